@@ -13,16 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware import superclass_intervals
-from analysis_sql.class_aware.intervals import method_halfwidths
-from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
-from analysis_sql.class_aware.pairs import ForNewClasses
-from analysis_sql.comparison.verdicts import PairColumns
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
+from analysis_sql.comparison.pairs import Pairs
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out import kinds as left_out
@@ -35,52 +32,31 @@ Designs = Mapping[IntervalKind, Any]
 """The design that each kind beside the carried one needs of a task set, where there is one."""
 
 
-class PairMaker(Protocol):
-    """Compares the methods of a task set by one kind of interval; made once a task set."""
-
-    def columns(self, method: int, versus: Positions) -> PairColumns:
-        """Compare a method with others (P,), by their positions in the counts."""
-
-
 @dataclass(frozen=True)
 class Beside:
-    """How a kind is computed that stands beside the one which a task set carries.
-
-    Attributes
-    ----------
-    about
-        What a verdict holds for, in a few words: the heading of its column in a task set's table.
-    heading
-        The same where different task sets stand together: no other kind has it.
-    estimand
-        What it is about, in full.
-    family
-        What it is one of, in the words of titles.
-    key
-        Its name in JSON, and at the end of the names that it has there for every kind.
-    legend
-        A sentence on its column.
-    halfwidths
-        Of some methods' means, or of some pairs' mean differences (N,), percentage points; NaN
-        where there is no interval.
-    pairs
-        Makes what compares the methods of a task set.
-    p_values
-        Two-sided, of the pairs of methods at two lists of positions.
-    one_sided_p
-        Of "the leader is better", by how much it is ahead.
-    """
+    """How a kind is computed that stands beside the one which a task set carries."""
 
     about: str
+    """What a verdict holds for, in a few words: the heading of its column in a task set's table."""
     heading: str
+    """The same where different task sets stand together: no other kind has it."""
     estimand: str
+    """What it is about, in full."""
     family: str
+    """What it is one of, in the words of titles."""
     key: str
+    """Its name in JSON, and at the end of the names that it has there for every kind."""
     legend: str
+    """A sentence on its column."""
     halfwidths: Callable[[Any, Counts, float], Floats]
-    pairs: Callable[[Any, Counts, float], PairMaker]
+    """Of some methods' means, or of some pairs' mean differences (N,), percentage points; NaN where
+    there is no interval."""
+    pairs: Callable[[Any, Counts, float], Pairs]
+    """Makes what compares the methods of a task set."""
     p_values: Callable[[Any, Counts, Positions, Positions], Floats]
+    """Two-sided, of the pairs of methods at two lists of positions."""
     one_sided_p: Callable[[Any, Counts], Floats]
+    """Of "the leader is better", by how much it is ahead."""
 
 
 def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
@@ -92,7 +68,7 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
         key=f"left_out_{name}",
         legend=legend,
         halfwidths=partial(left_out.method_halfwidths, name),
-        pairs=partial(left_out.LeftOutPairs, name),
+        pairs=partial(left_out.pairs, name),
         p_values=partial(left_out.p_values, name),
         one_sided_p=partial(left_out.one_sided_p, name),
     )
@@ -108,10 +84,10 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             key="new_classes",
             legend="the same with the class-aware interval, which counts the classes as a sample "
             "too; its half-width stands in brackets.",
-            halfwidths=method_halfwidths,
-            pairs=ForNewClasses,
-            p_values=p_values,
-            one_sided_p=one_sided_p_new_classes,
+            halfwidths=NEW_CLASSES.method_halfwidths,
+            pairs=NEW_CLASSES.pairs,
+            p_values=NEW_CLASSES.p_values,
+            one_sided_p=NEW_CLASSES.one_sided_p,
         ),
         "superclass-aware": Beside(
             about="new superclasses",
@@ -120,10 +96,10 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             family="superclass-aware",
             key="new_superclasses",
             legend="as new classes, with the superclasses counted as a sample too.",
-            halfwidths=superclass_intervals.method_halfwidths,
-            pairs=superclass_intervals.ForNewSuperclasses,
-            p_values=superclass_intervals.p_values,
-            one_sided_p=superclass_intervals.one_sided_p,
+            halfwidths=NEW_SUPERCLASSES.method_halfwidths,
+            pairs=NEW_SUPERCLASSES.pairs,
+            p_values=NEW_SUPERCLASSES.p_values,
+            one_sided_p=NEW_SUPERCLASSES.one_sided_p,
         ),
         "images": _leaves_out(
             "images",

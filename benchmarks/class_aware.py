@@ -22,8 +22,7 @@ from scipy import optimize, stats
 
 import fslbench_data
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import method_halfwidths
-from analysis_sql.class_aware.pairs import ForNewClasses
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.intervals.counts import Counts
 
 METHODS, LEVEL, LIMIT = 12, 0.95, 10.0
@@ -85,8 +84,8 @@ def main() -> int:
         most = max(most, design.rank)  # decomposes
         design_seconds += time.perf_counter() - start
         counts = Counts(x, np.full(METHODS, tasks), n_query)
-        method_halfwidths(design, counts, LEVEL)
-        pairs = ForNewClasses(design, counts, LEVEL)
+        NEW_CLASSES.method_halfwidths(design, counts, LEVEL)
+        pairs = NEW_CLASSES.pairs(design, counts, LEVEL)
         others = (np.arange(i + 1, METHODS) for i in range(METHODS - 1))
         widths = np.concatenate(
             [pairs.columns(i, row).halfwidth[2] for i, row in enumerate(others)]

@@ -21,8 +21,7 @@ from scipy.special import ndtr
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.planning.query_choice import QueryChoice, best_query, choose, width_factors
-from analysis_sql.planning.query_pooling import PooledEstimate, pool
-from analysis_sql.planning.query_size import VarianceModel, estimate_set
+from analysis_sql.planning.query_size import PooledEstimate, VarianceModel, estimate_set, pool
 
 SHOTS = (1, 5, 20)
 PER_CLASS = 500

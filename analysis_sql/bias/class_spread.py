@@ -1,21 +1,14 @@
 """The excess that the level of accuracy alone would give, were classes as different as before.
 
-The excess over equally hard classes (:mod:`analysis_sql.bias.worst_class`) moves with accuracy
-even if nothing else changes: near 100 % classes that differ have no room to show it.  So how far
-classes differ is measured on a ladder's first step, and carried to the level of another.  The model
-is ours:
+Classes are measured on a ladder's first step and taken to the level of another (docs/bias.md)::
 
-    logit p_tc = μ + σ z_tc,   z_tc ~ N(0, 1),   X_tc ~ Bin(Q, p_tc),
-
-and a change of level is one shift of μ, the same for all classes.  With m a step's mean accuracy::
-
+    logit p_tc = μ + σ z_tc,   z_tc ~ N(0, 1),   X_tc ~ Bin(Q, p_tc)
     π_j(σ, m) = ∫ C(Q,j) p^j (1-p)^(Q-j) φ(z) dz,   p = expit(μ + σz),   μ such that ∫ p φ(z) dz = m
     h(n)      = (1/Q) Σ_{l=1..Q} [z^n] (Σ_{j>=l} π_j z^j)^K / [z^n] (Σ_j π_j z^j)^K
 
-h is the expected wAcc of a task of which n queries are right; with σ = 0 it is that of equally
-hard classes.  σ is such that on the first step the mean of h over tasks is wAcc.  On another step,
-the mean of ``equal - h`` is the **excess of the level**, and the mean of ``h - wAcc`` is what lies
-**beyond the level**.  Both are conditional on n, as the excess is.
+h is the expected wAcc of a task of which n queries are right.  σ is such that on the first step the
+mean of h is wAcc.  On another step the mean of ``equal - h`` is the **excess of the level**, and
+that of ``h - wAcc`` lies **beyond the level**.
 """
 
 from __future__ import annotations
@@ -44,13 +37,8 @@ EDGE = 1e-9
 def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: float) -> Floats:
     """Compute h(n) of n = 0..K·Q correct queries, float64 (K·Q + 1,); see the module.
 
-    Terms are positive, so that nothing cancels.  An n too rare for floating point has the value of
-    equally hard classes.
-
-    Parameters
-    ----------
-    spread, accuracy
-        σ, on the logit scale, and the mean accuracy m of a class, from 0 to 1.
+    Of classes with `spread` σ on the logit scale and mean `accuracy` m.  Terms are positive, so
+    that nothing cancels.  An n too rare for floating point has the value of equally hard classes.
     """
     share = float(np.clip(accuracy, EDGE, 1 - EDGE))
     reach = 1 + abs(float(logit(share))) * (1 + spread) + 8 * spread
@@ -73,42 +61,28 @@ def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: flo
 
 @dataclass(frozen=True, eq=False)
 class AtLevel:
-    """What the level of accuracy alone would give on a step, over the tasks of the first step.
-
-    Attributes
-    ----------
-    excess
-        That of the level alone, mean over tasks, as a share.
-    beyond
-        Values of tasks (T,), of mean ``h - wAcc``.  To each is added what the same task on the
-        first step moves σ² by, times what σ² moves the mean of h by: so an interval of these values
-        counts the error of σ², too (to first order).
-    of_runs
-        The mean of ``h - wAcc`` of each run (R,), at the run's own level.
-    """
+    """What the level of accuracy alone would give on a step, over the tasks of the first step."""
 
     excess: float
+    """That of the level alone, mean over tasks, as a share."""
     beyond: Floats
+    """Values of tasks (T,), of mean ``h - wAcc``.  To each is added what the same task on the first
+    step moves σ² by, times what σ² moves the mean of h by: so an interval of these values counts
+    the error of σ², too (to first order)."""
     of_runs: Floats
+    """The mean of ``h - wAcc`` of each run (R,), at the run's own level."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSpread:
-    """How far classes differ for a method, as the first step of a ladder says.
-
-    Attributes
-    ----------
-    queries
-        Q, of each class.
-    variance
-        σ².
-    influence
-        What each task of the first step moves σ² by, times the number of tasks: float64 (T,).
-    """
+    """How far classes differ for a method, as the first step of a ladder says."""
 
     queries: int
+    """Q, of each class."""
     variance: float
+    """σ²."""
     influence: Floats
+    """What each task of the first step moves σ² by, times the number of tasks: float64 (T,)."""
 
     @classmethod
     def of(cls, class_correct: AnyInts, queries: int) -> ClassSpread | None:

@@ -1,12 +1,8 @@
 """How alike two metrics rank the same methods: Spearman's correlation with a bootstrap interval.
 
-The paper (Zheng et al., ECCV 2024) compares the ranking of methods by accuracy with that by
-worst-class accuracy, and that on tasks of one captioner with that on tasks of another.  Each
-method's metric is a mean over tasks, so a ranking is uncertain; the tasks are resampled, the same
-for all methods and, where they are the same tasks, for both metrics, and the correlation is
-computed again each time.  The interval is the percentile interval: a correlation lies in [-1, 1]
-and is skewed near its ends.  It is about new tasks like these with the same methods, not about
-other methods.  Noise in a metric draws the correlation of its ranking towards 0.
+The tasks are resampled, the same for all methods and, where they are the same tasks, for both
+metrics.  The percentile interval is about new tasks like these with the same methods, not about
+other methods.  Noise in a metric draws the correlation towards 0.
 """
 
 from __future__ import annotations

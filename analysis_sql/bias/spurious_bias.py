@@ -215,12 +215,8 @@ def _excess(counts: AnyInts, queries: int) -> Floats:
 def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, float]:
     """Return what training anew adds to a sum of means over runs, by :func:`run_terms`.
 
-    Parameters
-    ----------
-    means
-        Of each part and run (R,), weighted, percentage points.
-    methods
-        As of :func:`contrast`.
+    `means` are of each part and run (R,), weighted, percentage points; `methods` as of
+    :func:`contrast`.
     """
     apart: list[Floats] = []
     for method in dict.fromkeys(methods):

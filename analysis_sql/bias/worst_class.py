@@ -1,28 +1,14 @@
-"""Worst-class accuracy of tasks, and how low it falls by chance alone.
+"""Worst-class accuracy of tasks, wAcc (Zheng et al., ECCV 2024), and how low chance lets it fall.
 
-The lowest class accuracy of a task, wAcc (Zheng et al., ECCV 2024), is a minimum over K noisy
-shares of Q queries each: it falls as Q falls, though no class be harder than another.  Five classes
-of equal accuracy 0.80 have a mean wAcc of 0.73 at Q = 50, of 0.59 at Q = 5.  So beside wAcc stands
-what equal difficulty of the classes would give, in two ways:
+Beside wAcc, a minimum over K noisy shares, stands what equally hard classes would give::
 
-``independent``
-    X_c ~ Bin(Q, p), independent, with p the mean accuracy over all tasks::
+    independent   E[min/Q] = (1/Q) Σ_{m=1..Q} P(X >= m)^K,   X ~ Bin(Q, p), p of all tasks
+    conditional   P(min >= m | n) = [z^n] (Σ_{j>=m} C(Q,j) z^j)^K / C(KQ, n)
+                  E[min/Q | n]    = (1/Q) Σ_{m=1..Q} P(min >= m | n)
 
-        E[min/Q] = (1/Q) Σ_{m=1..Q} P(X >= m)^K
-
-    Where tasks differ in difficulty, p is no task's own, and this is too low.
-``conditional``
-    Given that n of the K·Q queries of a task are answered correctly, which ones they are is
-    uniform: the X_c are multivariate hypergeometric, whatever the task's difficulty::
-
-        P(min >= m | n) = [z^n] (Σ_{j>=m} C(Q,j) z^j)^K / C(KQ, n)
-        E[min/Q | n]    = (1/Q) Σ_{m=1..Q} P(min >= m | n)
-
-    averaged over tasks.  It is exact, computed in whole numbers.
-
-The **excess** is the conditional expectation minus wAcc: how much worse the worst class is than
-equal difficulty explains.  An unlucky support set makes classes differ too, so an excess by itself
-shows no spurious bias: compare that of biased tasks with that of random ones.
+The second, given that n of a task's KQ queries are right, holds whatever the task's difficulty and
+is computed in whole numbers.  The **excess** is its mean minus wAcc.  An unlucky support set makes
+classes differ too: compare the excess of biased tasks with that of random ones (docs/bias.md).
 """
 
 from __future__ import annotations

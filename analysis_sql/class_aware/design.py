@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.saturation import disjoint_tasks
+from analysis_sql.intervals.bounds import disjoint_tasks
 from benchmark_spec.errors import SpecError
 
 _ZERO = 1e-9
@@ -141,17 +141,10 @@ class ClassDesign:
         return self._prefixes[tasks]
 
     def coordinates(self, values: NDArray[Any]) -> Floats:
-        """Compute the coordinates u of many methods.
+        """Compute the coordinates u (M, k) of many methods, in the units of `values` (M, T).
 
-        Parameters
-        ----------
-        values : int or float (M, T)
-            A value of each task, such as the number of correct queries.  Of integers, the sums
-            over a class's tasks and their means are exact, and division comes last.
-
-        Returns
-        -------
-        float64 (M, k), in the units of `values`.
+        Of integers, the sums over a class's tasks and their means are exact, and division comes
+        last.
         """
         x = np.asarray(values)
         x = x.astype(np.int64 if x.dtype.kind in "iu" else np.float64, copy=False)

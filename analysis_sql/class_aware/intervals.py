@@ -1,20 +1,8 @@
-"""Class-aware confidence intervals: for the mean over *new classes*.
+"""Class-aware confidence intervals: for the mean over *new classes* (docs/new_classes.md).
 
-The open interval treats tasks as independent.  They are, as far as images go; but the same few
-classes recur in hundreds of tasks, and another experiment, with other classes, moves all of these
-tasks together.  Here the variance of a mean has both parts
-(:mod:`analysis_sql.class_aware.design`)::
-
-    Var(mean) = σ_e² (1/T + g v)         g = σ_b²/σ_e² unknown
-
-For a known g, (mean - θ)/se_g is Student's with T - 1 degrees of freedom, where::
-
-    se_g² = q(g)/(T-1) · (1/T + g v)
-
-(exactly if all tasks have equally used classes; then the mean is independent of the coordinates
-that q is made of).  Few classes say little of g: to plug in its likeliest value is to claim to
-know it, and at 7 classes such intervals of 95 % cover 80 to 84 %.  So each g of a grid gets the
-weight that the tasks leave it, its restricted likelihood times a prior of d ln(g)::
+In the model of :mod:`analysis_sql.class_aware.design`, (mean - θ)/se_g is Student's with T - 1
+degrees of freedom for a known ratio g = σ_b²/σ_e², where se_g² = q(g)/(T-1) · (1/T + g v).  Each g
+of a grid gets its restricted likelihood times a prior of d ln(g)::
 
     sqrt(λ̄g / (1+λ̄g))    if k < T-1,      sqrt(λ̄g) / (1+λ̄g/16)    if k = T-1
 
@@ -22,39 +10,34 @@ and the half-width h is that of the mixture::
 
     Σ_g weight(g) · 2 P(t_(T-1) > h / se_g) = 1 - level
 
-Both priors fall off as the standard deviation σ_b itself does near 0, so that few classes without
-any visible effect are not called free of one.  The first leaves large g to the likelihood, which
-falls there as g^(-k/2); with k = T-1 (nearly always so when T <= C) there is no rest to tell σ_e²
-by and it does not fall, hence the second: half of it lies below sqrt(λ̄g) = 4.
-
-Estimand: class-aware, new classes: the mean over new tasks of new classes of the kind that these
-were drawn from.
+Both priors fall off as σ_b itself does near 0, so that few classes without any visible effect are
+not called free of one.  With k = T-1 there is no rest to tell σ_e² by, and the likelihood does not
+fall for large g: the second prior does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import isnan
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
-from analysis_sql.class_aware.mixture_quantiles import mixture_quantiles
-from analysis_sql.class_aware.shared_design import SharedDesign
-from analysis_sql.intervals.arrays import AnyInts, Floats
+from analysis_sql.comparison.multiplicity import paired_p
+from analysis_sql.intervals.arrays import AnyInts, Floats, settled
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.settled import settled
-from analysis_sql.intervals.training_runs import for_new_runs
+from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.student import mixture_quantiles, student_tail
+from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs
 
-D = TypeVar("D", bound=SharedDesign)
-
-_NUMBERS_AT_ONCE = 1 << 20
+_NUMBERS_AT_ONCE = 1 << 17
 """Numbers held at once: rows times eigenvalues or grid points."""
 
 REACH = 4.0
@@ -64,19 +47,12 @@ that tasks differ by; see studies/coverage/README.md, which has the price too.""
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
-    """Compute half-widths (P,) of class-aware intervals (estimand: new classes), percentage points.
+    """Compute half-widths (P,) of class-aware intervals, percentage points.
 
-    NaN where there is no interval: counts that are all equal, T < 2, or tasks that all have the
-    same classes (``design.obstacle`` says which).  If no class is used twice, the open interval's.
-
-    Parameters
-    ----------
-    design
-        Of the T tasks that all of these have answered.
-    u : float (P, k)
-        Coordinates of the counts, or differences of two methods' coordinates.
-    moments
-        Of the same counts or differences, arrays (P,).
+    From coordinates (P, k) of counts, or of differences, on the design's tasks, and the moments of
+    the same.  NaN where there is no interval: counts that are all equal, T < 2, or tasks that all
+    have the same classes (``design.obstacle`` says which).  If no class is used twice, the open
+    interval's.
     """
     check_level(level)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
@@ -126,53 +102,67 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
 
 def prior(design: ClassDesign) -> Floats:
     """Return the prior weight of each ratio of the grid (G,), up to a factor."""
-    x = np.exp(LOG_GRID)
-    if design.rank == design.tasks - 1:
-        return np.asarray(np.sqrt(x) / (1.0 + x / REACH**2))
-    return np.asarray(np.sqrt(x / (1.0 + x)))
+    return prior_of(np.exp(LOG_GRID), design.rank == design.tasks - 1)
 
 
-def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floats:
-    """Compute the methods' own :func:`halfwidths` (M,), each over the tasks that it answered."""
-    return own_halfwidths(halfwidths, design, counts, level)
+def prior_of(x: Floats, full: bool) -> Floats:
+    """Return the prior weights of d ln(x), with `full` where no rest tells of σ_e²."""
+    return np.asarray(np.sqrt(x) / (1.0 + x / REACH**2) if full else np.sqrt(x / (1.0 + x)))
 
 
-def own_halfwidths(
-    of_kind: Callable[[D, NDArray[Any], Moments, float], Floats],
-    design: D,
-    counts: Counts,
-    level: float,
-) -> Floats:
-    """Compute half-widths (M,) of the methods' means by a kind, each over the tasks it answered."""
-    moments = counts.moments()
-    widths = np.full(len(counts), np.nan)
-    for tasks in np.unique(counts.tasks[counts.tasks > 0]).tolist():
-        rows = np.flatnonzero(counts.tasks == tasks)
-        prefix = design.prefix(tasks)
-        coordinates = prefix.coordinates(counts.correct[rows, :tasks])
-        widths[rows] = of_kind(prefix, coordinates, moments.some(rows), level)
-    return widths
+def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int) -> Floats:
+    """Compute p-values (P,) for new classes: 1 - the level at which 0 is just outside.
 
-
-def pair_coordinates(
-    design: SharedDesign,
-    counts: Counts,
-    u: Floats,
-    methods: NDArray[Any],
-    versus: NDArray[Any],
-) -> Floats:
-    """Compute coordinates (P, k) of the differences of two methods each, in the units of these.
-
-    Those of the methods less each other; where their queries per task differ, of the exact
-    differences, since most of two large numbers may cancel there.  `methods` and `versus` (P,) are
-    positions in `counts` (M) and `u` (M, k).
+    The class-aware interval's own test, Σ_g weight(g) · P(t_(T-1) > |mean| / se_g) of each side.
+    As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
+    identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
+    which D share no class, and NaN where nothing can be said.  Higher where methods have several
+    runs: :meth:`Moments.p_for_new_runs`.  Arguments as of :func:`halfwidths`.
     """
-    coordinates: Floats = u[methods] - u[versus]
-    differ = np.flatnonzero(counts.queries_per_task[methods] != counts.queries_per_task[versus])
-    if differ.size:
-        apart = counts.differences(methods[differ], versus[differ], design.tasks)
-        coordinates[differ] = design.coordinates(apart.correct)
-    return coordinates
+    if design.disjoint:
+        return np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
+    if design.obstacle is not None:
+        return constant_p_values(design, moments, sides)
+    return mixture_p_values(design, u, moments, sides, tails, task_halfwidths)
+
+
+def constant_p_values(design: Any, moments: Moments, sides: int) -> Floats:
+    """Give p-values (P,) where nothing varies, NaN elsewhere; see :func:`p_values`."""
+    p = np.where(np.asarray(moments.all_zero), 1.0, np.nan)
+    alike = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
+    if alike.any():
+        p[alike] = constant_p(design.disjoint_tasks) * sides / 2.0
+    return p
+
+
+def mixture_p_values(
+    design: Any,
+    u: NDArray[Any],
+    moments: Moments,
+    sides: int,
+    tails: Callable[[Any, NDArray[Any], Floats, Floats], Floats],
+    widths: Callable[[Any, NDArray[Any], Moments, float], Floats],
+) -> Floats:
+    """Give p-values (P,) by the tails of a mixture, and raise them by what runs add."""
+    p = constant_p_values(design, moments, sides)
+    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
+    rows = np.flatnonzero(norm2 > 0)
+    mean = np.abs(np.asarray(moments.total)[rows]) / design.tasks
+    p[rows] = np.minimum(settled(sides * tails(design, u[rows], norm2[rows], mean)), 1.0)
+    raised = moments.p_for_new_runs(2.0 / sides * p, partial(widths, design, u, moments, REFERENCE))
+    return np.asarray(raised * (sides / 2.0))
+
+
+def tails(design: ClassDesign, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
+    """Compute P(t_(T-1) > mean/se_g) (P,), averaged over the ratios g."""
+    p = np.empty(len(mean))
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
+    for start in range(0, len(mean), step):
+        some = slice(start, start + step)
+        weights, errors = mixture(Shares.of(design, u[some], norm2[some]))
+        score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
+        p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
+    return p
 
 
 def class_aware_interval(

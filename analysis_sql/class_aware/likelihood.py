@@ -33,21 +33,14 @@ _ENOUGH = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What the grid of ratios has from the design alone.
-
-    Attributes
-    ----------
-    ratios : float64 (G,)
-        g.
-    shrunk : float64 (k, G)
-        1/(1 + gλ_i).
-    spread : float64 (G,)
-        Σ ln(1 + gλ_i).
-    """
+    """What the grid of ratios has from the design alone."""
 
     ratios: Floats
+    """float64 (G,): g."""
     shrunk: Floats
+    """float64 (k, G): 1/(1 + gλ_i)."""
     spread: Floats
+    """float64 (G,): Σ ln(1 + gλ_i)."""
 
     @classmethod
     def of(cls, design: ClassDesign) -> Grid:
@@ -63,19 +56,13 @@ _grid = lru_cache(maxsize=32)(Grid.of)
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Coordinates of P methods or pairs, as shares of their scatter |y - ȳ|².
-
-    Attributes
-    ----------
-    squares : float64 (P, k)
-        u_i² / |y - ȳ|².
-    rest : float64 (P,)
-        rss / |y - ȳ|²; exactly 0 if k = T - 1.
-    """
+    """Coordinates of P methods or pairs, as shares of their scatter |y - ȳ|²."""
 
     design: ClassDesign
     squares: Floats
+    """float64 (P, k): u_i² / |y - ȳ|²."""
     rest: Floats
+    """float64 (P,): rss / |y - ȳ|²; exactly 0 if k = T - 1."""
 
     @classmethod
     def of(cls, design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Shares:
@@ -96,31 +83,15 @@ class Shares:
         spread, freedom = _grid(self.design).spread, self.design.tasks - 1
         return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
 
-    def log_likelihood_at(self, g: Floats) -> Floats:
-        """Ln L (P,) at a ratio of one's own for each row, less the same constant."""
-        grown = 1.0 + g[:, None] * self.design.eigenvalues
-        scale = (self.squares / grown).sum(axis=1) + self.rest
-        freedom = self.design.tasks - 1
-        return np.asarray(-0.5 * (freedom * np.log(scale) + np.log(grown).sum(axis=1)))
-
 
 @dataclass(frozen=True, eq=False)
 class VarianceComponents:
-    """Restricted maximum likelihood (REML) estimates, arrays (P,), in squared units of y.
-
-    Attributes
-    ----------
-    between
-        σ_b², of the classes' effects; 0 where the likelihood falls from g = 0 on.
-    within
-        σ_e², of a task beyond its classes.
-    likelihood_ratio
-        2 (ln L at the maximum - ln L at g = 0), at least 0: how much the classes explain.
-    """
+    """Restricted maximum likelihood (REML) estimates, arrays (P,), in squared units of y."""
 
     between: Floats
+    """σ_b², of the classes' effects; 0 where the likelihood falls from g = 0 on."""
     within: Floats
-    likelihood_ratio: Floats
+    """σ_e², of a task beyond its classes."""
 
 
 def ratios(design: ClassDesign) -> Floats:
@@ -139,18 +110,16 @@ def variance_components(
     `norm2` (P,) is |y - ȳ|².
     """
     norm2 = np.asarray(norm2, np.float64)
-    between, within, ratio = (np.full(norm2.shape, np.nan) for _ in range(3))
+    between, within = (np.full(norm2.shape, np.nan) for _ in range(2))
     usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
     if usable.size:
         shares = Shares.of(design, np.asarray(u)[usable], norm2[usable])
         g = _best(shares)
-        at_zero = shares.log_likelihood_at(np.zeros_like(g))
-        ratio[usable] = np.maximum(2.0 * (shares.log_likelihood_at(g) - at_zero), 0.0)
         grown = 1.0 + g[:, None] * design.eigenvalues
         scale = (shares.squares / grown).sum(axis=1) + shares.rest
         within[usable] = scale * norm2[usable] / (design.tasks - 1)
         between[usable] = g * within[usable]
-    return VarianceComponents(between, within, ratio)
+    return VarianceComponents(between, within)
 
 
 def _best(shares: Shares) -> Floats:

@@ -1,9 +1,7 @@
 """Many comparisons at once: p-values, and what remains of them within a stated family.
 
-At 95 %, one in twenty comparisons of equal methods is called a difference.  A *family* is the set
-of comparisons among which one does not want that to happen: all pairs of a task set, or one
-method against all others on every data set.  State it in advance, and beside every adjusted
-p-value.  With p_(1) <= ... <= p_(n) the sorted p-values of a family,
+With p_(1) <= ... <= p_(n) the sorted p-values of a family (Holm, Scand.  J. Statist.  1979;
+Benjamini & Hochberg, J. R. Statist.  Soc.  B 1995; docs/statistics.md),
 
 ========  =======================================  ============================================
 method    adjusted p_(i)                           what stays at or below 1 - level
@@ -15,13 +13,8 @@ bh        min_{j>=i} min(1, n p_(j) / j)           expected *share* of false dif
                                                    positively dependent
 ========  =======================================  ============================================
 
-(Holm, Scand. J. Statist. 1979; Benjamini & Hochberg, J. R. Statist. Soc. B 1995.)  All pairs of a
-set of methods are not positively dependent in the strict sense that the proof of ``bh`` asks for
-(A-B and B-C go against each other); its rate is known to hold nearly there.  ``holm`` needs
-nothing.
-
-A comparison that cannot be made (p is NaN) does not belong to the family; one of identical
-methods does, with p = 1.
+A comparison that cannot be made (p is NaN) does not belong to the family; one of identical methods
+does, with p = 1.
 """
 
 from __future__ import annotations
@@ -45,21 +38,14 @@ Adjustment = Literal["none", "holm", "bh"]
 
 @dataclass(frozen=True, eq=False)
 class Adjusted:
-    """p-values adjusted within one family.
-
-    Attributes
-    ----------
-    method
-        ``none``, ``holm`` or ``bh``.
-    size
-        Comparisons in the family: those whose p-value is not NaN.
-    p : float64
-        Adjusted, of the shape they came in; NaN where they were.
-    """
+    """p-values adjusted within one family."""
 
     method: Adjustment
+    """``none``, ``holm`` or ``bh``."""
     size: int
+    """Comparisons in the family: those whose p-value is not NaN."""
     p: NDArray[np.float64]
+    """float64: adjusted, of the shape they came in; NaN where they were."""
 
     def apart(self, level: float) -> NDArray[np.bool_]:
         """Which comparisons are conclusive: the adjusted p is at most 1 - level.  NaN is not."""
@@ -75,11 +61,9 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     """Two-sided p-values of paired differences, elementwise; the intervals' own tests.
 
     p = 2 P(t_{T-1} <= -|mean| / (sd/sqrt(T))), with the normal law for ``closed``, and higher where
-    methods have several runs; so p is below 1 - level where
-    :func:`analysis_sql.comparison.verdicts.paired_verdicts` calls a difference conclusive.  As
-    there, identical methods have p = 1 whatever T is, differences that are all equal but not 0
-    that of the sign-flip test (:func:`analysis_sql.intervals.sign_flip.constant_p`), and T < 2 is
-    NaN.
+    methods have several runs.  Identical methods have p = 1 whatever T is, differences that are all
+    equal but not 0 that of the sign-flip test, and T < 2 is NaN; as
+    :func:`analysis_sql.comparison.verdicts.paired_verdicts`.
     """
     tasks = np.asarray(difference.tasks)
     constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)

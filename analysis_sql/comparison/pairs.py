@@ -19,14 +19,16 @@ from analysis_sql.comparison.verdicts import (
     IDENTICAL,
     NOT_ESTIMABLE,
     PairColumns,
-    PairMoments,
     direct_verdicts,
     paired_verdicts,
 )
+from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Integers, Moments, subtract
+from analysis_sql.intervals.moments import Integers, Moments
 from benchmark_spec.suites import IntervalKind
+
+Widths = Callable[[int, Ints, Counts, Moments, Moments], tuple[Floats, Floats]]
 
 _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
@@ -39,20 +41,15 @@ class PairArrays:
     """What is concluded of F methods against M over their T tasks, all pairs at once: (F, M).
 
     Filled where a pair was asked for; elsewhere perhaps, or NaN and -1.
-
-    Attributes
-    ----------
-    difference, halfwidth
-        Mean paired difference and half-width of its interval, percentage points; NaN where T < 2.
-    verdict, direct
-        Positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, int8.
     """
 
     tasks: NDArray[np.int64]
     difference: NDArray[np.float64]
     halfwidth: NDArray[np.float64]
+    """Mean paired difference and half-width of its interval, percentage points; NaN where T < 2."""
     verdict: NDArray[np.int8]
     direct: NDArray[np.int8]
+    """Positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, int8."""
 
 
 def pair_arrays(
@@ -60,9 +57,8 @@ def pair_arrays(
 ) -> PairArrays:
     """Compare the first F methods with every method, over their common tasks.
 
-    The same as :func:`analysis_sql.comparison.verdicts.compare`, for the pairs that are `asked`
-    (F, M).  Rows are done a few at a time, so that what is computed on the way stays in the
-    processor's cache.
+    The same as :func:`compare_with`, for the pairs that are `asked` (F, M).  Rows are done a few at
+    a time, so that what is computed on the way stays in the processor's cache.
     """
     shape = asked.shape
     product = _Products(counts)
@@ -83,13 +79,12 @@ def pair_arrays(
         if not wanted.size:
             continue
         block = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
-        pair = product.moments(*block)
-        difference = pair.difference
+        method_moments, versus_moments, difference = product.moments(*block)
         widths = halfwidths(difference, kind, level)
         if product.lengths_differ:
             tasks[block] = difference.tasks
-            method = (pair.method.mean, halfwidths(pair.method, kind, level))
-            versus = (pair.versus.mean, halfwidths(pair.versus, kind, level))
+            method = (method_moments.mean, halfwidths(method_moments, kind, level))
+            versus = (versus_moments.mean, halfwidths(versus_moments, kind, level))
         else:
             method = (own_mean[rows, None], own_width[rows, None])
             versus = (own_mean[None, block[1]], own_width[None, block[1]])
@@ -100,64 +95,68 @@ def pair_arrays(
     return arrays
 
 
-def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
-    """The moments of one pair of methods, over the tasks that both answered."""
-    common = int(min(counts.tasks[i], counts.tasks[j]))
-    wide = np.result_type(counts.correct, np.int64)
-    x, y = (counts.correct[row, :common].astype(wide) for row in (i, j))
-    units = [int(counts.queries_per_task[row]) for row in (i, j)]
-    apart, unit = subtract(x, units[0], y, units[1])
-    terms = [(counts.run_variance[row], counts.run_square[row]) for row in (i, j)]
-    both = [sum(own) for own in zip(*terms, strict=True)]
-    if counts.pair_terms is not None:
-        both = [own[i, j] for own in counts.pair_terms]
-    return PairMoments(
-        Moments.of(x, units[0], *terms[0]),
-        Moments.of(y, units[1], *terms[1]),
-        Moments.of(apart, int(unit), *both),
-    )
+class Pairs:
+    """Compares the methods of a task set by one kind of interval, each pair over the tasks of both.
 
-
-def pair_columns(
-    counts: Counts,
-    method: int,
-    versus: NDArray[np.int64],
-    compare: Callable[[NDArray[np.int64], int], PairColumns],
-) -> PairColumns:
-    """Compare a method with at least one other (P,), those of one number of common tasks at a time.
-
-    `compare` is called with positions, those of the method and of some others, and that number.
+    Parameters
+    ----------
+    widths
+        Computes half-widths of means (1 + P,) and of differences (P,), percentage points, NaN where
+        there is no interval, from a number T of tasks, the positions (1 + P,) of a method and of
+        others, their counts on the first T tasks, the moments of these, and of the differences.
+    independent
+        How many of the first T tasks are independent of each other, by default all.
     """
-    common = np.minimum(counts.tasks[method], counts.tasks[versus])
-    numbers, which = np.unique(common, return_inverse=True)
-    parts = [
-        compare(np.concatenate([[method], versus[which == i]]), tasks)
-        for i, tasks in enumerate(numbers.tolist())
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    return PairColumns.join(parts).some(np.argsort(np.argsort(which, kind="stable")))
+
+    def __init__(
+        self,
+        kind: IntervalKind,
+        counts: Counts,
+        level: float,
+        widths: Widths,
+        independent: Callable[[int], int] | None = None,
+    ) -> None:
+        self.kind, self.counts, self.level = kind, counts, level
+        self._widths, self._independent = widths, independent
+
+    def columns(self, method: int, versus: Ints) -> PairColumns:
+        """Compare a method with at least one other (P,), by their positions in the counts."""
+        common = np.minimum(self.counts.tasks[method], self.counts.tasks[versus])
+        numbers, which = np.unique(common, return_inverse=True)
+        parts = [
+            self._first(tasks, np.concatenate([[method], versus[which == i]]))
+            for i, tasks in enumerate(numbers.tolist())
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return PairColumns.join(parts).some(np.argsort(np.argsort(which, kind="stable")))
+
+    def _first(self, tasks: int, rows: Ints) -> PairColumns:
+        """Compare the first of some methods with the others over the first tasks."""
+        some = self.counts.some(rows).first(tasks)
+        own = some.moments()
+        difference = some.differences(0, np.arange(1, len(rows)), tasks).moments()
+        width, paired = self._widths(tasks, rows, some, own, difference)
+        independent = None
+        if self._independent is not None and np.any(difference.constant):
+            independent = self._independent(tasks)  # takes long to find, and matters rarely
+        verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
+        if self.kind in ("closed", "open"):
+            paired = np.where(verdict == NOT_ESTIMABLE, np.nan, paired)
+            paired = np.where((verdict == IDENTICAL) & np.isnan(paired), 0.0, paired)
+        return PairColumns.of(self.kind, self.level, own, width, difference, paired, verdict)
 
 
 def compare_with(
-    counts: Counts, method: int, versus: NDArray[np.int64], kind: IntervalKind, level: float
+    counts: Counts, method: int, versus: Ints, kind: IntervalKind, level: float
 ) -> PairColumns:
-    """Compare a method with others (P,), by the kind that their task set carries.
+    """Compare a method with others (P,), each over the tasks of both, by the kind of their set."""
 
-    The same as :func:`analysis_sql.comparison.verdicts.compare`, each over the tasks of both.
-    """
+    def widths(*parts: Any) -> tuple[Floats, Floats]:
+        own, difference = parts[-2:]
+        return halfwidths(own, kind, level), halfwidths(difference, kind, level)
 
-    def compare(rows: NDArray[np.int64], tasks: int) -> PairColumns:
-        some = counts.some(rows).first(tasks)
-        own = some.moments()
-        difference = some.differences(0, np.arange(1, len(some)), tasks).moments()
-        own_widths, widths = (halfwidths(each, kind, level) for each in (own, difference))
-        codes = paired_verdicts(difference, widths, kind, level)
-        widths = np.where(codes == NOT_ESTIMABLE, np.nan, widths)
-        widths = np.where((codes == IDENTICAL) & np.isnan(widths), 0.0, widths)
-        return PairColumns.of(kind, level, own, own_widths, difference, widths, codes)
-
-    return pair_columns(counts, method, versus, compare)
+    return Pairs(kind, counts, level, widths).columns(method, versus)
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:
@@ -166,7 +165,7 @@ def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) 
     if first.size < len(counts) and (tasks == tasks[0]).all():  # no need of all pairs
         return counts.differences(first, second, tasks[0]).moments()
     everything = slice(0, len(counts))
-    moments = _Products(counts).moments(everything, everything).difference
+    moments = _Products(counts).moments(everything, everything)[2]
     return moments.some((first, second))
 
 
@@ -185,8 +184,8 @@ class _Products:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
             self._squared = _Factor(x.astype(np.result_type(x, np.int64)) ** 2)
 
-    def moments(self, rows: slice, columns: slice) -> PairMoments:
-        """Moments of the methods `rows` against `columns`, or that broadcast to these."""
+    def moments(self, rows: slice, columns: slice) -> tuple[Moments, Moments, Moments]:
+        """Moments of `rows`, of `columns` and of their differences, or that broadcast to these."""
         block, units = (rows, columns), self._counts.queries_per_task
         products = self._x.times(self._x, *block)
         if not self.lengths_differ:
@@ -225,7 +224,7 @@ class _Products:
         of_both = [np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True)]
         if self._counts.pair_terms is not None:
             of_both = [own[rows, columns] for own in self._counts.pair_terms]
-        return PairMoments(*own, Moments(common, row[0] - column[0], products, unit, *of_both))
+        return *own, Moments(common, row[0] - column[0], products, unit, *of_both)
 
 
 class _Factor:

@@ -1,18 +1,15 @@
-"""Which of many methods cannot be told apart: letters, and counts of verdicts.
+"""Which of many methods are not significantly different: letters, and counts of verdicts.
 
-A *compact letter display* gives every method letters such that two methods share a letter if and
-only if they are not told apart (Piepho, J. Comput. Graph. Statist. 2004).  Not being told apart
-is no equality: A may tie with B and B with C while A and C differ, and then B has two letters.
+In a *compact letter display* two methods share a letter if and only if they are not told apart
+(Piepho, J. Comput. Graph. Statist. 2004)::
 
     insert   for every pair told apart: each group that holds both becomes two, one without the
              first and one without the second
     absorb   a group contained in another one is dropped
     sweep    a method leaves a group whose every tie it shares in other groups too
 
-After insert and absorb the groups are all the largest sets of methods none of which is told apart
-from another; after the sweep no letter of any method can be spared.  Another display may still
-have fewer letters in all: the least number is hard to find.  The number of groups can grow
-exponentially with the methods; verdicts that follow the order of the means stay far from that.
+The number of groups can grow exponentially with the methods; verdicts that follow the order of the
+means stay far from that.
 """
 
 from __future__ import annotations
@@ -32,19 +29,13 @@ from benchmark_spec.errors import SpecError
 
 @dataclass(frozen=True)
 class LetterDisplay:
-    """Letters of M methods: two share one if and only if they are not told apart.
-
-    Attributes
-    ----------
-    letters
-        Of each method, in the order they came in: ``("a",)``, or ``("a", "b")`` and so on.
-    groups
-        Methods of each letter, positions from the highest mean down; the first is ``a``, and
-        groups are ordered as their members are.
-    """
+    """Letters of M methods: two share one if and only if they are not told apart."""
 
     letters: tuple[tuple[str, ...], ...]
+    """Of each method, in the order they came in: ``("a",)``, or ``("a", "b")`` and so on."""
     groups: tuple[tuple[int, ...], ...]
+    """Methods of each letter, positions from the highest mean down; the first is ``a``, and groups
+    are ordered as their members are."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.multiplicity import conclusive
-from analysis_sql.intervals.intervals import Interval, halfwidths, interval
+from analysis_sql.intervals.intervals import Interval
 from analysis_sql.intervals.moments import Integers, Moments
 from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.training_runs import for_new_runs
@@ -250,18 +250,6 @@ def unconcluded(comparison: Comparison, reason: str) -> Comparison:
     )
 
 
-@dataclass(frozen=True)
-class PairMoments:
-    """Moments of two methods' counts on the same T tasks, and of their differences.
-
-    For many pairs at once the moments are arrays.
-    """
-
-    method: Moments
-    versus: Moments
-    difference: Moments
-
-
 def paired_verdicts(
     difference: Moments,
     widths: Any,
@@ -272,19 +260,11 @@ def paired_verdicts(
     """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
     Conclusive when 0 lies outside the interval of the difference; *not estimable* where there is
-    no interval.  Differences that are all 0 are *identical*, whatever T.  Where all are equal but
-    not 0, an interval has no width and says nothing of how sure one can be; the exact sign-flip
-    test stands in: tasks are conclusive if :func:`analysis_sql.intervals.sign_flip.constant_p` is
-    at most 1 - level (6 tasks at 95 %), and else too few.  They are inconclusive where runs differ
-    by as much, of all kinds but ``closed``, which leaves out the runs.
-
-    Parameters
-    ----------
-    widths
-        Half-widths of the differences; NaN where there is no interval.
-    independent
-        How many tasks are independent of each other, by default all T; for new classes those that
-        share no class.
+    none (a half-width of NaN).  Differences that are all 0 are *identical*, whatever T.  Where all
+    are equal but not 0, the exact sign-flip test stands in: conclusive if
+    :func:`analysis_sql.intervals.sign_flip.constant_p` of the `independent` tasks, by default all
+    T, is at most 1 - level, and else too few.  They are inconclusive where runs differ by as much,
+    of all kinds but ``closed``, which leaves out the runs.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
     better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))
@@ -318,18 +298,3 @@ def direct_verdict(method: Interval, versus: Interval) -> Verdict:
     """Verdict of comparing two separate intervals: conclusive when they do not overlap."""
     widths = [nan if i.halfwidth is None else i.halfwidth for i in (method, versus)]
     return VERDICTS[int(direct_verdicts(method.mean, widths[0], versus.mean, widths[1]))]
-
-
-def compare(moments: PairMoments, kind: IntervalKind, level: float) -> PairInterval:
-    """Compare two methods over the tasks that both answered, by the kind their task set carries."""
-    mean = interval(moments.method, kind, level)
-    versus_mean = interval(moments.versus, kind, level)
-    width = halfwidths(moments.difference, kind, level)
-    verdict = VERDICTS[int(paired_verdicts(moments.difference, width, kind, level))]
-    difference = interval(moments.difference, kind, level)
-    if verdict is Verdict.NOT_ESTIMABLE:
-        difference = replace(difference, halfwidth=None)
-    elif verdict is Verdict.IDENTICAL and difference.halfwidth is None:
-        difference = replace(difference, halfwidth=0.0)
-    direct = direct_verdict(mean, versus_mean)
-    return PairInterval(mean, versus_mean, difference, verdict, direct)

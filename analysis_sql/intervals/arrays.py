@@ -1,4 +1,4 @@
-"""Short names of array types, one meaning each."""
+"""Short names of array types, one meaning each; and rounding."""
 
 from typing import Any
 
@@ -10,3 +10,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 AnyInts = NDArray[np.integer[Any]]
 """Integers of any width, as files and callers have them."""
+
+
+def settled(values: Floats) -> Floats:
+    """Round values to ten significant digits.
+
+    The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
+    """
+    scaled = np.where((values > 0) & np.isfinite(values), values, 1.0)
+    scale = 10.0 ** (9.0 - np.floor(np.log10(scaled)))
+    return np.where(scaled == values, np.round(values * scale) / scale, values)

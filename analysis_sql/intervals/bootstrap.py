@@ -1,23 +1,14 @@
-"""Bootstrap intervals of a mean over tasks: bias-corrected and accelerated (BCa; Efron, 1987).
+"""Bootstrap intervals of a mean over tasks: bias-corrected and accelerated (BCa; Efron, JASA 1987).
 
-A resample draws T of the T tasks with replacement.  With G the share of B resamples' means that
-lie below the observed one (half of those equal to it), and z(p) the normal quantile, the ends are
-the quantiles of the resampled means at
+With G the share of B resamples' means that lie below the observed one (half of those equal to it),
+and z(p) the normal quantile, the ends are the quantiles of the resampled means at
 
     Φ(z0 + (z0 + z) / (1 - a (z0 + z))),   z = ∓z(1 - (1 - level)/2),   z0 = z(G),
     a = Σ(x_t - x̄)³ / (6 (Σ(x_t - x̄)²)^1.5)
 
-a, the acceleration, is the jackknife's, which for a mean comes down to the skewness (Efron, JASA
-1987, sections 3 and 6; Efron & Tibshirani, An Introduction to the Bootstrap, 1993, section 14.3).
-
-Unlike Student's interval it is longer on the side where the values straggle, and stays within what
-a mean can be: for skewed differences, or accuracies near 100 %.  It is no cure for few tasks: it
-resamples what was seen and knows no t quantile.  In simulations of skewed accuracies (mean 90 %) it
-covered 89 % at T = 10, 93 % at 20 and 94 to 95 % at 30 and 100, Student's 91, 93, 94 and 95 %.
-It is about new images of these classes, tasks taken as independent.
-
-Resamples depend on the seed and T alone, so that all methods of a set are resampled alike, and
-come from raw words (:mod:`analysis_sql.intervals.random_stream`): the same on every platform.
+It is about new images of these classes, tasks taken as independent, and no cure for few tasks
+(docs/statistics.md).  Resamples depend on the seed and T alone, and come from raw words
+(:mod:`analysis_sql.intervals.random_stream`): the same on every platform.
 """
 
 from __future__ import annotations

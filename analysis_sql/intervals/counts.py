@@ -69,14 +69,9 @@ class Counts:
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
-        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own.
+        """Join accuracies (M, B) of methods each of whose runs, 0..R-1, answered tasks of its own.
 
         What runs differ by is a term, and so taken from the values of their tasks.
-
-        Parameters
-        ----------
-        run
-            Of each task (B,), 0..R-1.
         """
         terms = own_task_terms(y, run)
         variance, square = (np.diagonal(own) for own in terms)
@@ -102,19 +97,10 @@ class Counts:
         return replace(self, correct=self.correct[:, :tasks], tasks=np.full(len(self), tasks))
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
-        """Subtract counts of second methods from those of first ones, over the first tasks.
+        """Subtract counts of second methods from those of first ones, over the first tasks of both.
 
-        Parameters
-        ----------
-        methods, versus : int (P,)
-            Positions; one of them may be a single one.
-        tasks
-            How many of the first tasks, answered by both.
-
-        Returns
-        -------
-        Counts
-            Of P differences, each in the least common multiple of its two `queries_per_task`.
+        `methods` and `versus` (P,) are positions; one of them may be a single one.  Each difference
+        is in the least common multiple of its two `queries_per_task`.
         """
         wide = np.result_type(self.correct, np.int64)
         x, y = (self.correct[rows, :tasks].astype(wide) for rows in (methods, versus))

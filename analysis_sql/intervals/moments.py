@@ -25,17 +25,9 @@ _ROUNDING = 1e-7
 def subtract(
     x: NDArray[Any], queries: Integers, y: NDArray[Any], versus_queries: Integers
 ) -> tuple[NDArray[Any], Integers]:
-    """Subtract shares of queries exactly: x/queries - y/versus_queries.
+    """Subtract counts x - y (..., T), in the least common multiple of both numbers of queries.
 
-    Returns the differences in the least common multiple of both numbers of queries, and that
-    multiple.  Exact while T times it is at most :data:`EXACT`.
-
-    Parameters
-    ----------
-    x, y : int64 (..., T)
-        Numbers of correct queries; shapes are broadcast.
-    queries, versus_queries : int or int64 (...)
-        Queries in a task of each: one number for all rows, or one for each.
+    Returns the differences and that multiple.  Exact while T times it is at most :data:`EXACT`.
     """
     common = np.lcm(queries, versus_queries)
     a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))
@@ -53,23 +45,17 @@ class Moments:
 
     Every attribute may be an array, for many methods or pairs at once; everything is elementwise.
     T·`queries_per_task` is at most :data:`EXACT`, so that T Σx² and (Σx)² fit into 63 bits.
-
-    Attributes
-    ----------
-    tasks, total, squares
-        T, Σx and Σx².
-    queries_per_task
-        What x counts of: K·Q, times the runs where there are several; Q where x is of one class.
-    run_variance, run_square
-        What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`.
     """
 
     tasks: Integers
     total: Integers
     squares: Integers
+    """T, Σx and Σx²."""
     queries_per_task: Integers
+    """What x counts of: K·Q, times the runs where there are several; Q where x is of one class."""
     run_variance: float | NDArray[np.float64] = 0.0
     run_square: float | NDArray[np.float64] = 0.0
+    """What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`."""
 
     @classmethod
     def of(cls, counts: NDArray[Any], queries_per_task: Integers, *terms: float) -> Moments:
@@ -113,14 +99,9 @@ class Moments:
     def p_for_new_runs(self, p: Any, widths: Callable[[], Any]) -> Any:
         """Raise two-sided p-values by what training anew adds, elementwise.
 
-        Parameters
-        ----------
-        p
-            Without the runs.
-        widths
-            Computes half-widths without the runs at
-            :data:`analysis_sql.intervals.training_runs.REFERENCE`, percentage points; is called
-            where there are runs alone.  Where all x are equal the half-width is 0.
+        `widths` computes half-widths without the runs at
+        :data:`analysis_sql.intervals.training_runs.REFERENCE`, percentage points, and is called
+        where there are runs alone.  Where all x are equal the half-width is 0.
         """
         if not np.any(self.run_variance):
             return p

@@ -1,18 +1,12 @@
 """The smallest difference that a paired comparison is likely to detect.
 
-The open interval of a paired difference excludes 0 if |mean| > t(T-1) · se, se = sd/sqrt(T).  If
-tasks are independent and normal with the true difference δ for their mean, mean/se follows the
-noncentral t distribution with T-1 degrees of freedom and noncentrality δ/se, so that::
+If tasks are independent and normal with the true difference δ for their mean, mean/se follows the
+noncentral t distribution, and the smallest detectable difference is the δ at which
 
-    power = P(|t'(T-1; δ/se)| > t(T-1))
+    P(|t'(T-1; δ/se)| > t(T-1)) = power
 
-and the smallest detectable difference is the δ at which that is 80 %, or whatever is asked for:
-a number of standard errors that T, the level and the power fix (2.80 where T is large).  Below it
-a true difference is more likely to be missed than the power allows: "no difference found" then
-says little.
-
-Estimand: open, new images of these classes.  What can be detected over new classes, which is
-more, depends on the classes of the tasks: :mod:`analysis_sql.planning.planning`.
+a number of standard errors that T, the level and the power fix (2.80 where T is large, at 80 %).
+It is about new images of these classes; for new classes see :mod:`analysis_sql.planning.planning`.
 """
 
 from __future__ import annotations
@@ -74,10 +68,8 @@ def smallest_with_power(power_at: Callable[[float], float], power: float, high: 
 def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
     """Compute the smallest true difference that these tasks would show, in percentage points.
 
-    `detectable_factor` times sd/sqrt(T), with the standard deviation that these paired differences
-    have (as if it were known), elementwise: what a comparison could have found, whatever it did
-    find.  Where methods have several runs, as much more as the interval is wider for it.  NaN where
-    T < 2, or where all differences are equal.
+    `detectable_factor` times sd/sqrt(T), elementwise.  Where methods have several runs, as much
+    more as the interval is wider for it.  NaN where T < 2, or where all differences are equal.
     """
     differences = detectable_difference_of(
         moments.tasks, np.square(moments.deviation), level, power

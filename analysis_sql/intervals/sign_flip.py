@@ -1,25 +1,13 @@
-"""Exact sign-flip test of a paired difference, at any number of tasks.
+"""Exact sign-flip test of a paired difference, at any number of tasks (docs/statistics.md).
 
-If two methods are equals, then on every task either could have had the other's count, and the
-difference d_t could as well have been -d_t.  The p-value is the share of all 2^T ways to choose
-the signs for which the mean is at least as far from 0 as the observed one (Fisher, The Design of
-Experiments, 1935, section 21)::
+The p-value is the share of all 2^T ways to choose the signs of the differences d_t for which the
+mean is at least as far from 0 as observed (Fisher, The Design of Experiments, 1935, section 21).
+The d_t are integers, Σ ε_t d_t = 2W - A with A = Σ|d_t| and W the sum of those |d_t| that get a
+plus; the distribution of W on 0..A is built up task by task.  All terms are positive: a p-value has
+a relative error of at most T · 2^-52, and none up to 53 differences that are not 0.  Where A is
+very large and T is not, all sums of either half of the tasks are listed instead, in 2^(T/2) steps.
 
-    p = P(|Σ ε_t d_t| >= |Σ d_t|),   ε_t = ±1, independent, equally likely
-
-The 2^T sums are never listed.  The d_t are integers, Σ ε_t d_t = 2W - A with A = Σ|d_t| and W the
-sum of those |d_t| that get a plus, and W takes only the values 0..A: its distribution is built up
-task by task, each a convolution with two points.  All terms are positive, so nothing cancels:
-every addition has a relative error of at most 2^-53, and the p-value one of at most T · 2^-52
-(5 · 10^-13 at T = 2000; below 10^-300 it may underflow to 0).  Up to 53 differences that are not 0
-it is exact to the last bit.  So no number of tasks needs a Monte Carlo approximation, nor a seed.
-The time grows as T · A: about 0.01 s for 2000 tasks of 35 queries.  Where A is very large, as with
-methods of many runs, and T is not, all sums of either half of the tasks are listed instead, in
-order, and the pairs of them counted that stay small enough: 2^(T/2) steps, in whole numbers.
-
-It is about new images of these classes, tasks taken as independent.  The test is exact for methods
-that could be exchanged on every task, that is, for differences that are symmetric about 0; for any
-others of mean 0 it is right as T grows (Romano, JASA 1990).
+It is about new images of these classes, tasks taken as independent.
 """
 
 from __future__ import annotations
@@ -43,22 +31,15 @@ _MOST_PLACES = 1 << 28
 
 @dataclass(frozen=True)
 class SignFlip:
-    """The sign-flip test of two methods on the T tasks that both answered.
-
-    Attributes
-    ----------
-    tasks, unequal
-        T, and on how many of them the two differ.
-    p
-        Two-sided; 1 where they differ nowhere.
-    error
-        Bound on the relative rounding error of `p`; 0 where it is exact.
-    """
+    """The sign-flip test of two methods on the T tasks that both answered."""
 
     tasks: int
     unequal: int
+    """T, and on how many of them the two differ."""
     p: float
+    """Two-sided; 1 where they differ nowhere."""
     error: float
+    """Bound on the relative rounding error of `p`; 0 where it is exact."""
 
 
 def sign_flip(differences: AnyInts) -> SignFlip:
@@ -116,9 +97,8 @@ def _sums(steps: Ints) -> Ints:
 def constant_p(tasks: Any) -> Any:
     """Return 2^(1-T), the two-sided p-value of T equal differences that are not 0; NaN if T < 2.
 
-    The sign-flip test's: of all 2^T ways to choose the signs, two leave the mean as far from 0.
-    Other tests have no p-value there, since the differences have no spread.  The one-sided p-value
-    is half of it.  For new classes T is the number of tasks that share no class with each other.
+    The sign-flip test's; other tests have none there.  For new classes T is the number of tasks
+    that share no class with each other.
     """
     number = np.asarray(tasks, np.int64)
     return np.where(number < 2, np.nan, np.ldexp(1.0, 1 - number))

@@ -1,43 +1,30 @@
-"""Stop when the verdict is known: a confidence sequence for a paired difference.
+"""Stop when the verdict is known: a confidence sequence for a paired difference (docs/stopping.md).
 
-A confidence interval is for a number of tasks fixed in advance: who looks after every task and
-stops when 0 is outside is wrong far more often than 1 - level.  A *confidence sequence* is an
-interval after every task such that, with probability `level`, **all of them** hold; so one may look
-as often as one likes, and stop when one likes.
-
-It is made by betting (Waudby-Smith & Ramdas, J. R. Statist. Soc. B 2024).  Against the claim that
-the mean difference is at most m, one starts with capital 1 and bets at every task, at odds that
-are fair or worse under the claim.  The chance that the capital ever reaches 2/(1 - level) is then
-at most (1 - level)/2 (Ville, 1939): when it does, m is rejected; the same from the other side.
-With y_t = d_t/(K·Q), the difference of task t as a fraction, the capital after t tasks is
+A *confidence sequence* is an interval after every task such that, with probability `level`, **all
+of them** hold.  It is made by betting (Waudby-Smith & Ramdas, J. R. Statist.  Soc.  B 2024):
+against the claim that the mean difference is at most m, the chance that a capital of 1 ever reaches
+2/(1 - level) is at most (1 - level)/2 (Ville, 1939).  With y_t = d_t/(K·Q) the capital is
 
     bounded     Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
                 c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
     symmetric   Σ_j w_j Π_s 2/(1 + exp(-2 λ_j (y_s - m))),
                 λ_j = 2^j, w_j equal, j = -3..5
 
-``bounded`` asks nothing of the differences but that they lie in [-1, 1], which they do, and holds
-at every number of tasks, no normal law being used.  It must allow for a task that turns up once
-in a while with a difference of a whole -1, and so needs some 4.4/(mean difference) tasks or more
-however little the differences vary.  ``symmetric`` holds if differences are distributed
-symmetrically about their mean, as they are about 0 for methods that could be exchanged on every
-task: the assumption of the exact sign-flip test.  It then needs no range, and far fewer tasks where
-differences vary little.  With skewed differences it is *not* valid for the mean: in simulations of
-differences of mean 0 and skewness 2.7 it excluded 0 in every second sequence.  **Choose one before
-looking.**
+``bounded`` asks nothing of the differences but that they lie in [-1, 1]; ``symmetric`` needs that
+they are distributed symmetrically about their mean, and then far fewer tasks.  **Choose one before
+looking.**  Every factor falls as m rises, so what is not rejected is an interval.  Capital depends
+on how often each difference occurred and not on their order; ends are multiples of 2^-16, rounded
+outwards.  The interval reported is what all intervals so far have in common.
 
-Every factor falls as m rises, so what is not rejected is an interval.  Bets are fixed in advance
-and mixed, so capital depends on how often each difference occurred and not on their order; ends
-are whole multiples of 2^-16, rounded outwards (by at most 0.0016 points).  The interval reported
-is what all intervals so far have in common: it never widens, and a verdict, once reached, stays.
+It is about new images of these classes, **tasks taken as independent** draws with one mean.  An
+open set is drawn without replacement, so that later tasks have the large classes only, and the mean
+may drift.  With n_c tasks of class c, the worst differences of mean 0 over the set are, for some j,
 
-What it is about: the mean over new images of these classes, **tasks taken as independent** draws
-with one mean.  That hides how open sets are drawn: without replacement, so that in later tasks
-the larger classes prevail once small ones are used up, and the expected difference drifts.  The
-claim rejected is, to the letter, that no task's expected difference, given the earlier tasks, is
-above m; where classes drift, that says little of the whole set
-(:mod:`analysis_sql.class_aware.drift` tells such sets, on which no run may stop early).  New
-classes are not covered, as with the open interval.
+    y_t = s/K Σ_{c in t} (1[n_c >= j] - p_j),      p_j = Σ_{n_c >= j} n_c / Σ n_c,
+
+and the *misleading capital* is the most that the bets make of any of them at any task.  A set
+**drifts**, and no run on it may stop early, if it reaches a quarter of the 2/(1 - level) that
+conclude.
 """
 
 from __future__ import annotations
@@ -67,18 +54,7 @@ BETS: dict[Assumption, tuple[Floats, Floats]] = {
 
 @dataclass(frozen=True)
 class SequenceInterval:
-    """The interval of a confidence sequence after T tasks, in percentage points.
-
-    Attributes
-    ----------
-    low, high
-        What the intervals so far have in common.  If `low` is above `high` they have nothing in
-        common: the tasks contradict a single mean (or the sequence is one of the few that miss).
-    conclusive_at
-        After how many tasks 0 was first outside; None if it never was.
-    sign
-        1 or -1, the verdict since then; 0 if there is none.
-    """
+    """The interval of a confidence sequence after T tasks, in percentage points."""
 
     assumption: Assumption
     level: float
@@ -86,8 +62,12 @@ class SequenceInterval:
     mean: float
     low: float
     high: float
+    """What the intervals so far have in common.  If `low` is above `high` they have nothing in
+    common: the tasks contradict a single mean (or the sequence is one of the few that miss)."""
     conclusive_at: int | None
+    """After how many tasks 0 was first outside; None if it never was."""
     sign: int
+    """1 or -1, the verdict since then; 0 if there is none."""
 
 
 class ConfidenceSequence:
@@ -140,7 +120,8 @@ class ConfidenceSequence:
 
         def rejects(claim: int) -> bool:
             factors = log_factors(d / self.queries_per_task, claim / GRID, self.assumption)
-            return _mixed(times @ factors, self.assumption) >= self._threshold
+            capitals = times @ factors + BETS[self.assumption][1]
+            return bool(np.logaddexp.reduce(capitals) >= self._threshold)
 
         low = self._rejected[side]
         step = 1
@@ -175,11 +156,6 @@ def log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
     return log(2.0) - np.log1p(np.exp(-2.0 * bets * (y[:, None] - m)))
 
 
-def _mixed(capitals: Floats, assumption: Assumption) -> float:
-    """Mix capitals, given and returned as logarithms (bets,)."""
-    return float(np.logaddexp.reduce(capitals + BETS[assumption][1]))
-
-
 def check_differences(differences: Any, queries: int, assumption: Assumption) -> Ints:
     """Return differences as int64 if they are integers from minus to plus `queries`."""
     d = np.asarray(differences)
@@ -197,3 +173,50 @@ def check_differences(differences: Any, queries: int, assumption: Assumption) ->
             expected=f"integers from {-queries} to {queries}, one for each task",
         )
     return d.astype(np.int64)
+
+
+_SIZES = 2.0 ** -np.arange(4.0)
+"""Of the differences: as large as can be, and its halves."""
+_MOST_CUTS = 64
+"""Numbers of uses at which classes are divided, at most."""
+_TOLERABLE = 0.25
+"""Of the capital that concludes: up to here simulated sequences keep their level."""
+_LEAST_LEVEL = 0.9
+"""Lower levels are judged as this one: at the lowest, any capital would be too much."""
+
+
+def tolerable_capital(level: float) -> float:
+    """The misleading capital from which on sequences of a level conclude wrongly too often."""
+    return _TOLERABLE * 2.0 / (1.0 - max(check_level(level), _LEAST_LEVEL))
+
+
+def misleading_capital(class_ids: AnyInts) -> float:
+    """The most capital against methods that are equal over the set, 1 if none; see the module.
+
+    `class_ids` are the classes of each task, int (T, K), in the order of the tasks.
+    """
+    ids = np.asarray(class_ids)
+    _, members, uses = np.unique(ids, return_inverse=True, return_counts=True)
+    members = members.reshape(ids.shape)
+    cuts = np.unique(uses)[1:]
+    if not cuts.size:
+        return 1.0  # every class is used as often: nothing is known by which they could differ
+    if cuts.size > _MOST_CUTS:
+        cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, _MOST_CUTS), method="nearest"))
+    often = uses >= cuts[:, None]
+    share = (often @ uses / uses.sum())[:, None]
+    sides = (often - share) / np.maximum(share, 1.0 - share)
+    return max(
+        _peak(size * sign * side[members].mean(axis=1))
+        for side in sides
+        for size in _SIZES
+        for sign in (1.0, -1.0)
+    )
+
+
+def _peak(y: Floats) -> float:
+    """The most that the bets make of differences (T,) in [-1, 1] against a mean of at most 0."""
+    bets, weights = BETS["bounded"]
+    capital = np.cumsum(np.log1p(bets[:, None] * y), axis=1) + weights[:, None]
+    with np.errstate(over="ignore"):  # infinitely much is too much
+        return float(np.exp(np.logaddexp.reduce(capital, axis=0).max()))

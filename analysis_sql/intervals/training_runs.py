@@ -33,15 +33,10 @@ _STEPS = 60
 
 
 def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return v and v²/(R-1) of methods (M,).
+    """Return v and v²/(R-1) of methods (M,) from their numbers of runs, R.
 
-    Parameters
-    ----------
-    spreads
-        s, the sample standard deviation between the means of a method's runs, percentage points;
-        None, and both are 0, of a method with fewer than two runs.
-    runs
-        R, the number of runs.
+    `spreads` are s, the sample standard deviations between the means of a method's runs, percentage
+    points; None, and both are 0, of a method with fewer than two runs.
     """
     number = np.maximum(np.asarray(runs, np.float64), 1.0)
     v = np.array([spread or 0.0 for spread in spreads]) ** 2 / number
@@ -56,15 +51,8 @@ def run_means(y: Floats, run: Ints) -> Floats:
 def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
     """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
 
-    Every run answered tasks of its own, so that the means of runs differ by their tasks, too:
-    s² is the variance of the means, or of the run-wise differences, less the mean of their v_mc.
-
-    Parameters
-    ----------
-    y
-        Accuracies in 0..1 (M, B).
-    run
-        Of each task, 0..R-1 (B,).
+    From accuracies (M, B) in 0..1, where each run (B,) answered tasks of its own: s² is the
+    variance of the means of runs, or of the run-wise differences, less the mean of their v_mc.
     """
     methods, tasks = len(y), np.bincount(run)
     variance = np.zeros((methods, methods))
@@ -82,12 +70,8 @@ def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
 def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:
     """Widen half-widths (percentage points) to h', elementwise; those of NaN stay NaN.
 
-    Without a term of runs a half-width stays as it is, to the last digit.
-
-    Parameters
-    ----------
-    terms
-        v_j + v_k, and the denominator of df: sums of what :func:`run_terms` gives.
+    `terms` are sums of what :func:`run_terms` gives.  Without one a half-width stays as it is, to
+    the last digit.
     """
     if not np.any(terms[0]):
         return widths
@@ -100,21 +84,11 @@ def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:
 def p_for_new_runs(p: Any, mean: Any, widths: Any, terms: Terms) -> Any:
     """Raise two-sided p-values to 1 minus the largest level whose h' leaves out 0, elementwise.
 
+    From p-values without the runs, means, and half-widths at :data:`REFERENCE`; NaN stays NaN.
     (h/z)² is taken to be linear in z² between the reference level and the one at which h itself
-    ends at 0.  It is, for intervals by leaving one out, and nearly so for Student's and mixtures of
-    them: of 19 tasks p is within 3 % above .01, within 25 % above 1e-4, and within a factor of 3
-    below; of more tasks closer.
-
-    Parameters
-    ----------
-    p
-        Without the runs: from h = |mean|.  NaN stays NaN.
-    mean
-        Percentage points.
-    widths
-        h at :data:`REFERENCE`, percentage points.
-    terms
-        As of :func:`for_new_runs`.
+    ends at 0.  It is, for intervals by leaving one out, and nearly so for others: of 19 tasks p is
+    within 3 % above .01, within 25 % above 1e-4, and within a factor of 3 below; of more tasks
+    closer.
     """
     if not np.any(terms[0]):
         return p

@@ -12,9 +12,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.leave_one_out.classes import leave_out_columns
-from analysis_sql.leave_one_out.images import leave_out_groups, leave_out_images
-from analysis_sql.leave_one_out.jackknife import Jackknife
+from analysis_sql.leave_one_out.jackknife import (
+    Jackknife,
+    leave_out_columns,
+    leave_out_groups,
+    leave_out_images,
+)
 from analysis_sql.leave_one_out.membership import Membership, has_superclass
 from benchmark_spec.errors import SpecError
 
@@ -38,24 +41,16 @@ FEW_LEFT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class TaskDesign:
-    """The tasks of a set that reuses images, for all methods; made by :meth:`of`.
-
-    Attributes
-    ----------
-    membership
-        Who is in which task.
-    superclass_of_class : int64 (C,) or None
-        Of the classes that may be drawn, 0..G-1.
-    why
-        For each of `images`, `classes`, `superclasses` that has no interval, the reason.
-    bounded
-        For each that has an interval by a bound alone (:meth:`bound`), the reason.
-    """
+    """The tasks of a set that reuses images, for all methods; made by :meth:`of`."""
 
     membership: Membership
+    """Who is in which task."""
     superclass_of_class: Ints | None
+    """int64 (C,) or None: of the classes that may be drawn, 0..G-1."""
     why: Mapping[LeftOut, str]
+    """For each of `images`, `classes`, `superclasses` that has no interval, the reason."""
     bounded: Mapping[LeftOut, str]
+    """For each that has an interval by a bound alone (:meth:`bound`), the reason."""
 
     @classmethod
     def of(
@@ -69,25 +64,20 @@ class TaskDesign:
     ) -> TaskDesign:
         """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
 
+        Raises a SpecError if the arrays do not fit together, or a task has a class or an image
+        twice.
+
         Parameters
         ----------
-        class_ids : int (B, K)
-            Classes of each task.
-        images : int (B, K, m)
-            Images of each task, support and query, in the order of `class_ids`.
-        class_of_image : int (N,)
-            The class of every image that might have been drawn, by image id; -1 of others.
-        group_of_image : int (N,), optional
-            Its group, -1 where it stands for itself.  The group is then what is left out.
+        class_ids, images : int (B, K) and (B, K, m)
+            Classes of each task, and images of each, support and query.
+        class_of_image, group_of_image : int (N,)
+            The class of every image that might have been drawn, -1 of others; its group, which is
+            then what is left out, -1 where it stands for itself.
         superclass_of_class : int (C,), optional
             By class id; -1 where a class has none.
         class_labels : str (C,), optional
-            By class id: what sentences call a class.  By default its id.
-
-        Raises
-        ------
-        SpecError
-            If the arrays do not fit together, or a task has a class or an image twice.
+            What sentences call a class, by class id.  By default its id.
         """
         tasks = Membership.of(class_ids, images, class_of_image, group_of_image, class_labels)
         return cls._of(tasks, _superclasses(tasks, superclass_of_class))
@@ -199,12 +189,8 @@ class TaskDesign:
         """Take from values (M, B) their least-squares fit by the classes of tasks."""
         has = self.membership.has_class
         fit = np.asarray(has.T @ values.T)
-        return np.asarray(values - (has @ self._solved(fit)).T)
-
-    def _solved(self, right: Floats) -> Floats:
-        if self._factor is not None:
-            return np.asarray(cho_solve(self._factor, right))
-        return np.asarray(self._inverse @ right)
+        solved = self._inverse @ fit if self._factor is None else cho_solve(self._factor, fit)
+        return np.asarray(values - (has @ solved).T)
 
     @cached_property
     def _products(self) -> Floats:

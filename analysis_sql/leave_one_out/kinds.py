@@ -13,20 +13,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analysis_sql.comparison.pairs import pair_columns
-from analysis_sql.comparison.verdicts import PairColumns, paired_verdicts
-from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.comparison.pairs import Pairs
+from analysis_sql.intervals.arrays import Floats, Ints, settled
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.training_runs import REFERENCE, Terms, for_new_runs
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut
-
-Codes = NDArray[np.int8]
 
 _ROWS = 64
 """Methods that are compared with all others at once."""
@@ -37,15 +32,10 @@ _KEPT = 20
 
 @dataclass(frozen=True, eq=False)
 class FirstTasks:
-    """The design of a set, and of its first tasks, as many as methods answered.
-
-    Attributes
-    ----------
-    whole
-        Of all tasks.
-    """
+    """The design of a set, and of its first tasks, as many as methods answered."""
 
     whole: TaskDesign
+    """Of all tasks."""
     _designs: dict[int, TaskDesign] = field(default_factory=dict, repr=False)
     _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
 
@@ -160,6 +150,7 @@ class _AllPairs:
     def __init__(self, design: FirstTasks, counts: Counts, level: float) -> None:
         self.counts, self.level, self._design = counts, level, design
         self._influences: dict[int, Influences] = {}
+        self._own: dict[int, LeaveOneOut] = {}
         self._blocks: OrderedDict[tuple[int, int], LeaveOneOut] = OrderedDict()
 
     def row(self, name: LeftOut, method: int, tasks: int) -> tuple[LeaveOneOut | None, int]:
@@ -181,42 +172,31 @@ class _AllPairs:
                 self._blocks.popitem(last=False)
         return self._blocks[key], method % _ROWS
 
-    def disjoint_tasks(self, name: LeftOut, tasks: int) -> int:
-        """Return how many of the first tasks count as independent; 0 where there is no interval."""
-        design = self._design.at(tasks, name)
-        return 0 if design is None else design.disjoint_tasks(name)
+    def own(self, tasks: int) -> LeaveOneOut:
+        """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
+        if tasks not in self._own:
+            self._own[tasks] = self._influences[tasks].own(self.level)
+        return self._own[tasks]
 
 
-class LeftOutPairs:
-    """Compares methods of a task set by one kind, each pair over the tasks that both answered."""
+def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:
+    """Make what compares the methods of a task set by one kind."""
+    every = design.pairs(counts, level)
 
-    def __init__(self, name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> None:
-        self._name, self._counts, self._level = name, counts, level
-        self._pairs = design.pairs(counts, level)
-
-    def columns(self, method: int, versus: NDArray[np.int64]) -> PairColumns:
-        """Compare a method with others (P,), by their positions in the counts."""
-        counts, name, level = self._counts, self._name, self._level
-
-        def compare(rows: NDArray[np.int64], tasks: int) -> PairColumns:
-            some = counts.some(rows).first(tasks)
-            own, apart = some.moments(), some.differences(0, np.arange(1, len(rows)), tasks)
-            difference = apart.moments()
-            found, row = self._pairs.row(name, method, tasks)
-            if found is None:
-                width, paired = np.full(len(rows), np.nan), np.full(len(rows) - 1, np.nan)
-            else:
-                paired = _widths(name, found, (row, rows[1:]), difference.run_terms, level)
-                width = np.array([self._own_width(i, tasks) for i in rows.tolist()])
-            independent = self._pairs.disjoint_tasks(name, tasks)
-            verdict = paired_verdicts(difference, paired, name, level, independent)
-            return PairColumns.of(name, level, own, width, difference, paired, verdict)
-
-        return pair_columns(counts, method, versus, compare)
-
-    def _own_width(self, method: int, tasks: int) -> float:
-        found, row = self._pairs.row(self._name, method, tasks)
+    def widths(
+        tasks: int, rows: Ints, some: Counts, _: Moments, difference: Moments
+    ) -> tuple[Floats, Floats]:
+        found, row = every.row(name, int(rows[0]), tasks)
         if found is None:
-            return np.nan
-        terms = self._counts.run_variance[method], self._counts.run_square[method]
-        return float(_widths(self._name, found, (row, method), terms, self._level))
+            return np.full(len(rows), np.nan), np.full(len(rows) - 1, np.nan)
+        terms = some.run_variance, some.run_square
+        return (
+            _widths(name, every.own(tasks), (rows, 0), terms, level),
+            _widths(name, found, (row, rows[1:]), difference.run_terms, level),
+        )
+
+    def independent(tasks: int) -> int:
+        first = design.at(tasks, name)
+        return 0 if first is None else first.disjoint_tasks(name)
+
+    return Pairs(name, counts, level, widths, independent)

@@ -1,14 +1,15 @@
-"""Leave-one-out intervals of methods and of all their paired differences.
+"""Leave-one-out intervals of methods and of all their paired differences (docs/leave_one_out.md).
 
-The mean over B tasks that reuse images is an incomplete U-statistic.  What another sample of
-images (classes, superclasses) would give is the variance of the complete one, whose jackknife
-leaves out one image (class, superclass) at a time; written as sums over pairs of *different* tasks
-it is free of the noise of finitely many tasks, which is then added once:
-:mod:`analysis_sql.leave_one_out.images`, :mod:`analysis_sql.leave_one_out.classes`,
-:mod:`analysis_sql.leave_one_out.halfwidths`.  docs/leave_one_out.md has the derivation.
+The mean over B tasks that reuse images is an incomplete U-statistic.  Its variance over new images
+(classes, superclasses) is V, the jackknife's (:mod:`analysis_sql.leave_one_out.jackknife`), plus
+v_mc, the noise of finitely many tasks.  With T = max(V, 0) + v_mc and τ the standard error of V::
 
-Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of
-G = A W A'.  Where two methods hardly differ this cancels, and the difference itself is taken.
+    h = q √( T + (z²+1)/4 · τ²/(T+2τ) )
+
+where z is the normal quantile and q is z for images, Student's for classes and superclasses.
+
+Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of G =
+A W A'.  Where two methods hardly differ this cancels, and the difference itself is taken.
 """
 
 from __future__ import annotations
@@ -20,17 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
-from analysis_sql.leave_one_out.halfwidths import (
-    degrees_of_freedom,
-    excess_kurtosis,
-    halfwidth,
-    p_value,
-)
-from analysis_sql.leave_one_out.sums import Forms, Sums, centred
+from analysis_sql.leave_one_out.jackknife import Jackknife
 from benchmark_spec.errors import SpecError
 
 _HARDLY = 1e-4
@@ -45,28 +41,19 @@ _NUMBERS_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Intervals of one kind, (R, S): row against column, or a method itself on the diagonal.
-
-    Attributes
-    ----------
-    halfwidth
-        In fractions; infinite where nothing can be estimated (a value that is the same in all
-        tasks), 0 where two methods are identical.
-    df
-        Degrees of freedom of Student's t, infinite for the normal law.
-    monte_carlo_share
-        v_mc/T: the part of the variance that more tasks of the same images would take away.
-    widened
-        Whether τ > T: too few tasks to tell the variance from noise, so that h is wide.
-    is_bound
-        Whether the half-width is an upper bound (:meth:`TaskDesign.bound`), and no estimate.
-    """
+    """Intervals of one kind, (R, S): row against column, or a method itself on the diagonal."""
 
     halfwidth: Floats
+    """In fractions; infinite where nothing can be estimated (a value that is the same in all
+    tasks), 0 where two methods are identical."""
     df: Floats
+    """Degrees of freedom of Student's t, infinite for the normal law."""
     monte_carlo_share: Floats
+    """v_mc/T: the part of the variance that more tasks of the same images would take away."""
     widened: Bools
+    """Whether τ > T: too few tasks to tell the variance from noise, so that h is wide."""
     is_bound: bool
+    """Whether the half-width is an upper bound (:meth:`TaskDesign.bound`), and no estimate."""
     _mean: Floats
     _laws: tuple[tuple[Floats, Floats, Floats | None], ...]
 
@@ -85,40 +72,23 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """Means of methods and of their differences, and how far new data may move them.
-
-    Attributes
-    ----------
-    mean
-        (R, S): on the diagonal, where a row and a column are the same method, its accuracy; else
-        that of the row less that of the column.
-    images, classes, superclasses
-        None where there is no interval; `why` has the reason.
-    """
+    """Means of methods and of their differences, and how far new data may move them."""
 
     mean: Floats
+    """(R, S): on the diagonal, where a row and a column are the same method, its accuracy; else
+    that of the row less that of the column."""
     images: Spread | None
     classes: Spread | None
     superclasses: Spread | None
+    """None where there is no interval; `why` has the reason."""
     why: Mapping[LeftOut, str]
 
 
 def leave_one_out(design: TaskDesign, y: NDArray[Any], level: float) -> LeaveOneOut:
     """Compute the intervals of M methods and of all pairs of them.
 
-    Parameters
-    ----------
-    design
-        Of the B tasks.
-    y : float (M, B)
-        Accuracies in 0..1, or any other statistic of a task; of several runs their mean.
-    level
-        Such as 0.95.
-
-    Raises
-    ------
-    SpecError
-        If `y` is not of B tasks, or not finite.
+    From values (M, B) of the design's tasks: accuracies in 0..1, or any other statistic of a task,
+    of several runs their mean.  Raises a SpecError if these are not of B tasks, or not finite.
     """
     everything = np.arange(len(np.atleast_2d(y)))
     return Influences(design, y).block(everything, everything, level)
@@ -127,10 +97,7 @@ def leave_one_out(design: TaskDesign, y: NDArray[Any], level: float) -> LeaveOne
 class Influences:
     """How far each image, class and superclass moves the means of M methods, for any of its pairs.
 
-    Parameters
-    ----------
-    design, y
-        As of :func:`leave_one_out`.
+    Made as :func:`leave_one_out`.
     """
 
     def __init__(self, design: TaskDesign, y: NDArray[Any]) -> None:
@@ -143,7 +110,8 @@ class Influences:
         self._design, self._y = design, values
         self._mean = values.mean(axis=1)
         self._sums = {name: Sums(design, name, values) for name in design.jackknives}
-        self._noise = Forms(centred(values), np.full(design.tasks, self._monte_carlo))
+        tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
+        self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
 
     def block(self, rows: Ints, columns: Ints, level: float) -> LeaveOneOut:
         """Compute some rows and columns of :func:`leave_one_out`, by methods' positions."""
@@ -191,22 +159,11 @@ class Influences:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
         return self._sums[name].own[1]
 
-    @property
-    def _monte_carlo(self) -> float:
-        """1/(B(B-1)): v_mc is this times the squares of centred values."""
-        tasks = self._design.tasks
-        return 1.0 / (tasks * max(tasks - 1, 1))
-
     def _law(
-        self,
-        name: LeftOut,
-        noise: Floats,
-        variance: Floats,
-        total: Floats,
-        squares: Floats,
-        fourths: Floats,
+        self, name: LeftOut, noise: Floats, sums: tuple[Floats, ...]
     ) -> tuple[Floats, Floats, Floats | None]:
         """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
+        variance, total, squares, fourths = sums
         jackknife = self._design.jackknives[name]
         whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
         apart = total - variance if jackknife.of_noise else total
@@ -236,7 +193,7 @@ class Influences:
                 whole = self._design.bound(name) * np.maximum(noise, 0.0)
                 tau, df = np.zeros_like(whole), None
             elif name in parts:
-                whole, tau, df = self._law(name, noise, *parts[name])
+                whole, tau, df = self._law(name, noise, parts[name])
             else:
                 continue
             laws = (*laws, (whole, tau, df))
@@ -259,3 +216,152 @@ class Influences:
             spreads.get("superclasses"),
             self._design.why,
         )
+
+
+_STEPS = 30
+"""Of the search for a p-value: more than any needs."""
+
+
+def uncertainty(variance: Floats, tau: Floats) -> Floats:
+    """Return τ²/(T+2τ), 0 where both are."""
+    below = variance + 2.0 * tau
+    return np.asarray(np.divide(tau**2, below, out=np.zeros_like(tau), where=below > 0))
+
+
+def halfwidth(variance: Floats, tau: Floats, df: Floats | None, level: float) -> Floats:
+    """Return h of T, τ and the degrees of freedom of q, None for the normal law; see the module."""
+    tail = (1.0 - level) / 2.0
+    z = -float(ndtri(tail))
+    q = z if df is None else -stdtrit(df, tail)
+    return np.asarray(q * np.sqrt(variance + (z * z + 1.0) / 4.0 * uncertainty(variance, tau)))
+
+
+def p_value(mean: Floats, variance: Floats, tau: Floats, df: Floats | None) -> Floats:
+    """Return 1 minus the largest level whose interval leaves out 0, by the mean and its variance.
+
+    The half-width grows with the level, so z with h(z) = |mean| is unique: a quadratic equation in
+    z² for the normal law, and else a root between 0 and that one.
+    """
+    size, c = np.abs(mean), uncertainty(variance, tau)
+    linear = variance + c / 4.0
+    root = np.sqrt(linear**2 + c * size**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(size > 0, np.sqrt(2.0 * size**2 / (linear + root)), 0.0)
+    if df is None:
+        return np.asarray(np.minimum(2.0 * ndtr(-z), 1.0))
+    some = (z > 0) & np.isfinite(z)
+    z[some] = _students_z(z[some], size[some], variance[some], c[some], df[some])
+    return np.asarray(np.minimum(2.0 * ndtr(-z), 1.0))
+
+
+def _students_z(highest: Floats, size: Floats, variance: Floats, c: Floats, df: Floats) -> Floats:
+    """Return the z (N,) whose interval ends at 0, at most the normal law's.
+
+    A wider interval leaves the mean less of a z of its own, so that it is the fixed point of a
+    falling function: Steffensen's method, kept between what each step says it lies between.
+    """
+
+    def own(at: Floats) -> Floats:
+        width = np.sqrt(variance + (at * at + 1.0) / 4.0 * c)
+        return np.asarray(np.clip(-ndtri(stdtr(df, -size / width)), 0.0, highest))
+
+    z = highest
+    for _ in range(_STEPS):
+        first = own(z)
+        second = own(first)
+        bend = second - 2.0 * first + z
+        step = np.divide((first - z) ** 2, bend, out=np.zeros_like(z), where=bend != 0)
+        between = np.minimum(z, first), np.maximum(z, first)
+        z = np.clip(np.where(bend != 0, z - step, first), *between)
+        if (np.abs(first - second) <= 1e-12 * np.maximum(second, 1e-12)).all():
+            break
+    return z
+
+
+def degrees_of_freedom(units: float, kurtosis: Floats | None, shape: tuple[int, ...]) -> Floats:
+    """Return those of Student's t for C units: 1/(1/(C-1) + (κ+2)/(2C)), or C-1 without κ."""
+    if kurtosis is None:
+        return np.full(shape, units - 1.0)
+    return np.asarray(1.0 / (1.0 / (units - 1) + (kurtosis + 2.0) / (2.0 * units)))
+
+
+def excess_kurtosis(squares: Floats, fourths: Floats, units: int) -> Floats:
+    """Return the unbiased excess kurtosis of C centred values, not below 0; 0 of fewer than 4.
+
+    From sums of their squares and of their fourth powers.
+    """
+    n = float(units)
+    if n < 4:
+        return np.zeros_like(squares)
+    ratio = np.divide(n * fourths, squares**2, out=np.full_like(squares, 3.0), where=squares > 0)
+    unbiased = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (ratio - 3.0) + 6.0)
+    return np.asarray(np.maximum(unbiased, 0.0))
+
+
+_CANCELS = 1e-2
+"""Where the squares of a difference sum to less than this share of the methods' own, its fourth
+powers, which would lose twice as many digits, are summed directly."""
+
+_POWERS_AT_ONCE = 1 << 22
+
+
+def centred(values: Floats) -> Floats:
+    """Take from the values of each method (M, B) their mean."""
+    return np.asarray(values - values.mean(axis=1, keepdims=True))
+
+
+class Forms:
+    """Σ_b d_b x_b² of methods' values, and of differences of two."""
+
+    def __init__(self, values: Floats, weights: Floats) -> None:
+        self._values, self.weights = values, weights
+        self.diagonal = np.einsum("mr,mr,r->m", values, values, weights, optimize=True)
+
+    def block(self, rows: Ints, columns: Ints, same: Bools) -> Floats:
+        """Return G_jj + G_kk - 2 G_jk (R, S), or G_jj where the two are the same."""
+        product = (self._values[rows] * self.weights) @ self._values[columns].T
+        apart = self.diagonal[rows, None] + self.diagonal[columns] - 2.0 * product
+        return np.asarray(np.where(same, self.diagonal[rows, None], apart))
+
+
+class Sums:
+    """V, tot and the sums of powers of a jackknife's coordinates, of methods and differences."""
+
+    def __init__(self, design: TaskDesign, name: LeftOut, values: Floats) -> None:
+        jackknife: Jackknife = design.jackknives[name]
+        self._x = design.residuals(values) if name == "images" else centred(values)
+        self._a = jackknife.coordinates(self._x)
+        self._tails = jackknife.tails
+        self._forms = Forms(self._a, jackknife.weights), Forms(self._x, jackknife.noise)
+        self._total = Forms(self._a, jackknife.totals)
+
+    @property
+    def own(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """V, tot, Σa² and Σa⁴ of each method (M,)."""
+        variance = self._forms[0].diagonal + self._forms[1].diagonal
+        squares = self._a**2 if self._tails else np.zeros((len(self._a), 1))
+        return variance, self._total.diagonal, squares.sum(axis=1), (squares**2).sum(axis=1)
+
+    def block(
+        self, rows: Ints, columns: Ints, same: Bools
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the same of pairs (R, S)."""
+        variance = sum(form.block(rows, columns, same) for form in self._forms)
+        total = self._total.block(rows, columns, same)
+        if not self._tails:
+            return np.asarray(variance), total, np.zeros(same.shape), np.zeros(same.shape)
+        a, b = self._a[rows], self._a[columns]
+        (s2, s4), (r2, r4) = (((v**2).sum(axis=1), (v**4).sum(axis=1)) for v in (a, b))
+        squares = s2[:, None] + r2 - 2.0 * a @ b.T
+        cubes = 4.0 * (a**3 @ b.T + a @ (b**3).T)
+        fourths = s4[:, None] + r4 - cubes + 6.0 * (a**2 @ (b**2).T)
+        squares, fourths = (
+            np.where(same, one[:, None], two) for one, two in ((s2, squares), (s4, fourths))
+        )
+        close = np.argwhere(~same & (squares <= _CANCELS * (s2[:, None] + r2)))
+        step = max(1, _POWERS_AT_ONCE // a.shape[1])
+        for start in range(0, len(close), step):
+            where = tuple(close[start : start + step].T)
+            apart = (a[where[0]] - b[where[1]]) ** 2
+            squares[where], fourths[where] = apart.sum(axis=1), (apart**2).sum(axis=1)
+        return np.asarray(variance), total, squares, fourths

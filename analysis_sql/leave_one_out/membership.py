@@ -21,35 +21,24 @@ class Membership:
 
     A *unit* is an image, or a group of images of one class where images have groups.  Only classes
     with at least m images can be drawn; these C classes are numbered in the order of their ids.
-
-    Attributes
-    ----------
-    classes : int64 (B, K)
-        Classes of each task, 0..C-1.
-    units : int64 (B, K, m)
-        Unit of each image that a task uses, 0..U-1.
-    class_of_unit : int64 (U,)
-        Of every unit of the C classes.
-    images_of_unit : int64 (U,)
-        s, its number of images; 1 where units are images.
-    class_names : int64 (C,)
-        The id of each class.
-    grouped
-        Whether units are groups.
-    spanning
-        Whether a group has images of several classes, which then depend on one another.
-    labels
-        Names that sentences give to classes (C,), by position; the ids where none are given.
     """
 
     classes: Ints
+    """int64 (B, K): classes of each task, 0..C-1."""
     units: Ints
+    """int64 (B, K, m): unit of each image that a task uses, 0..U-1."""
     class_of_unit: Ints
+    """int64 (U,): of every unit of the C classes."""
     images_of_unit: Ints
+    """int64 (U,): s, its number of images; 1 where units are images."""
     class_names: Ints
+    """int64 (C,): the id of each class."""
     grouped: bool
+    """Whether units are groups."""
     spanning: bool
+    """Whether a group has images of several classes, which then depend on one another."""
     labels: tuple[str, ...]
+    """Names that sentences give to classes (C,), by position; the ids where none are given."""
 
     @classmethod
     def of(
@@ -60,13 +49,7 @@ class Membership:
         group_of_image: AnyInts | None,
         labels: Sequence[str] | None = None,
     ) -> Membership:
-        """Check tasks against the images that may be drawn; see :class:`TaskDesign`.
-
-        Raises
-        ------
-        SpecError
-            If the arrays do not fit together, or a task has a class or an image twice.
-        """
+        """Check tasks against the images that may be drawn; see :class:`TaskDesign`."""
         ids, drawn, owner = map(np.asarray, (class_ids, images, class_of_image))
         _check_shapes(ids, drawn, owner)
         _check_tasks(ids, drawn, owner)

@@ -1,71 +1,233 @@
-"""What more tasks of the same images will show: leave-one-out intervals, planned from a pilot.
+"""What more tasks of the same images will show, planned from a pilot (docs/planning.md).
 
-Of a pilot's B tasks there are s², the variance between tasks, and of each kind V and tot - V
-(:mod:`analysis_sql.planning.left_out_pilot`, which says how the latter falls with B).  V is what
-all the tasks that the images allow would have, so with B' tasks::
+A pilot of B tasks has s², the variance between them, and of each kind V, about all tasks that the
+images allow, and tot, the same before the noise of finitely many tasks is removed.  For B' tasks::
 
     T   = max(V, 0) + s²/B'
     tot = max(V, 0) + (tot - V at B')
     τ   = scale · tot for images, scale · (tot - V) for classes and superclasses
 
-and the half-width is that of :mod:`analysis_sql.leave_one_out.halfwidths`, each kind at least as
-wide as the one before it.  The excess kurtosis of the U_(-c) is taken as the pilot has it.
+tot - V falls as 1/B, and for images as a(B), where n is binomial of B and Km/(CN_c)::
 
-With B' endless, s²/B' and tot - V are 0: the narrowest that the images allow.  With r times the
-images of each class V is Σ f_c(rN_c)/Σ f_c(N_c) of it, as if classes had equal parts in it; with r
-times the classes or superclasses, 1/r of it, of images too.
+    a(B)  = (1 - C/B) Σ_c f_c (E[1/n | n >= 2] - C/(BK))
+    scale = √(2/n_eff)    n_eff = (Σ_c f_c e_1)² / Σ_c (f_c² e_2/N_c) · (1 - 1/mean N)
+                          e_k   = E[1/n^k; n >= 2]
 
-The smallest detectable difference is the δ with P(|mean| > h) = power, where the mean is normal
-around δ with variance T and h is the planned half-width.  Everything takes the pilot's estimates
-for the truth.
+Where tasks have several images of a group, B/B' and the pilot's own scale stand for both.  With B'
+endless, s²/B' and tot - V are 0.  With r times the images of each class V is Σ f_c(rN_c)/Σ f_c(N_c)
+of it; with r times the classes or superclasses, 1/r of it, of images too.  The smallest detectable
+difference is the δ with P(|mean| > h) = power, where the mean is normal around δ with variance T.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, sqrt
+from functools import lru_cache
+from math import ceil, inf, sqrt
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
 from analysis_sql.intervals.training_runs import for_new_runs
-from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEAST_TASKS, LeftOut
-from analysis_sql.leave_one_out.halfwidths import degrees_of_freedom, halfwidth
-from analysis_sql.planning.left_out_pilot import LeftOutPilot
-from analysis_sql.planning.simulated_sets import detectable
+from analysis_sql.leave_one_out.design import (
+    LEAST_APPEARANCES,
+    LEAST_TASKS,
+    LEFT_OUT,
+    LeftOut,
+    TaskDesign,
+)
+from analysis_sql.leave_one_out.jackknife import factors_of
+from analysis_sql.leave_one_out.leave_one_out import Influences, degrees_of_freedom, halfwidth
+from analysis_sql.leave_one_out.membership import has_superclass
+from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
+
+_DEVIATIONS = 12.0
+"""How far from its mean a binomial number is looked at."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a pilot says of one kind, in fractions squared."""
+
+    variance: float
+    noise: float
+    """V, not below 0, and tot - V."""
+    scale: float
+    """τ in parts of tot (images) or of tot - V, in the pilot's tasks."""
+    units: int
+    """Images or groups, classes, superclasses that the tasks were drawn from."""
+    kurtosis: float | None = None
+    """Excess kurtosis of what they move the mean by; None where it does not count."""
+    without: float = 1.0
+    """The least share of tasks that are without one of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutPilot:
+    """What B tasks that reuse images say of variances; made by :meth:`of`."""
+
+    tasks: int
+    between: float
+    """B, and the variance between tasks, s²."""
+    sizes: NDArray[np.int64]
+    """int64 (C,): units of each class that may be drawn: images, or groups of them."""
+    way: int
+    per_class: int
+    one_each: bool
+    """K, m, and whether no task has two images of a unit."""
+    appearances: float
+    """In how many tasks a unit is on average, of B."""
+    parts: Mapping[LeftOut, Part]
+    why: Mapping[LeftOut, str]
+    """By kind; for those without an interval, the reason."""
+    unit: Literal["images", "groups"] = "images"
+    """What is left out for new images."""
+
+    @classmethod
+    def of(cls, design: TaskDesign, y: NDArray[Any]) -> LeftOutPilot:
+        """Estimate the variances from values (B,) of tasks: accuracies, or paired differences.
+
+        Raises a SpecError if the tasks have no interval for new images, or all values are equal.
+        """
+        values = np.asarray(y, np.float64)
+        absent = {**design.why, **design.bounded}
+        if "images" in absent:
+            raise SpecError(
+                f"nothing can be estimated about new images: {absent['images']}",
+                expected="a pilot of enough tasks",
+                fix="plan from more tasks",
+            )
+        tasks = design.membership
+        influences = Influences(design, values[None])
+        if np.ptp(values) <= 1e-9:
+            raise SpecError(
+                f"all {tasks.tasks} tasks of the pilot have the same value: nothing varies",
+                expected="values that differ",
+            )
+        own = influences.own(0.95)
+        parts: dict[LeftOut, Part] = {}
+        for name, jackknife in design.jackknives.items():
+            variance = float(influences.variance(name)[0])
+            noise = max(float(influences.total(name)[0]) - variance, 0.0)
+            units, kurtosis, without = int(tasks.units_of_class.sum()), None, 1.0
+            if name == "classes" and own.classes is not None:
+                units = jackknife.units
+                df = float(own.classes.df[0, 0])
+                kurtosis = max(2.0 * units * (1.0 / df - 1.0 / (units - 1)) - 2.0, 0.0)
+                without = 1.0 - tasks.way / units
+            elif name == "superclasses" and design.superclass_of_class is not None:
+                units = jackknife.units
+                has = has_superclass(tasks, design.superclass_of_class)
+                without = 1.0 - float(has.sum(axis=0).max()) / tasks.tasks
+            parts[name] = Part(max(variance, 0.0), noise, jackknife.scale, units, kurtosis, without)
+        sizes, used = tasks.units_of_class, float(tasks.tasks_of_unit.mean())
+        if tasks.one_each:
+            used = tasks.tasks * tasks.way * tasks.per_class / float(sizes.sum())
+        return cls(
+            tasks.tasks,
+            float(values.var(ddof=1)),
+            sizes,
+            tasks.way,
+            tasks.per_class,
+            tasks.one_each,
+            used,
+            parts,
+            MappingProxyType({name: absent[name] for name in LEFT_OUT if name in absent}),
+            design.unit,
+        )
+
+    def use(self) -> float:
+        """Return the share of tasks that a unit is in, on average."""
+        return self.appearances / self.tasks
+
+    def noise(self, name: LeftOut, tasks: float) -> float:
+        """Return tot - V of a kind in so many tasks; 0 in endless ones."""
+        if np.isinf(tasks):
+            return 0.0
+        if name == "images" and self.one_each:
+            return self.parts[name].noise * self._chance(tasks) / self._chance(self.tasks)
+        return self.parts[name].noise * self.tasks / tasks
+
+    def scale(self, name: LeftOut, tasks: float, times: float = 1.0) -> float:
+        """Return τ in parts of tot, or of tot - V, in so many tasks.
+
+        `times` as many units in each class: for endless tasks alone.
+        """
+        if name != "images" or not self.one_each:
+            return self.parts[name].scale / (sqrt(times) if name == "images" else 1.0)
+        sizes = self.sizes * times
+        factors = self.factors(times)
+        if np.isinf(tasks):  # 1/n is in proportion to N_c
+            first, second = sizes, sizes**2
+        else:
+            first, second, _ = self._appearing(tasks)
+        effective = (factors * first).sum() ** 2 / (factors**2 * second / sizes).sum()
+        return float(np.sqrt(2.0 / (effective * (1.0 - 1.0 / sizes.mean()))))
+
+    def factors(self, times: float = 1.0) -> Floats:
+        """Return f_c (C,) with `times` as many units in each class."""
+        sizes: Floats = np.asarray(self.sizes * times, np.float64)
+        return factors_of(sizes, self.way, self.per_class)
+
+    def less(self, times: float) -> float:
+        """Return what V of images is multiplied by with `times` as many units in each class."""
+        if not self.one_each:
+            return 1.0 / times
+        return float(self.factors(times).sum() / self.factors().sum())
+
+    def _chance(self, tasks: float) -> float:
+        """Return a(B) of the module's docstring."""
+        classes = self.sizes.size
+        first, _, often = self._appearing(tasks)
+        left = first / np.maximum(often, 1e-300) - classes / (tasks * self.way)
+        return float((1.0 - classes / tasks) * (self.factors() * np.maximum(left, 0.0)).sum())
+
+    def _appearing(self, tasks: float) -> tuple[Floats, Floats, Floats]:
+        """Return E[1/n; n >= 2], E[1/n²; n >= 2] and P(n >= 2) of the units of each class (C,)."""
+        share = self.way * self.per_class / self.sizes.size
+        moments = [_moments(int(tasks), share / size) for size in self.sizes.tolist()]
+        first, second, often = np.array(moments).T
+        return first, second, often
+
+
+@lru_cache(maxsize=4096)
+def _moments(tasks: int, chance: float) -> tuple[float, float, float]:
+    """Return E[1/n; n >= 2], E[1/n²; n >= 2] and P(n >= 2) of a binomial number n."""
+    middle, deviation = tasks * chance, sqrt(tasks * chance * (1.0 - chance))
+    low = max(2, int(middle - _DEVIATIONS * deviation))
+    high = min(tasks, ceil(middle + _DEVIATIONS * deviation) + 20)
+    n = np.arange(low, high + 1, dtype=np.float64)
+    ways = gammaln(tasks + 1.0) - gammaln(n + 1.0) - gammaln(tasks - n + 1.0)
+    p = np.exp(ways + n * np.log(chance) + (tasks - n) * np.log1p(-chance))
+    return float((p / n).sum()), float((p / n**2).sum()), float(p.sum())
 
 
 @dataclass(frozen=True)
 class PlannedWidth:
-    """What B tasks promise of one kind of interval; percentage points.
-
-    Attributes
-    ----------
-    tasks
-        B; None for endless ones.
-    halfwidth, detectable
-        Expected half-width, and the smallest detectable difference; None where there is none.
-    monte_carlo_share
-        v_mc/T, what more tasks would take away of the variance.
-    widened
-        Whether τ > T: too few tasks to tell the variance from noise.
-    of_tasks
-        The half-width as if runs did not differ; None where there is none.
-    why
-        Why there is no interval; empty where there is.
-    """
+    """What B tasks promise of one kind of interval; percentage points."""
 
     tasks: int | None
+    """B; None for endless ones."""
     kind: LeftOut
     halfwidth: float | None
     detectable: float | None
+    """Expected half-width, and the smallest detectable difference; None where there is none."""
     monte_carlo_share: float | None
+    """v_mc/T, what more tasks would take away of the variance."""
     widened: bool
+    """Whether τ > T: too few tasks to tell the variance from noise."""
     why: str = ""
+    """Why there is no interval; empty where there is."""
     of_tasks: float | None = None
+    """The half-width as if runs did not differ; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -109,16 +271,10 @@ def plan_left_out(
 ) -> LeftOutPlan:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
-    Raises a SpecError if a number of tasks is below 2, or a setting is none.
-
-    Parameters
-    ----------
-    power
-        Of the smallest detectable difference; None for an accuracy, which has none.
-    terms
-        What training anew adds, percentage points to powers, as of
-        :func:`analysis_sql.intervals.training_runs.for_new_runs`.  What halves a half-width is told
-        without it.
+    Raises a SpecError if a number of tasks is below 2, or a setting is none.  The power is of the
+    smallest detectable difference; None for an accuracy, which has none.  `terms` are what training
+    anew adds (:func:`analysis_sql.intervals.training_runs.for_new_runs`); what halves a half-width
+    is told without it.
     """
     check_level(level)
     if power is not None:

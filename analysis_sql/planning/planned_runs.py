@@ -24,47 +24,31 @@ _POINTS = 201
 
 @dataclass(frozen=True)
 class WithRuns:
-    """One planned half-width and others that it could be, percentage points.
-
-    Attributes
-    ----------
-    halfwidth, of_tasks
-        As planned, and as if runs did not differ.
-    tasks_alone
-        The narrowest that more tasks can make it with the planned runs.
-    more
-        With more runs of every method whose runs differ: ``(runs, half-width)``.
-    """
+    """One planned half-width and others that it could be, percentage points."""
 
     halfwidth: float
     of_tasks: float
+    """As planned, and as if runs did not differ."""
     tasks_alone: float
+    """The narrowest that more tasks can make it with the planned runs."""
     more: tuple[tuple[int, float], ...]
+    """With more runs of every method whose runs differ: ``(runs, half-width)``."""
 
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """Training runs of the methods of a plan: one, or the two of a difference.
-
-    Attributes
-    ----------
-    methods
-        Names.
-    runs
-        How many each has in the pilot.
-    spreads
-        s, the standard deviation between their means, percentage points; None of fewer than two.
-    planned
-        How many runs each of several will have; None stands for as many as the pilot's.
-    of_one_model
-        Methods with one run that may differ from run to run, by nobody knows how much.
-    """
+    """Training runs of the methods of a plan: one, or the two of a difference."""
 
     methods: tuple[str, ...]
+    """Names."""
     runs: tuple[int, ...]
+    """How many each has in the pilot."""
     spreads: tuple[float | None, ...]
+    """s, the standard deviation between their means, percentage points; None of fewer than two."""
     planned: int | None = None
+    """How many runs each of several will have; None stands for as many as the pilot's."""
     of_one_model: tuple[str, ...] = ()
+    """Methods with one run that may differ from run to run, by nobody knows how much."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -89,10 +73,7 @@ class PlannedRuns:
     def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
         """Widen a half-width as if runs did not differ; None where no two runs differ.
 
-        Parameters
-        ----------
-        least
-            What more tasks could at most narrow it to, as if runs did not differ.
+        `least` is what more tasks could at most narrow it to, as if runs did not differ.
         """
         if not self.terms[0]:
             return None

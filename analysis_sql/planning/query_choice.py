@@ -1,15 +1,9 @@
 """The number of queries that gives the narrowest open interval, and what another one costs.
 
-What is minimised is the half-width that an open interval is expected to report,
-t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is given.  These should be all whole
-Q of a range: of a choice with gaps, the best one and its interval are artefacts of the gaps.  It is
-not the error of the mean itself that is least there: given the classes its true standard deviation
-is least at a larger Q, and over new classes it is nearly flat in Q (the classes are what it hangs
-on).  When T is large and inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α),
-equation 10 of Lafargue et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
-
-Only the ratio w/α matters, and Q* never falls as it grows, whatever T(Q) is: ln(1 + ratio/Q) has
-decreasing differences.  So a confidence interval of the ratio carries over to Q*.
+Q* minimises the half-width that an open interval is expected to report, t(T-1) · sqrt((α + w/Q)/T),
+over all whole Q of a range whose number of tasks T is given.  For large T that is sqrt(β/α) =
+sqrt(S·w/α), equation 10 of Lafargue et al. (TMLR 2024).  Only the ratio w/α matters, and Q* never
+falls as it grows, so a confidence interval of the ratio gives one of Q* (docs/query_size.md).
 """
 
 from __future__ import annotations
@@ -60,32 +54,23 @@ class Cost:
 
 @dataclass(frozen=True)
 class QueryChoice:
-    """The number of queries with the narrowest open interval, all intervals at one level.
-
-    Attributes
-    ----------
-    best, low, high
-        Q* and its confidence interval; None is undetermined.
-    tried
-        The Q that were compared, ascending.
-    more
-        Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q
-        tried means that or more.
-    ratio, root
-        w/α, and sqrt(S·w/α), the large-sample Q*, a real number.
-    costs
-        Of every Q tried.
-    """
+    """The number of queries with the narrowest open interval, all intervals at one level."""
 
     level: float
     best: int | None
     low: int | None
     high: int | None
+    """Q* and its confidence interval; None is undetermined."""
     tried: tuple[int, ...]
+    """The Q that were compared, ascending."""
     more: bool
+    """Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q tried
+    means that or more."""
     ratio: Range
     root: Range
+    """w/α, and sqrt(S·w/α), the large-sample Q*, a real number."""
     costs: tuple[Cost, ...]
+    """Of every Q tried."""
 
     def cost_of(self, query: int) -> Cost:
         """The cost of one of the Q tried."""
@@ -98,14 +83,10 @@ class QueryChoice:
 def ratio_interval(estimate: Estimate, level: float) -> Range:
     """Compute the confidence interval of ρ = w/α after Fieller (1954), for α, w >= 0.
 
-    All ρ >= 0 that a t test of w - ρα = 0 does not reject, where the test's standard error is
-    sqrt(V_w - 2ρ V_αw + ρ² V_α).  With q the quantile, the ends are the roots of
-    aρ² - 2bρ + c = 0, a = α² - q² V_α, b = αw - q² V_αw, c = w² - q² V_w.
-
-    - α not above 0 by q standard errors (a <= 0): no upper end, since α may be 0.
-    - α below 0 by as much: the tasks contradict α >= 0, and everything is undetermined.
-    - w^ = 0, as when all queries of a class are always answered alike: the jackknife sees no
-      spread, and so cannot say how large w may be; no upper end.
+    All ρ >= 0 that a t test of w - ρα = 0 does not reject: between the roots of aρ² - 2bρ + c = 0,
+    where a = α² - q² V_α, b = αw - q² V_αw, c = w² - q² V_w.  No upper end if a <= 0, since α may
+    be 0, or if w^ = 0, where the jackknife sees no spread; everything is undetermined if α
+    contradicts α >= 0.
     """
     alpha, w = estimate.alpha, estimate.w
     (v_alpha, v_both), (_, v_w) = estimate.covariance
@@ -157,14 +138,10 @@ def choose(
     *,
     more: bool = True,
 ) -> QueryChoice:
-    """Choose the number of queries, by the criterion of the module's docstring.
+    """Choose the number of queries that minimises :data:`CRITERION`.
 
-    Parameters
-    ----------
-    estimate
-        Of α and w, at `shot` images of support per class.
-    tasks
-        The T reached by each Q to be compared; see :func:`width_factors`.
+    The estimate is of α and w at `shot` images of support per class; `tasks` are the T reached by
+    each Q to be compared, see :func:`width_factors`.
     """
     factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)

@@ -1,40 +1,26 @@
 """How the variance of a task's accuracy depends on its queries, and what task results say of it.
 
-The model of Lafargue et al. (TMLR 2024, equations 7 and 10).  A task has K classes, S support and
-Q query images of each; μ_c is the accuracy on class c given the support set.  With m1 = E[μ_c],
-m2 = E[μ_c²] and w = (m1 - m2)/K::
+The model of Lafargue et al.  (TMLR 2024, equations 7 and 10; docs/query_size.md).  A task has K
+classes, S support and Q query images of each; μ_c is the accuracy on class c given the support set,
+m1 = E[μ_c], m2 = E[μ_c²] and w = (m1 - m2)/K.  In fractions squared::
 
     Var(A_t) = α + w/Q                          α = Var(mean of μ_c over the task's classes)
     Var(Ā) = K/(NC) · (αQ + β/Q + γ)            β = S·w,  γ = w + α·S,  T = NC/(K(S+Q)) tasks
 
-where NC is the number of images in all: small tasks waste images on support, large ones leave few
-tasks.  Accuracies are fractions here, variances are fractions squared.
-
-The estimators need X, the correct queries of each class of each task, Q >= 2, and a method that
-answers a query without looking at the others (given its support set a class's queries are then
-independent trials)::
-
-    w^ = (1/K) mean of X(Q-X)/(Q(Q-1))          α^ = s² - w^/Q          s² = sample Var(A_t)
-
-which are (m1^ - m2^)/K with m1^ = mean X/Q and m2^ = mean X(X-1)/(Q(Q-1)).  The paper calls α and
-β out of reach of estimation; they are not, so long as m1^² never stands in for m1²: tasks share
-classes, and its bias there is of α's own size.  Since s² is the variance *between the tasks of
-one set*, α^ estimates α less the mean covariance between tasks: the α that the reported open
-interval is made of.
-
-A difference of two methods has the same model.  Its query gives d = 1 (only the first method is
-right), -1 (only the second) or 0; of a class in a task these are sums D = Σd and E = Σd², and::
+For a difference of two methods, whose query gives d = 1, -1 or 0, with D = Σd and E = Σd² of a
+class in a task (for one method D = E = X, its correct queries)::
 
     w^ = (1/K) mean of (Q·E - D²)/(Q(Q-1))     α^ = s² - w^/Q     s² = sample Var(Δ_t)
 
-which are (m1^ - m2^)/K again with m1^ = mean E/Q, the rate at which the two disagree, and m2^ =
-mean (D² - E)/(Q(Q-1)).  (m1 is that rate in β, γ and w alone: α has no m1² to put it in.)  For one
-method D = E = X.
+which are (m1^ - m2^)/K with m1^ = mean E/Q and m2^ = mean (D² - E)/(Q(Q-1)).  Methods must answer a
+query without looking at the others, and Q >= 2.  α^ estimates α less the mean covariance between
+tasks: the α that the reported open interval is made of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,23 +66,16 @@ class VarianceModel:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimates of α and w, and how sure they are.
-
-    Attributes
-    ----------
-    alpha
-        May come out negative, which is noise: the true one never is.
-    covariance
-        Of (alpha, w), over new images of these classes.
-    freedom
-        Degrees of freedom for Student's quantile.
-    """
+    """Estimates of α and w, and how sure they are."""
 
     way: int
     alpha: float
+    """May come out negative, which is noise: the true one never is."""
     w: float
     covariance: Covariance
+    """Of (alpha, w), over new images of these classes."""
     freedom: float
+    """Degrees of freedom for Student's quantile."""
 
     def model(self, shot: int) -> VarianceModel:
         """Return the variance model with these numbers in it."""
@@ -222,3 +201,80 @@ def _counts(correct: AnyInts, query: int, most: int) -> Ints:
             expected=f"at least {MIN_TASKS}",
         )
     return x.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class PooledEstimate(Estimate):
+    """What several task sets of the same images say together."""
+
+    seeds: int
+    sets: int
+    """How many of each; a seed has a set for each Q."""
+    seed_errors: tuple[float, float] | None
+    """Monte Carlo standard errors of (alpha, w): what more seeds would change.  None for a single
+    seed.  They say nothing of new images; `covariance` does."""
+    parts: int = 0
+    """0 where `covariance` is the bound of :func:`pool`, else how many parts of the images
+    :func:`jackknife_images` left out in turn."""
+
+
+def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
+    """Average estimates over the sets of a seed, which differ in Q alone, then over seeds.
+
+    Within a seed a set of T tasks weighs (T-1)/(1 + S/Q)², the inverse of the variance that α^
+    would have if accuracies were normal and w/α were S.  The covariance is the same average of the
+    sets' jackknife covariances: a bound that stays valid, and does not shrink, however many seeds
+    are drawn.  Raises a SpecError if a seed has no set, or the sets are of different numbers of
+    classes.
+    """
+    sets = [estimate for seed in seeds for estimate in seed]
+    if not sets or not all(seeds):
+        raise SpecError(
+            "no variance can be estimated",
+            expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
+        )
+    if len({estimate.way for estimate in sets}) > 1:
+        raise SpecError("the task sets have different numbers of classes")
+    means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
+    alpha, w, *moments, freedom = means.mean(axis=0).tolist()
+    errors = None
+    if len(seeds) > 1:
+        spread = means[:, :2].std(axis=0, ddof=1) / np.sqrt(len(seeds))
+        errors = (float(spread[0]), float(spread[1]))
+    return PooledEstimate(
+        way=sets[0].way,
+        alpha=alpha,
+        w=w,
+        covariance=((moments[0], moments[1]), (moments[1], moments[2])),
+        freedom=freedom,
+        seeds=len(seeds),
+        sets=len(sets),
+        seed_errors=errors,
+    )
+
+
+def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
+    """Give an estimate the covariance of a delete-a-group jackknife over images.
+
+    With the images in G >= 3 parts and estimates θ_g made without part g, V = (G-1)/G · Σ (θ_g -
+    mean) (θ_g - mean)', with G-1 degrees of freedom.  The seeds' own error comes in about G-1
+    times, so V is too large if seeds are few and falls to its true size as they grow in number.
+    """
+    number = len(without)
+    if number < 3:
+        raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
+    values = np.array([(part.alpha, part.w) for part in without]).T
+    deviations = values - values.mean(axis=1, keepdims=True)
+    covariance = as_covariance((number - 1) / number * deviations @ deviations.T)
+    return replace(whole, covariance=covariance, freedom=float(number - 1), parts=number)
+
+
+def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
+    """Weighted mean over sets of α, w, the three covariances and T-1."""
+    weights = np.array([e.freedom / (1.0 + shot / e.query) ** 2 for e in seed])
+    values = [
+        (e.alpha, e.w, e.covariance[0][0], e.covariance[0][1], e.covariance[1][1], e.freedom)
+        for e in seed
+    ]
+    mean: Floats = weights @ np.array(values) / weights.sum()
+    return mean

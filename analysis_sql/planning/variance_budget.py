@@ -1,38 +1,45 @@
-"""What a mean over tasks varies by: its classes, its images, or its queries.
+"""What a mean over tasks varies by, how sure a pilot is of it, and what differences it detects.
 
 A task's accuracy (or paired difference) is y_t = θ + Σ_{c in t} b_c + e_t, as in
-:mod:`analysis_sql.class_aware.design`; what is beyond its classes varies as in
-:mod:`analysis_sql.planning.query_size`::
+:mod:`analysis_sql.class_aware.design`, with (docs/planning.md)::
 
     Var(b_c) = σ_b²            classes
     Var(e_t) = a + w/Q         images: luck of the support and query images with endless queries, a;
                                queries: that only Q of a class are asked, w/Q
-
-With T tasks, n_c of them with class c, the mean over tasks varies over new classes by the first of
-these, and an open interval is expected to be made of the second::
-
     Var(mean) = σ_b²·V   + (a + w/Q)/T              V = n'n/T²
     E[s²]/T   = σ_b²·R/T + (a + w/Q)/T              R = (TK - n'n/T)/(T-1)
 
-R is what the classes add to the variance *between the tasks of one set*, about K(1 - K/C), and
-falls short of V where classes recur: an open interval divides by T what does not fall with T.
+σ_b² is estimated by restricted maximum likelihood, w as in :mod:`analysis_sql.planning.query_size`,
+and a^ = s² - w^/Q - σ_b²^·R, so that the parts add up to s².  A part that is larger than what those
+before it leave of s², in the order classes, queries, images, is cut to that.
 
-Estimates: w^ as there; σ_b²^ by restricted maximum likelihood; and a^ = s² - w^/Q - σ_b²^·R, so
-that the parts add up to the variance s² that was observed, and a plan for the pilot's own tasks
-says what its report says.  Where one of the parts is larger than what is left of s² by those
-before it, in the order classes, queries, images, it is cut to that: a negative a^ is noise, and
-so is the excess of w^/Q that makes it.
+**Likely components.**  Each g = σ_b²/σ_e² has the weight that the class-aware interval gives it, no
+class effect at all as much prior weight as all λ̄g below 1 together, and q(g)/σ_e² is chi-square
+with T - 1 degrees of freedom; w is taken for known.
+
+**Simulated sets.**  A set is simulated by its coordinates, u_i² = σ_e²(1 + gλ_i) χ²(1) and rss =
+σ_e² χ²(T-1-k), whose quantiles are spread evenly (Latin hypercube sampling).  What is detected over
+new classes with some power is the δ at which the mean over half-widths h of Φ((δ - h)/sd) + Φ((-δ -
+h)/sd), sd = sqrt(Var(mean)), is the power.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan, sqrt
 
 import numpy as np
+from scipy.special import chdtri, gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.likelihood import variance_components
+from analysis_sql.class_aware.intervals import mixture, prior, relative_halfwidths
+from analysis_sql.class_aware.likelihood import LOG_GRID, ratios, variance_components
+from analysis_sql.class_aware.likelihood import Shares as Scatter
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.power import detectable_difference_of, smallest_with_power
+from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.query_size import SetEstimate
 from benchmark_spec.errors import SpecError
 
@@ -48,18 +55,13 @@ class Shares:
 
 @dataclass(frozen=True)
 class Components:
-    """Variances of an accuracy or of a paired difference, in fractions squared.
-
-    Attributes
-    ----------
-    classes, images, queries
-        σ_b², of one class's effect on a task's accuracy; a, of a task beyond its classes with
-        endless queries; w, of one query per class.
-    """
+    """Variances of an accuracy or of a paired difference, in fractions squared."""
 
     classes: float
     images: float
     queries: float
+    """σ_b², of one class's effect on a task's accuracy; a, of a task beyond its classes with
+    endless queries; w, of one query per class."""
 
     def within(self, query: int) -> float:
         """σ_e² of a task beyond its classes with Q queries per class: a + w/Q."""
@@ -102,16 +104,10 @@ def components_of(
 ) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
-    The design is that of the tasks that were answered, and the estimate is of the same results.
-    Raises a SpecError if all tasks have the same classes: what these do is then in no variance
-    between tasks.
-
-    Parameters
-    ----------
-    sums : int (T, K)
-        Correct queries of each class of each task, or sums of differences Σd.
-    unit
-        As of :func:`analysis_sql.planning.query_size.estimate_difference`.
+    The design is that of the tasks that were answered; `sums` (T, K) are the correct queries of
+    each class of each task, or sums of differences Σd, and `unit` as of
+    :func:`analysis_sql.planning.query_size.estimate_difference`.  Raises a SpecError if all tasks
+    have the same classes: what these do is then in no variance between tasks.
     """
     if design.obstacle is not None:
         raise SpecError(
@@ -134,3 +130,178 @@ def task_counts(design: ClassDesign, sums: AnyInts) -> tuple[Ints, Floats]:
     values = np.asarray(sums).sum(axis=1, dtype=np.int64)[None, :]
     scatter = design.tasks * int((values * values).sum()) - int(values.sum()) ** 2
     return values, np.array([scatter / design.tasks])
+
+
+SETS = 200
+"""Sets of results that are simulated on each sequence of classes."""
+
+NODES = (-5.0, -2.5, 0.0, 2.5, 5.0)
+"""ln(λ̄g) at which :func:`detectable_in_deviations` is computed; it hardly changes between."""
+
+_FEWER = 80
+"""Sets at each node."""
+
+
+def simulated_halfwidths(
+    components: Components,
+    design: ClassDesign,
+    query: int,
+    level: float,
+    *,
+    sets: int = SETS,
+    seed: int,
+) -> Floats:
+    """Simulate class-aware half-widths (sets,), as fractions; NaN where nothing varies."""
+    within = components.within(query)
+    stream = Stream("plan", "results", seed)
+    rank, rest = design.rank, design.tasks - 1 - design.rank
+    stratum = stream.permutations(rank + 1, sets).T
+    inside = stream.words(stratum.size).astype(np.float64).reshape(stratum.shape) / 2.0**64
+    p = np.clip((stratum + inside) / sets, 1e-12, 1.0 - 1e-12)
+    chi = ndtri((1.0 + p[:, :rank]) / 2.0)  # its square is of one degree of freedom
+    u = chi * np.sqrt(within + components.classes * design.eigenvalues)
+    norm2 = np.square(u).sum(axis=1)
+    if rest:
+        norm2 = norm2 + within * 2.0 * gammaincinv(rest / 2.0, p[:, rank])
+    return np.asarray(relative_halfwidths(design, u, norm2, level) * np.sqrt(norm2))
+
+
+def detectable(widths: Floats, sd: float, power: float) -> float:
+    """Solve for the δ whose mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power.
+
+    NaN where some h is none.
+    """
+    if not np.isfinite(widths).all():
+        return nan
+
+    def power_at(difference: float) -> float:
+        both = ndtr((difference - widths) / sd) + ndtr((-difference - widths) / sd)
+        return float(both.mean())
+
+    return smallest_with_power(power_at, power, float(widths.max()) + sd)
+
+
+def detectable_in_deviations(
+    design: ClassDesign, level: float, power: float, *, seed: int = 0
+) -> Floats:
+    """Compute the smallest detectable difference over sqrt(Var(mean)), at the :data:`NODES`.
+
+    It depends on g alone, not on σ_e².
+    """
+    differences = []
+    for ratio in np.exp(np.array(NODES)) / design.typical:
+        parts = Components(float(ratio), 1.0, 0.0)
+        widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=seed)
+        sd = sqrt(parts.variance_of_mean(design, 1))
+        differences.append(detectable(widths, sd, power) / sd)
+    return np.array(differences)
+
+
+Range = tuple[float, float]
+
+_POINTS = 100
+"""Quantiles of chi-square for each g."""
+
+_NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class LikelyComponents:
+    """Components that a pilot of Q = `query` leaves likely, in fractions squared."""
+
+    weights: Floats
+    classes: Floats
+    within: Floats
+    """float64 (N,): the weight of each possibility (their sum is 1), its σ_b², and its σ_e² at the
+    pilot's Q."""
+    queries: float
+    """w."""
+    query: int
+
+    @classmethod
+    def of(
+        cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
+    ) -> LikelyComponents | None:
+        """The law after one task set; None where all tasks have the same value.
+
+        Arguments as :func:`analysis_sql.planning.variance_budget.components_of`.
+        """
+        values, norm2 = task_counts(design, sums)
+        if design.obstacle is not None or not norm2[0]:
+            return None
+        scatter = Scatter.of(design, design.coordinates(values), norm2)
+        weights = _with_none(mixture(scatter)[0][0], prior(design))
+        kept = np.flatnonzero(weights > _NEGLIGIBLE)
+        n_query = design.way * estimate.query * unit
+        q = scatter.scales()[0][kept] * norm2[0] / n_query**2
+        middles = (np.arange(_POINTS) + 0.5) / _POINTS
+        within = q[:, None] / chdtri(design.tasks - 1, middles)
+        classes = ratios(design)[kept, None] * within
+        weight = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
+        return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
+
+    def within_at(self, query: int) -> Floats:
+        """σ_e² (N,) with Q queries per class."""
+        queries = np.minimum(self.queries, self.within * self.query)
+        return np.asarray(self.within + queries * (1.0 / query - 1.0 / self.query))
+
+    def between_tasks(self, design: ClassDesign, query: int) -> Floats:
+        """E[s²] (N,), the expected sample variance between the tasks of a set."""
+        return self.classes * between_classes(design) + self.within_at(query)
+
+    def class_share(self, design: ClassDesign, query: int) -> Floats:
+        """The share (N,) of the classes in Var(mean) over new classes."""
+        classes = self.classes * design.concentration
+        return np.asarray(classes / (classes + self.within_at(query) / design.tasks))
+
+    def range(self, values: Floats, level: float) -> Range:
+        """The ends between which values (N,) lie with probability `level`."""
+        order = np.argsort(values, kind="stable")
+        weights = self.weights[order]
+        below = weights.cumsum() - weights / 2.0
+        tail = (1.0 - check_level(level)) / 2.0
+        low, high = np.interp([tail, 1.0 - tail], below, values[order]).tolist()
+        return low, high
+
+
+def _with_none(weights: Floats, before: Floats) -> Floats:
+    """Weights of the grid (G,) whose first point, practically no effect, stands for none at all."""
+    shifted = weights.copy()
+    shifted[0] *= before[LOG_GRID < 0].sum() / before[0]
+    return np.asarray(shifted / shifted.sum())
+
+
+def detectable_open(
+    likely: LikelyComponents,
+    designs: Sequence[ClassDesign],
+    query: int,
+    level: float,
+    power: float,
+) -> Floats:
+    """Compute the differences (N,), for new images, as fractions; the mean over some designs."""
+    variances = [likely.between_tasks(design, query) for design in designs]
+    differences = [
+        detectable_difference_of(design.tasks, variance, level, power)
+        for design, variance in zip(designs, variances, strict=True)
+    ]
+    return np.asarray(np.mean(differences, axis=0))
+
+
+def detectable_class_aware(
+    likely: LikelyComponents,
+    designs: Sequence[ClassDesign],
+    query: int,
+    level: float,
+    power: float,
+) -> Floats:
+    """Compute the differences (N,), for new classes, as fractions; the mean over some designs.
+
+    The factor is that of the first design.
+    """
+    first, within = designs[0], likely.within_at(query)
+    if first.disjoint:
+        return detectable_open(likely, designs, query, level, power)
+    strength = np.log(likely.classes * first.typical / within)
+    factor = np.interp(strength, NODES, detectable_in_deviations(first, level, power))
+    deviations = [np.sqrt(likely.classes * d.concentration + within / d.tasks) for d in designs]
+    return np.asarray(factor * np.mean(deviations, axis=0))

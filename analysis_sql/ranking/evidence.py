@@ -10,9 +10,9 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import paired_p
 from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
+from analysis_sql.intervals.bounds import Saturation, saturation
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.power import detectable_difference
-from analysis_sql.intervals.saturation import Saturation, saturation
 from analysis_sql.intervals.sign_flip import sign_flip
 from benchmark_spec.suites import IntervalKind
 
@@ -28,29 +28,21 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands beside the interval of a paired difference.
-
-    Attributes
-    ----------
-    p
-        Two-sided, of the test whose interval it is; None where T < 2.
-    p_sign_flip, bootstrap
-        Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
-        interval, about new images of these classes, tasks taken as independent; None where one of
-        the two has several training runs, of which they know nothing.
-    detectable
-        The smallest true difference that these tasks would show four times in five, for new images
-        of these classes, the tasks' standard deviation taken as true (percentage points); None
-        where it cannot be told.
-    identical
-        Where the two agree on every task: on how many others they may differ.
-    """
+    """What stands beside the interval of a paired difference."""
 
     p: float | None
+    """Two-sided, of the test whose interval it is; None where T < 2."""
     p_sign_flip: float | None
     bootstrap: BootstrapInterval | None
+    """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
+    interval, about new images of these classes, tasks taken as independent; None where one of the
+    two has several training runs, of which they know nothing."""
     detectable: float | None
+    """The smallest true difference that these tasks would show four times in five, for new images
+    of these classes, the tasks' standard deviation taken as true (percentage points); None where it
+    cannot be told."""
     identical: Saturation | None
+    """Where the two agree on every task: on how many others they may differ."""
 
 
 def evidence(

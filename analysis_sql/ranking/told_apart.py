@@ -1,16 +1,18 @@
-"""Which of many methods one kind of interval tells apart, when all of their pairs count as one."""
+"""Which of many methods differ, and which cannot be told from the best, adjusted for all pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.multiplicity import adjust, conclusive, paired_p
+from analysis_sql.comparison.multiplicity import Adjustment, adjust, conclusive, paired_p
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.comparison.ties import by_mean, letter_display
+from analysis_sql.interval_kinds import BESIDE, Designs
 from analysis_sql.intervals.arrays import Bools
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.suites import IntervalKind
@@ -23,50 +25,32 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AdjustedPairs:
-    """Pairs of M methods with p-values adjusted for all of them, at whatever level.
-
-    Attributes
-    ----------
-    first, second : int (P,)
-        Positions of the methods of each pair.
-    p : float (P,)
-        Adjusted.
-    family
-        For how many pairs it is: all that can be compared, whether they are here or not.
-    by_holm
-        Whether by Holm's procedure; else by Bonferroni's, which finds no more.
-    """
+    """Pairs of M methods with p-values adjusted for all of them, at whatever level."""
 
     methods: int
     first: Positions
     second: Positions
+    """int (P,): positions of the methods of each pair."""
     p: NDArray[np.float64]
+    """float (P,): adjusted."""
     family: int
+    """For how many pairs it is: all that can be compared, whether they are here or not."""
     by_holm: bool
+    """Whether by Holm's procedure; else by Bonferroni's, which finds no more."""
 
-    def at(self, level: float) -> ToldApart:
-        """Tell apart those whose adjusted p-value is low enough."""
-        return ToldApart(**vars(self), apart=conclusive(self.p, level))
-
-
-@dataclass(frozen=True, eq=False)
-class ToldApart(AdjustedPairs):
-    """The same at a level: `apart`, bool (P,), says which of them are told apart."""
-
-    apart: Bools
-
-    @property
-    def matrix(self) -> Bools:
+    def matrix(self, level: float) -> Bools:
         """Who is told apart from whom, (M, M): symmetric, False where a pair is not here."""
         told = np.zeros((self.methods, self.methods), np.bool_)
-        told[self.first, self.second] = told[self.second, self.first] = self.apart
+        apart = conclusive(self.p, level)
+        told[self.first, self.second] = told[self.second, self.first] = apart
         return told
 
-    def of(self, method: int) -> Bools:
+    def of(self, method: int, level: float) -> Bools:
         """Return who is told apart from a method, (M,)."""
         told = np.zeros(self.methods, np.bool_)
         with_it = (self.first == method) | (self.second == method)
-        told[(self.first + self.second - method)[with_it]] = self.apart[with_it]
+        others = (self.first + self.second - method)[with_it]
+        told[others] = conclusive(self.p, level)[with_it]
         return told
 
 
@@ -75,13 +59,9 @@ def adjusted_pairs(
 ) -> AdjustedPairs:
     """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
 
-    Parameters
-    ----------
-    design
-        Of the kind, where it stands beside the one that the task set carries; else None.
-    only
-        A method: pairs with it are enough.  Of more than :data:`MOST_PAIRED` methods no others
-        are compared then, and the adjustment is Bonferroni's, which does without.
+    The design is of the kind, None for the one that the task set carries.  Pairs with the method
+    `only` are enough: of more than :data:`MOST_PAIRED` methods no others are compared then, and the
+    adjustment is Bonferroni's, which does without.
     """
     methods = len(counts)
     first, second = np.triu_indices(methods, 1)
@@ -95,18 +75,6 @@ def adjusted_pairs(
         return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
     family = methods * (methods - 1) // 2
     return AdjustedPairs(methods, first, second, p * family, family, by_holm)
-
-
-def told_apart(
-    counts: Counts,
-    kind: IntervalKind,
-    level: float,
-    design: Any = None,
-    *,
-    only: int | None = None,
-) -> ToldApart:
-    """Tell pairs apart at one level: :func:`adjusted_pairs`, and :meth:`AdjustedPairs.at`."""
-    return adjusted_pairs(counts, kind, design, only=only).at(level)
 
 
 def pair_p(
@@ -131,3 +99,65 @@ def p_matrix(
     first, second = np.nonzero(wanted)
     p[wanted] = pair_p(counts, first, second, kind, design)
     return p
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Ties among M methods on a task set, after an adjustment over all their pairs."""
+
+    methods: tuple[str, ...]
+    adjustment: Adjustment
+    family: int
+    """How many pairs there are."""
+    best: str
+    """The method with the highest mean."""
+    tied: Mapping[IntervalKind, tuple[str, ...]]
+    """By kind of interval, methods that cannot be told from it, itself included, from the highest
+    mean down; first the kind that the task set carries, then others that are computed."""
+    letters: tuple[tuple[str, ...], ...] | None
+    """Of each method: two share one if and only if they are not told apart (new images of these
+    classes); None for very many methods."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """All pairs of M methods on a task set, whose p-values serve for every level.
+
+    `means` are those of the methods (M,), `pairs` by kind of interval, that which the task set
+    carries first.
+    """
+
+    methods: tuple[str, ...]
+    means: NDArray[np.float64]
+    pairs: Mapping[IntervalKind, AdjustedPairs]
+
+    def at(self, level: float) -> Ties:
+        """Say who cannot be told from the best at a level."""
+        order = by_mean(self.means)
+        carried, *_ = self.pairs.values()
+        apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
+        few = len(self.methods) <= MOST_PAIRED
+        return Ties(
+            methods=self.methods,
+            adjustment="holm",
+            family=carried.family,
+            best=self.methods[order[0]],
+            tied={
+                kind: tuple(self.methods[i] for i in order if not told[i])
+                for kind, told in apart.items()
+            },
+            letters=letter_display(self.means, carried.matrix(level)).letters if few else None,
+        )
+
+
+def contest(
+    names: tuple[str, ...], counts: Counts, interval_kind: IntervalKind, designs: Designs
+) -> Contest:
+    """Compare all pairs of at least two methods, by the kind of interval that the task set carries.
+
+    Other kinds are those that it has designs for, unless there are very many methods.
+    """
+    pairs = {interval_kind: adjusted_pairs(counts, interval_kind)}
+    if len(names) <= MOST_PAIRED:
+        pairs |= {kind: adjusted_pairs(counts, kind, some) for kind, some in designs.items()}
+    return Contest(names, np.asarray(counts.moments().mean, float), pairs)

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis_sql.planning.query_pooling import pool
-from analysis_sql.planning.query_size import MIN_TASKS
+from analysis_sql.planning.query_size import MIN_TASKS, pool
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SchemaError, SourceError, SubmissionError

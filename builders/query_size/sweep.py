@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.intervals import check_level, halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.planning.query_choice import QueryChoice, width_factors
-from analysis_sql.planning.query_pooling import PooledEstimate, jackknife_images, pool
-from analysis_sql.planning.query_size import VarianceModel
+from analysis_sql.planning.query_size import PooledEstimate, VarianceModel, jackknife_images, pool
 from benchmark_spec.errors import SpecError
 from builders.query_size.compared import choose_query
 from builders.query_size.draws import Draws
@@ -107,7 +106,7 @@ def sweep(
         Q to sweep.
     parts
         0, or how many parts of the images to leave out in turn, for uncertainties by
-        :func:`analysis_sql.planning.query_pooling.jackknife_images` and as many times the work.
+        :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,10 +19,6 @@ from fslbench_data.cli.options import (
     sources_of,
     unbound_option,
 )
-
-if TYPE_CHECKING:
-    from fslbench_data.release.release import Release
-    from fslbench_data.scoring.own_release import OwnLog
 
 
 @click.command(short_help="Say what an experiment will be able to show.")
@@ -108,7 +104,11 @@ def plan(
     one image, class or superclass out, and what the images allow at most. The same of a log of
     one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself.
     """
+    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
+    from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
+    from fslbench_data.scoring.planning import plan as run
 
     numbers = parse_queries(queries)
     opened = load_release(release)
@@ -119,70 +119,30 @@ def plan(
     counts = parse_queries(tasks, "tasks") if tasks else []
     if counts and suite != "pooled":
         raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
-    asked: dict[str, Any] = {
-        "method": method,
-        "versus": versus,
-        "datasets": datasets,
-        "way": way,
-        "shot": shot,
-        "queries": numbers,
-        "runs": runs,
-        "level": level,
-        "power": power,
-        "allow_unbound": unbound,
-    }
-    if suite == "pooled":
-        _write_pooled(source, opened, asked, counts, output_format, path)
-    else:
-        _write(file, opened, {**asked, "suite": suite}, output_format, path)
-
-
-def _write(
-    file: Path | None, release: Release, asked: dict[str, Any], form: str, path: Path | None
-) -> None:
-    """Plan sets that reuse no image."""
-    from fslbench_data.cli.report_output import write
-    from fslbench_data.render.console import steps
-    from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
-    from fslbench_data.scoring.planning import plan as run
-
     with steps("planning") as progress:
-        planned = run(file, release, **asked, progress=progress)
+        planned = run(
+            source,
+            opened,
+            method=method,
+            versus=versus,
+            datasets=datasets,
+            way=way,
+            shot=shot,
+            queries=numbers,
+            suite=suite,
+            tasks=counts,
+            runs=runs,
+            level=level,
+            power=power,
+            allow_unbound=unbound,
+            progress=progress,
+        )
     write(
-        form,
+        output_format,
         path,
         csv=lambda: plan_csv(planned),
         json=lambda: plan_json(planned),
         table=lambda console: print_plan(planned, console),
-    )
-
-
-def _write_pooled(
-    pilot: Path | OwnLog | None,
-    release: Release,
-    asked: dict[str, Any],
-    tasks: list[int],
-    form: str,
-    path: Path | None,
-) -> None:
-    """Plan sets that reuse images."""
-    from fslbench_data.cli.report_output import write
-    from fslbench_data.render.console import steps
-    from fslbench_data.render.pooled_plan_text import (
-        pooled_plan_csv,
-        pooled_plan_json,
-        print_pooled_plan,
-    )
-    from fslbench_data.scoring.pooled_planning import plan_pooled
-
-    with steps("planning") as progress:
-        planned = plan_pooled(pilot, release, **asked, tasks=tasks, progress=progress)
-    write(
-        form,
-        path,
-        csv=lambda: pooled_plan_csv(planned),
-        json=lambda: pooled_plan_json(planned),
-        table=lambda console: print_pooled_plan(planned, console),
     )
 
 

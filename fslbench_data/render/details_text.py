@@ -15,7 +15,7 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS, Evidence
-from analysis_sql.ranking.ties_with_best import Ties
+from analysis_sql.ranking.told_apart import Ties
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (

@@ -13,10 +13,10 @@ import numpy as np
 from analysis_sql.comparison.verdicts import PairColumns
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.arrays import Ints
+from analysis_sql.intervals.bounds import unseen_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.intervals.saturation import unseen_bound
 from analysis_sql.ranking.evidence import Evidence
-from analysis_sql.ranking.ties_with_best import Ties
+from analysis_sql.ranking.told_apart import Ties
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.sentences import sentence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis_sql.comparison.verdicts import Comparison
-from analysis_sql.intervals.near_perfect import ABOVE
-from analysis_sql.intervals.saturation import Saturation, unseen_bound
+from analysis_sql.intervals.bounds import ABOVE, Saturation, unseen_bound
 from analysis_sql.ranking.evidence import Evidence
 from fslbench_data.scoring.scores import Score
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from analysis_sql.interval_kinds import family_of
-from analysis_sql.intervals.near_perfect import ABOVE
+from analysis_sql.intervals.bounds import ABOVE
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.render.interval_text import (

@@ -12,71 +12,135 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.interval_kinds import ESTIMANDS
+from analysis_sql.class_aware.kinds import KIND
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.planning.class_sequences import MAX_TASKS
+from analysis_sql.planning.leave_one_out_plan import UnitsForHalf
 from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
-from analysis_sql.planning.planning import CLOSED_TASKS, Planned
+from analysis_sql.planning.planning import CLOSED_TASKS
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import UNBOUND_NOTE, capital, one_model_text
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
-from fslbench_data.scoring.planning import DatasetPlan, Plan
+from fslbench_data.scoring.planning import POOLED, DatasetPlan, Plan, PooledSetPlan
+
+SetPlan = DatasetPlan | PooledSetPlan
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """Print the signature, then for each data set a table and its sentences, then notes."""
+    """Print the signature, then for each set a table and its sentences, then notes."""
     console.print(Text(str(plan.signature), style="dim"), soft_wrap=True)
     for each in plan.sets:
         console.print(Text(f"\n{title(each, plan)}", style="bold"), soft_wrap=True)
         console.print(Text(pilot_text(each, plan.level)), soft_wrap=True)
         print_table(table(each), console)
-        told = runs_text(each.pilot.runs, *_with_runs(each, plan.level))
-        for line in (budget_text(each), choice_text(each), *told):
+        told = runs_text(each.pilot.runs, *each.with_runs(plan.level))
+        for line in (*sentences(each), *told):
             console.print(Text(line), soft_wrap=True)
     for note in notes(plan):
         console.print(Text(f"\n{note}", style="dim"), soft_wrap=True)
 
 
-def title(each: DatasetPlan, plan: Plan) -> str:
+def title(each: SetPlan, plan: Plan) -> str:
     """What is planned."""
-    what = f"{each.pilot.name}" if each.pilot.versus else f"accuracy of {each.pilot.name}"
-    return (
-        f"{each.dataset} ({each.classes} classes, {each.images:,} images), {plan.way}-way "
-        f"{plan.shot}-shot, suite {plan.suite}: {what}"
-    )
+    pilot = each.pilot
+    what = pilot.name if pilot.versus else f"accuracy of {pilot.name}"
+    if isinstance(each, DatasetPlan):
+        size = f"{each.classes} classes, {each.images:,} images"
+        shape = f"{plan.way}-way {plan.shot}-shot"
+    else:
+        variances, shape = each.pilot.variances, str(pilot.info.protocol)
+        size = f"{variances.sizes.size} classes, {each.units:,} {variances.unit}"
+    return f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
 
 
-def pilot_text(each: DatasetPlan, level: float) -> str:
-    """What the pilot found, with intervals."""
-    pilot, estimate = each.pilot, each.pilot.estimate
+def pilot_text(each: SetPlan, level: float) -> str:
+    """What the pilot found."""
+    pilot = each.pilot
     mean = f"mean {pilot.mean:+.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
-    alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
-    return (
-        f"pilot: {pilot.info}, {estimate.tasks} tasks, {mean}; "
-        f"α = {estimate.alpha:.4f} ({alpha[0]:.4f} to {alpha[1]:.4f}), "
-        f"w = {estimate.w:.4f} ({w[0]:.4f} to {w[1]:.4f}), "
-        f"σ_b = {100 * pilot.components.classes**0.5:.2f} points a class"
-    )
+    if isinstance(each, DatasetPlan):
+        estimate = each.pilot.estimate
+        alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
+        tasks, found = (
+            estimate.tasks,
+            (
+                f"α = {estimate.alpha:.4f} ({alpha[0]:.4f} to {alpha[1]:.4f}), "
+                f"w = {estimate.w:.4f} ({w[0]:.4f} to {w[1]:.4f}), "
+                f"σ_b = {100 * each.pilot.components.classes**0.5:.2f} points a class"
+            ),
+        )
+    else:
+        variances = each.pilot.variances
+        tasks = variances.tasks
+        found = f"{variances.unit} are in {variances.appearances:.1f} of them on average"
+    return f"pilot: {pilot.info}, {tasks} tasks, {mean}; {found}"
 
 
-def table(each: DatasetPlan) -> Table:
-    """Return one row a Q; detectable differences with the range that the pilot leaves."""
-    columns = [
-        right("Q", lambda row: row.query),
-        right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
-        right("closed ±", lambda row: _two_digits(row.closed)),
-        right("open ±", lambda row: _two_digits(row.open)),
-        right("class-aware ±", lambda row: _two_digits(row.class_aware)),
-        right("detectable, open", lambda row: _two_digits(row.detectable_open, row.range_open)),
-        right(
-            "detectable, class-aware",
-            lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
-        ),
-    ]
-    return Table("", tuple(columns if each.pilot.versus else columns[:-2]), each.rows)
+def table(each: SetPlan) -> Table:
+    """Return one row a Q, or a number of tasks and kind; detectable differences of two methods."""
+    if isinstance(each, DatasetPlan):
+        columns = [
+            right("Q", lambda row: row.query),
+            right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
+            right("closed ±", lambda row: _two_digits(row.closed)),
+            right("open ±", lambda row: _two_digits(row.open)),
+            right("class-aware ±", lambda row: _two_digits(row.class_aware)),
+            right("detectable, open", lambda row: _two_digits(row.detectable_open, row.range_open)),
+            right(
+                "detectable, class-aware",
+                lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
+            ),
+        ]
+    else:
+        columns = [
+            Column(
+                "tasks",
+                lambda row: "endless" if row.tasks is None else f"{row.tasks:,}",
+                "right",
+                once=lambda row: row.tasks,
+            ),
+            Column("about", lambda row: BESIDE[row.kind].about),
+            right("±", lambda row: _two_digits(row.halfwidth)),
+            right("detectable", lambda row: _two_digits(row.detectable)),
+            right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
+            Column("", lambda row: row.why or ("widened: few tasks" if row.widened else "")),
+        ]
+    shown = (c for c in columns if each.pilot.versus or not c.heading.startswith("detectable"))
+    return Table("", tuple(shown), each.rows)
+
+
+def sentences(each: SetPlan) -> list[str]:
+    """What stands below the table, but for training runs."""
+    if isinstance(each, DatasetPlan):
+        return [budget_text(each), choice_text(each)]
+    lines = []
+    if each.usual is not None:
+        lines.append(
+            f"B0 = {each.noiseless:,} tasks, B1 = {each.stable:,}; a pooled set has {each.usual:,}."
+        )
+    variances = each.pilot.variances
+    parts = [_half(one, variances.unit) for one in each.half]
+    aside = ", if runs did not differ," if each.pilot.runs.terms[0] else ""
+    lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
+    lost = [BESIDE[kind].about for kind, part in variances.parts.items() if part.variance == 0]
+    if lost:
+        lines.append(
+            f"The pilot does not tell what {' and '.join(lost)} vary by from noise: their "
+            "intervals may be wider than planned. More tasks would tell."
+        )
+    lines += [f"No interval for new {kind}: {why}." for kind, why in variances.why.items()]
+    return lines
+
+
+def _half(one: UnitsForHalf, unit: str) -> str:
+    about = BESIDE[one.kind].about
+    if one.needed is None:
+        return f"for {about} more than this pilot can tell"
+    of_images = one.kind == "images"
+    which, where = (unit, "of these classes") if of_images else (one.kind, "like these")
+    return f"for {about} {one.needed:,} {which} {where} instead of {one.units:,}"
 
 
 def budget_text(each: DatasetPlan) -> str:
@@ -101,13 +165,6 @@ def choice_text(each: DatasetPlan) -> str:
             f"makes them (its estimate of α is not above 0). It would minimise {CRITERION}."
         )
     return f"{best_text(each.choice)}. It minimises {CRITERION}."
-
-
-def _with_runs(each: DatasetPlan, level: float) -> tuple[WithRuns | None, str]:
-    """What training runs do to the open interval at one Q, and what it is called."""
-    row = each.shown
-    told = None if row.open_of_tasks is None else each.pilot.runs.of(row.open_of_tasks, level)
-    return told, f"the open interval at Q = {row.query}"
 
 
 def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]:
@@ -157,62 +214,90 @@ def runs_columns(of: Callable[[Any], PlannedRuns]) -> tuple[Column, ...]:
 
 def notes(plan: Plan) -> list[str]:
     """What the columns mean."""
-    level = f"{100 * plan.level:.8g} %"
+    level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
     detectable = (
-        f" detectable: the smallest true difference that the interval excludes 0 for "
-        f"{100 * plan.power:.8g} % of the time; smaller ones are more likely missed. In brackets: "
-        f"the range that the pilot leaves, which holds the true one for about {level} of pilots."
+        "detectable: the smallest true difference that the interval excludes 0 for "
+        f"{power} of the time"
         if any(each.pilot.versus for each in plan.sets)
-        else " Detectable differences need a second method: --versus."
+        else "Detectable differences need a second method: --versus"
     )
-    kinds = "; ".join(
-        f"{kind}{f' at {CLOSED_TASKS} tasks' if kind == 'closed' else ''}: {about}"
-        for kind, about in ESTIMANDS.items()
-        if kind in ("closed", "open", KIND)
+    ranges = (
+        "; smaller ones are more likely missed. In brackets: the range that the pilot leaves, "
+        f"which holds the true one for about {level} of pilots"
     )
-    return [
-        *([UNBOUND_NOTE] if plan.signature.unbound else []),
-        f"Half-widths expected of {level} intervals, percentage points. {kinds}.{detectable} "
-        "All but the ranges take the pilot's estimates for the truth, however few its tasks are; "
-        "the parts add up to the variance between the pilot's tasks; α and w are squared "
-        f"fractions. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are by a jackknife over "
-        "the pilot's tasks, about new images of its classes.",
-    ]
+    if plan.suite == POOLED:
+        kinds = {row.kind: None for one in plan.sets for row in one.rows}
+        about = "; ".join(BESIDE[kind].estimand for kind in kinds)
+        text = (
+            f"Half-widths expected of {level} intervals that leave one out, percentage points, "
+            f"for tasks drawn as the pilot's: {about}. {detectable}. of it tasks: the part of the "
+            "variance that more tasks of the same images take away; endless tasks are the "
+            "narrowest that the images allow. Everything takes the pilot's estimates for the "
+            "truth, however few its tasks are."
+        )
+    else:
+        about = "; ".join(
+            f"{kind}{f' at {CLOSED_TASKS} tasks' if kind == 'closed' else ''}: {about}"
+            for kind, about in ESTIMANDS.items()
+            if kind in ("closed", "open", KIND)
+        )
+        text = (
+            f"Half-widths expected of {level} intervals, percentage points. {about}. "
+            f"{detectable}{ranges if detectable.startswith('detectable') else ''}. "
+            "All but the ranges take the pilot's estimates for the truth, however few its tasks "
+            "are; the parts add up to the variance between the pilot's tasks; α and w are squared "
+            f"fractions. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are by a jackknife "
+            "over the pilot's tasks, about new images of its classes."
+        )
+    unbound = [UNBOUND_NOTE] if plan.signature.unbound else []
+    return [*unbound, *(f"left out: {reason}" for reason in plan.left_out), text]
 
 
 class _Line(NamedTuple):
     plan: Plan
-    set: DatasetPlan
-    row: Planned
+    set: SetPlan
+    row: Any
+
+
+_KINDS, _PARTS, _ENDS = ("open", "class_aware"), ("classes", "images", "queries"), ("low", "high")
+_BEFORE = {
+    "dataset": "set.pilot.info.dataset",
+    "method": "set.pilot.method",
+    "versus": "set.pilot.versus",
+    "pilot": "set.pilot.info.name",
+    **{name: f"plan.{name}" for name in ("suite", "way", "shot")},
+}
+_AFTER = {"level": "plan.level", "power": "plan.power"}
+_OPEN = {
+    **_BEFORE,
+    "query": "row.query",
+    "tasks": "row.mean_tasks",
+    **{name: f"row.{name}" for name in ("closed", *_KINDS)},
+    **{f"detectable_{kind}": f"row.detectable_{kind}" for kind in _KINDS},
+    **{f"detectable_{kind}_{end}": f"row.range_{kind}" for kind in _KINDS for end in _ENDS},
+    **{f"share_{part}": f"row.budget.{part}" for part in _PARTS},
+    **{f"open_share_{part}": f"row.open_budget.{part}" for part in _PARTS},
+    **_AFTER,
+    **{f"{kind}_of_tasks": f"row.{kind}_of_tasks" for kind in _KINDS},
+}
+_OF_ROW = ("tasks", "kind", "halfwidth", "detectable", "monte_carlo_share", "widened", "why")
+_POOLED = {
+    **_BEFORE,
+    "query": "set.pilot.info.protocol.query",
+    **{name: f"row.{name}" for name in _OF_ROW},
+    **_AFTER,
+    "of_tasks": "row.of_tasks",
+}
+"""Columns of CSV, and where a line has their values."""
 
 
 def plan_csv(plan: Plan) -> str:
-    """Write one row a data set and Q, after the signature as a line beginning with ``#``."""
-    kinds, parts = ("open", "class_aware"), ("classes", "images", "queries")
-    paths = {
-        "dataset": "set.dataset",
-        "method": "set.pilot.method",
-        "versus": "set.pilot.versus",
-        "pilot": "set.pilot.info.name",
-        **{name: f"plan.{name}" for name in ("suite", "way", "shot")},
-        "query": "row.query",
-        "tasks": "row.mean_tasks",
-        **{name: f"row.{name}" for name in ("closed", *kinds)},
-        **{f"detectable_{kind}": f"row.detectable_{kind}" for kind in kinds},
-        **{f"detectable_{kind}_{end}": f"row.range_{kind}" for kind in kinds for end in _ENDS},
-        **{f"share_{part}": f"row.budget.{part}" for part in parts},
-        **{f"open_share_{part}": f"row.open_budget.{part}" for part in parts},
-        "level": "plan.level",
-        "power": "plan.power",
-        **{f"{kind}_of_tasks": f"row.{kind}_of_tasks" for kind in kinds},
-    }
+    """Write one row a data set and Q, or number of tasks and kind, after the signature."""
+    paths = _POOLED if plan.suite == POOLED else _OPEN
     columns = tuple(Column(name, partial(_value, name, path)) for name, path in paths.items())
     columns += runs_columns(attrgetter("set.pilot.runs"))
     lines = (_Line(plan, each, row) for each in plan.sets for row in each.rows)
     return csv_text(Table("", columns, lines), str(plan.signature))
-
-
-_ENDS = ("low", "high")
 
 
 def _value(name: str, path: str, line: _Line) -> object:
@@ -222,45 +307,68 @@ def _value(name: str, path: str, line: _Line) -> object:
 
 
 def plan_json(plan: Plan) -> str:
-    """Write everything; null is undetermined, or not estimable."""
+    """Write everything; null is undetermined, not estimable, or endless tasks."""
+    of_queries = {"closed_tasks": CLOSED_TASKS, "criterion": CRITERION}
     content = {
         "signature": str(plan.signature),
-        "suite": plan.suite,
-        "way": plan.way,
-        "shot": plan.shot,
-        "level": plan.level,
-        "power": plan.power,
-        "closed_tasks": CLOSED_TASKS,
-        "criterion": CRITERION,
+        **{name: getattr(plan, name) for name in ("suite", "way", "shot", "level", "power")},
+        **({} if plan.suite == POOLED else of_queries),
         "datasets": [_content(each, plan.level) for each in plan.sets],
         "notes": notes(plan),
     }
     return json_text(plain(content))
 
 
-def _content(each: DatasetPlan, level: float) -> dict[str, Any]:
-    pilot, estimate = each.pilot, each.pilot.estimate
-    return {
-        "dataset": each.dataset,
-        "classes": each.classes,
-        "images": each.images,
-        "pilot": {
-            "task_set": str(pilot.info.name),
-            "fingerprint": pilot.info.fingerprint,
-            "method": pilot.method,
-            "versus": pilot.versus,
-            "mean": pilot.mean,
-            "components": asdict(pilot.components),
-            "estimate": asdict(estimate),
-            "alpha_interval": estimate.alpha_interval(level),
-            "w_interval": estimate.w_interval(level),
-        },
-        "rows": [asdict(row) for row in each.rows],
-        "choice": asdict(each.choice),
-        "budget": budget_text(each),
-        "sentence": choice_text(each),
-        "runs": runs_content(pilot.runs, *_with_runs(each, level)),
+def _content(each: SetPlan, level: float) -> dict[str, Any]:
+    pilot = each.pilot
+    known = {
+        "task_set": str(pilot.info.name),
+        "fingerprint": pilot.info.fingerprint,
+        "method": pilot.method,
+        "versus": pilot.versus,
+        "mean": pilot.mean,
     }
+    rows = [asdict(row) for row in each.rows]
+    runs = runs_content(pilot.runs, *each.with_runs(level))
+    if isinstance(each, DatasetPlan):
+        estimate = each.pilot.estimate
+        return {
+            "dataset": each.dataset,
+            "classes": each.classes,
+            "images": each.images,
+            "pilot": {
+                **known,
+                "components": asdict(each.pilot.components),
+                "estimate": asdict(estimate),
+                "alpha_interval": estimate.alpha_interval(level),
+                "w_interval": estimate.w_interval(level),
+            },
+            "rows": rows,
+            "choice": asdict(each.choice),
+            "budget": budget_text(each),
+            "sentence": choice_text(each),
+            "runs": runs,
+        }
+    variances = each.pilot.variances
+    return {
+        "dataset": pilot.info.dataset,
+        "query": pilot.info.protocol.query,
+        "classes": variances.sizes.size,
+        "units": each.units,
+        "unit": variances.unit,
+        "pilot": {**known, "tasks": variances.tasks, "appearances": variances.appearances},
+        "noiseless_tasks": each.noiseless,
+        "stable_tasks": each.stable,
+        "pooled_tasks": each.usual,
+        "rows": rows,
+        "half": [asdict(one) for one in each.half],
+        "sentences": sentences(each),
+        "runs": runs,
+    }
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:

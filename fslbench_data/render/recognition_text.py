@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from analysis_sql.recognition.recognition import Finding, Recognition
+from analysis_sql.recognition import Finding, Recognition
 from benchmark_spec.errors import listing
 from fslbench_data.scoring.recognition import Recognised
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT, family_of
-from analysis_sql.intervals.near_perfect import ABOVE
+from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
 from fslbench_data.render.console import fit, page

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware import pairs, superclass_intervals
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.superclass_design import SuperclassDesign
+from analysis_sql.class_aware.kinds import KIND, NEW_SUPERCLASSES
+from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
@@ -79,12 +79,12 @@ def _aware(
     release: Release, info: TaskSetInfo, names: Sequence[str] | None
 ) -> tuple[Designs, dict[IntervalKind, str]]:
     class_ids = release.class_ids(info)
-    designs: dict[IntervalKind, Any] = {pairs.KIND: ClassDesign.of(class_ids)}
+    designs: dict[IntervalKind, Any] = {KIND: ClassDesign.of(class_ids)}
     if names is not None:
         design = SuperclassDesign.of(class_ids, np.array(names))
         if design.obstacle is not None:
-            return designs, {superclass_intervals.KIND: design.obstacle}
-        designs[superclass_intervals.KIND] = design
+            return designs, {NEW_SUPERCLASSES.name: design.obstacle}
+        designs[NEW_SUPERCLASSES.name] = design
     return designs, {}
 
 
@@ -93,11 +93,11 @@ def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
 
     The design itself still tells which tests few tasks allow; a ranking asks for none of them.
     """
-    design = designs.get(pairs.KIND)
+    design = designs.get(KIND)
     if design is None or design.obstacle is None:
         return designs, units
-    rest = {kind: other for kind, other in designs.items() if kind != pairs.KIND}
-    return rest, replace(units, missing={pairs.KIND: design.obstacle, **units.missing})
+    rest = {kind: other for kind, other in designs.items() if kind != KIND}
+    return rest, replace(units, missing={KIND: design.obstacle, **units.missing})
 
 
 def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:

@@ -11,7 +11,7 @@ import numpy as np
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import told_apart
+from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
@@ -274,9 +274,9 @@ def _accuracies(
         means = [each.scores[i].accuracy.mean for i in judged]
         highest, best = max(means), int(np.argmax(means))
         counts, design = each.counts.some(judged), each.designs.get(kind)
-        told = told_apart(counts, kind, each.level, design, only=best)
+        told = adjusted_pairs(counts, kind, design, only=best)
         pairs = told.family
-        standing = dict(zip(judged, (~told.of(best)).tolist(), strict=True))
+        standing = dict(zip(judged, (~told.of(best, each.level)).tolist(), strict=True))
     cells: list[PaperCell | None] = []
     for row in rows:
         if row.method not in positions:

@@ -1,17 +1,21 @@
-"""A pilot: what a method's results, or the difference of two, say of variances."""
+"""Pilots: what a method's results, or the difference of two, say of variances."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.planning.likely_components import LikelyComponents
+from analysis_sql.planning.leave_one_out_plan import LeftOutPilot
 from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.query_size import SetEstimate, estimate_difference, estimate_set
-from analysis_sql.planning.variance_budget import Components, components_of
-from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
+from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.suites import suite_of
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
@@ -22,25 +26,19 @@ from fslbench_data.validation.per_class import (
     rows_of,
 )
 from fslbench_data.validation.runs import Group
-from fslbench_data.validation.validate import Validated, validate
+from fslbench_data.validation.validate import Validated, counts_on, validate
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """Variances of a method's accuracy, or of its paired difference from another's.
+    """Results of a method, or of its paired difference from another's, on one task set.
 
     Attributes
     ----------
-    info
-        The task set of the results.
     method, versus
         Names; `versus` is empty where it is the accuracy alone.
     mean
         Accuracy or difference, percentage points.
-    estimate, components
-        In fractions squared.
-    likely
-        The components that the results leave likely; None where all tasks are alike.
     bound
         Whether the results say which tasks they were made on.
     runs
@@ -51,9 +49,6 @@ class Pilot:
     method: str
     versus: str
     mean: float
-    estimate: SetEstimate
-    components: Components
-    likely: LikelyComponents | None
     bound: bool
     runs: PlannedRuns
 
@@ -61,6 +56,25 @@ class Pilot:
     def name(self) -> str:
         """The method, or both."""
         return f"{self.method} minus {self.versus}" if self.versus else self.method
+
+
+@dataclass(frozen=True)
+class OpenPilot(Pilot):
+    """What results on tasks that reuse no image say of variances, in fractions squared.
+
+    `likely` are the components that the results leave likely; None where all tasks are alike.
+    """
+
+    estimate: SetEstimate
+    components: Components
+    likely: LikelyComponents | None
+
+
+@dataclass(frozen=True)
+class PooledPilot(Pilot):
+    """What results on tasks that reuse images say of variances."""
+
+    variances: LeftOutPilot
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +145,20 @@ class Results:
             raise UnknownNameError("method", name, self.methods)
         return name
 
-    def pilot_sets(self, methods: Sequence[str], way: int, shot: int) -> list[TaskSetInfo]:
-        """Task sets of these ways and shots that all the methods answer and variances come from."""
+    def pilot_sets(
+        self, methods: Sequence[str], way: int, shot: int, *, pooled: bool = False
+    ) -> list[TaskSetInfo]:
+        """Task sets of these ways and shots that all the methods answer and variances come from.
+
+        Those whose images do not recur, or uniform ones that reuse images.
+        """
+        interval = "closed" if pooled else "open"
         return [
             info
-            for info in open_sets(self.release, way, shot)
-            if info.protocol.query > 1
+            for info in self.release.task_sets
+            if (info.protocol.way, info.protocol.shot) == (way, shot)
+            and info.name.interval == interval
+            and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
             and all(self.find(method, info) is not None for method in methods)
         ]
 
@@ -174,7 +196,7 @@ class Results:
 
     def pilot(
         self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
-    ) -> Pilot:
+    ) -> OpenPilot:
         """Estimate the variances on one task set; `planned` is a number of training runs.
 
         Raises
@@ -186,86 +208,81 @@ class Results:
             If there are too few tasks, or all have the same classes.
         """
         tasks = self.release.task_set(info.dataset, str(info.name))
-        names = [method, *([versus] if versus else [])]
-        answers, bound = [], True
-        for name in names:
-            part, group = self.answers(name, info)
-            _check_usable(part, group)
-            check_not_stopped(part, group)
+        names, found = self._usable(info, method, versus)
+        answers = []
+        for name, (part, group) in zip(names, found, strict=True):
+            about = part.submission.methods.get(name)
+            if about is not None and about.transductive:
+                raise SubmissionError(
+                    f"{name} is transductive: its answers to the queries of a task are not "
+                    "independent of each other",
+                    expected="a method that answers each query by itself",
+                    fix="plan with another method's results",
+                )
             answers.append(by_run(rows_of(part.submission, name, info), group.runs))
-            bound = bound and group.bound
         query, unit = info.protocol.query, 1
         if versus or len(answers[0]) > 1:
             differences = class_differences(answers, tasks)
             if differences is None:
-                raise _lacks(" and ".join(names), info, "predictions")
+                raise _lacks(" and ".join(names), info, "which queries each is right on")
             sums, squares, unit = differences
             estimate = estimate_difference(sums, squares, query, unit)
         else:
             counts = class_counts(answers[0][0], tasks)
             if counts is None:
-                raise _lacks(method, info, "class_correct (or predictions)")
+                raise _lacks(method, info, "how many queries of each class are right")
             sums, estimate = counts, estimate_set(counts, query)
         design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
-        return Pilot(
+        return OpenPilot(
             info,
             method,
             versus,
             100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit),
+            all(group.bound for _, group in found),
+            self.runs(info, names, planned),
             estimate,
             components_of(design, sums, estimate, unit),
             LikelyComponents.of(design, sums, estimate, unit),
-            bound,
-            self.runs(info, names, planned),
         )
 
+    def pooled_pilot(
+        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
+    ) -> PooledPilot:
+        """Estimate the variances on one task set that reuses images, from counts of right answers.
 
-def open_sets(release: Release, way: int, shot: int) -> list[TaskSetInfo]:
-    """Return the task sets of these ways and shots whose images do not recur."""
-    return [
-        info
-        for info in release.task_sets
-        if (info.protocol.way, info.protocol.shot) == (way, shot) and info.name.interval == "open"
-    ]
+        Raises what :meth:`LeftOutPilot.of` does.
+        """
+        names, found = self._usable(info, method, versus)
+        counted = [counts_on([group]) for _, group in found]
+        values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
+        common = min(map(len, values))
+        y = values[0] if not versus else values[0][:common] - values[1][:common]
+        variances = LeftOutPilot.of(left_out_design(self.release, info).prefix(common), y)
+        mean, bound = 100.0 * float(np.mean(y)), all(group.bound for _, group in found)
+        runs = self.runs(info, names, planned)
+        return PooledPilot(info, method, versus, mean, bound, runs, variances)
 
-
-def check_not_stopped(part: Validated, group: Group) -> None:
-    """Raise a SubmissionError if a rule decided how many tasks a method answered."""
-    info = group.info
-    bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-    if bound_to is not None and bound_to.stopping is not None:
-        raise SubmissionError(
-            f"{group.method} on {info} was run until it was conclusive, which makes its tasks no "
-            "fair sample to plan from",
-            fix="plan from a run of a fixed number of tasks",
-        )
-
-
-def check_runs(runs: int | None) -> None:
-    """Raise a SpecError if so many training runs do not tell what they differ by."""
-    if runs is not None and runs < 2:
-        raise SpecError(
-            f"{runs} training runs cannot be planned",
-            expected="at least 2: one says nothing of what others would differ by",
-        )
-
-
-def _check_usable(part: Validated, group: Group) -> None:
-    about = part.submission.methods.get(group.method)
-    if about is not None and about.transductive:
-        raise SubmissionError(
-            f"{group.method} is transductive: its answers to the queries of a task are not "
-            "independent of each other",
-            expected="a method that answers each query by itself",
-            fix="plan with another method's results",
-        )
+    def _usable(
+        self, info: TaskSetInfo, method: str, versus: str
+    ) -> tuple[list[str], list[tuple[Validated, Group]]]:
+        """Names of one or two methods, and what they answered; none until a rule stopped it."""
+        names = [method, *([versus] if versus else [])]
+        found = [self.answers(name, info) for name in names]
+        for name, (part, _) in zip(names, found, strict=True):
+            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
+            if bound_to is not None and bound_to.stopping is not None:
+                raise SubmissionError(
+                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
+                    "fair sample to plan from",
+                    fix="plan from a run of a fixed number of tasks",
+                )
+        return names, found
 
 
-def _lacks(who: str, info: TaskSetInfo, column: str) -> SubmissionError:
+def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
+    column = "predictions" if what.startswith("which") else "class_correct (or predictions)"
     return SubmissionError(
-        f"the results of {who} on {info} do not say how many queries of each class are right"
-        if column != "predictions"
-        else f"the results of {who} on {info} do not say which queries each is right on",
+        f"the results of {who} on {info} do not say {what}",
         expected=f"the column {column} in every row",
         fix="record the answers with fslbench evaluate or the recorder, which write it",
     )

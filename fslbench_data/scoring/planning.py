@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
 from analysis_sql.planning.class_sequences import PLANNED_SUITES
-from analysis_sql.planning.planning import Planned
+from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf, plan_left_out
+from analysis_sql.planning.planned_runs import WithRuns
+from analysis_sql.planning.planning import CLOSED_TASKS, Planned
 from analysis_sql.planning.planning import plan as plan_queries
 from analysis_sql.planning.query_choice import QueryChoice, choose
-from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.pilot import Pilot, Results, check_runs, open_sets
+from fslbench_data.scoring.own_release import OwnLog, log_of
+from fslbench_data.scoring.pilot import OpenPilot, PooledPilot, Results
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
+from fslbench_data.tasks.pooled import enough_tasks, number_of_tasks
+
+POOLED = "pooled"
+"""The suite of plans for sets that reuse images."""
 
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """The plan of one data set.
+    """The plan of one data set, for sets that reuse no image.
 
     Attributes
     ----------
@@ -38,7 +46,7 @@ class DatasetPlan:
     dataset: str
     classes: int
     images: int
-    pilot: Pilot
+    pilot: OpenPilot
     rows: tuple[Planned, ...]
     choice: QueryChoice
 
@@ -51,17 +59,61 @@ class DatasetPlan:
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
+    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
+        """What training runs do to the open interval at one Q, and what it is called."""
+        row = self.shown
+        told = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
+        return told, f"the open interval at Q = {row.query}"
+
+
+@dataclass(frozen=True)
+class PooledSetPlan:
+    """The plan of one data set and protocol, for sets that reuse images.
+
+    Attributes
+    ----------
+    rows, half
+        Of :func:`analysis_sql.planning.leave_one_out_plan.plan_left_out`.
+    noiseless, stable, usual
+        B0, B1 and the number of tasks of a pooled set (:mod:`fslbench_data.tasks.pooled`); None
+        where no pooled set can be drawn.
+    """
+
+    pilot: PooledPilot
+    rows: tuple[PlannedWidth, ...]
+    half: tuple[UnitsForHalf, ...]
+    noiseless: int | None
+    stable: int | None
+    usual: int | None
+
+    @property
+    def units(self) -> int:
+        """Images, or groups of them, that tasks are drawn from."""
+        return int(self.pilot.variances.sizes.sum())
+
+    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
+        """What training runs do to the interval for new images of the usual number of tasks."""
+        tasks = self.usual or CLOSED_TASKS
+        of_tasks = {row.tasks: row.of_tasks for row in self.rows if row.kind == "images"}
+        width, least = of_tasks.get(tasks), of_tasks.get(None)
+        told = None if width is None else self.pilot.runs.of(width, level, least or 0.0)
+        return told, f"the interval for new images of {tasks:,} tasks"
+
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Plans of data sets, and what was asked for."""
+    """Plans of data sets, what was asked for, and sets whose pilots say too little.
+
+    The plans are each a :class:`DatasetPlan`, or a :class:`PooledSetPlan` of the suite `pooled`.
+    """
 
     signature: Signature
     suite: str
     way: int
     shot: int
     power: float
-    sets: tuple[DatasetPlan, ...]
+    sets: tuple[Any, ...]
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         about = f"{self.suite} tasks of {self.way} ways, {self.shot} shots"
@@ -74,7 +126,7 @@ class Plan:
 
 
 def plan(
-    pilot: Source | None = None,
+    pilot: Source | OwnLog | None = None,
     release: Release | None = None,
     *,
     method: str = "",
@@ -84,6 +136,7 @@ def plan(
     shot: int = 5,
     queries: Sequence[int] = range(1, 16),
     suite: str = "open",
+    tasks: Sequence[int] = (),
     runs: int | None = None,
     level: float = 0.95,
     power: float = 0.8,
@@ -96,7 +149,7 @@ def plan(
     ----------
     pilot
         Results to estimate variances from, besides the release's reference results; or a file or
-        frame of them.
+        frame of them; or a log of one's own tasks, whose plan is that of `pooled` sets.
     release
         None is the one inside the package.
     method
@@ -106,7 +159,10 @@ def plan(
     datasets
         By default all that there are such results of.
     way, shot, queries, suite
-        What to plan; `suite` is `open` or `balanced`.
+        What to plan; `suite` is `open` or `balanced`, or `pooled` for tasks that reuse images, as
+        those of their pilot do, which has these ways, shots and queries.
+    tasks
+        Numbers of tasks of `pooled` sets to plan beside 600, B0, B1 and that of a pooled set.
     runs
         Training runs of every method that has several in the pilot; by default as many as there.
     level, power
@@ -120,75 +176,147 @@ def plan(
         A kind of it for everything that can be wrong with the arguments or the pilot.
     """
     check_power(power, check_level(level))
-    check_runs(runs)
-    if suite not in PLANNED_SUITES:
-        raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
+    if runs is not None and runs < 2:
+        raise SpecError(
+            f"{runs} training runs cannot be planned",
+            expected="at least 2: one says nothing of what others would differ by",
+        )
+    own = log_of(pilot)
+    if own is not None:
+        release, protocol, suite = own.release, own.release.task_sets[0].protocol, POOLED
+        way, shot, queries = protocol.way, protocol.shot, [protocol.query]
+    suites = (*PLANNED_SUITES, POOLED)
+    if suite not in suites:
+        raise UnknownNameError("suite to plan", suite, suites)
     for query in queries:
         Protocol(way, shot, query)
+    pooled = suite == POOLED
+    if tasks and not pooled:
+        raise SpecError(f"{suite} sets have as many tasks as there are", fix="plan pooled ones")
+    if any(number < 2 for number in tasks):
+        raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
     release = load_release() if release is None else release
-    read = None if pilot is None else merge(pilot)
-    open_ones = open_sets(release, way, shot)
-    results = Results.of(read, release, allow_unbound=allow_unbound, only=open_ones)
+    if own is not None:
+        results = Results(release, (own.answers,))
+    else:
+        read = None if pilot is None else merge(cast("Source", pilot))
+        shape = ("open", way, shot)
+        only = [
+            info
+            for info in release.task_sets
+            if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
+        ]
+        limits: dict[str, Any] = {"counts_only": True} if pooled else {"only": only}
+        results = Results.of(read, release, allow_unbound=allow_unbound, **limits)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
-    infos = _pilot_sets(results, (method, versus), names_of(datasets), way, shot, suite)
-    sets = []
+    methods, names = [method, *([versus] if versus else [])], names_of(datasets)
+    infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
+    sets: list[DatasetPlan | PooledSetPlan] = []
+    left_out = []
     for info in infos:
         progress(info.dataset)
-        sizes: list[int] = release.classes(info.dataset).column("n_images").to_pylist()
-        estimates = results.pilot(info, method, versus, runs)
-        rows = plan_queries(
-            estimates.components,
-            sizes,
-            way=way,
-            shot=shot,
-            queries=queries,
-            suite=suite,
-            level=level,
-            power=power,
-            likely=estimates.likely,
-        )
-        if not versus:
-            rows = [row.of_an_accuracy() for row in rows]
-        if estimates.runs.terms[0]:
-            rows = [row.for_new_runs(estimates.runs.terms, level) for row in rows]
-        choice = choose(estimates.estimate, shot, {row.query: row.tasks for row in rows}, level)
-        sets.append(
-            DatasetPlan(info.dataset, len(sizes), sum(sizes), estimates, tuple(rows), choice)
-        )
+        try:
+            if pooled:
+                of_images = results.pooled_pilot(info, method, versus, runs)
+                sets.append(_pooled_plan(of_images, tasks, level, power))
+            else:
+                of_open = results.pilot(info, method, versus, runs)
+                sets.append(_open_plan(of_open, release, shot, queries, suite, level, power))
+        except SpecError as error:
+            if not pooled or info.dataset in names or (info is infos[-1] and not sets):
+                raise
+            left_out.append(f"{info}: {error.what}")
     pilots = [planned.pilot for planned in sets]
-    unbound = [f"{pilot.name} on {pilot.info}" for pilot in pilots if not pilot.bound]
-    signature = Signature.of(release, [pilot.info for pilot in pilots], level, unbound)
-    return Plan(signature, suite, way, shot, power, tuple(sets))
+    unbound = [f"{one.name} on {one.info}" for one in pilots if not one.bound]
+    signature = Signature.of(release, [one.info for one in pilots], level, unbound)
+    return Plan(signature, suite, way, shot, power, tuple(sets), tuple(left_out))
+
+
+def _open_plan(
+    pilot: OpenPilot,
+    release: Release,
+    shot: int,
+    queries: Sequence[int],
+    suite: str,
+    level: float,
+    power: float,
+) -> DatasetPlan:
+    dataset = pilot.info.dataset
+    sizes: list[int] = release.classes(dataset).column("n_images").to_pylist()
+    rows = plan_queries(
+        pilot.components,
+        sizes,
+        way=pilot.info.protocol.way,
+        shot=shot,
+        queries=queries,
+        suite=suite,
+        level=level,
+        power=power if pilot.versus else None,
+        likely=pilot.likely,
+    )
+    if pilot.runs.terms[0]:
+        rows = [row.for_new_runs(pilot.runs.terms, level) for row in rows]
+    choice = choose(pilot.estimate, shot, {row.query: row.tasks for row in rows}, level)
+    return DatasetPlan(dataset, len(sizes), sum(sizes), pilot, tuple(rows), choice)
+
+
+def _pooled_plan(
+    pilot: PooledPilot, tasks: Sequence[int], level: float, power: float
+) -> PooledSetPlan:
+    protocol, sizes = pilot.info.protocol, pilot.variances.sizes
+    units = sizes[sizes > protocol.per_class]
+    noiseless = stable = usual = None
+    if units.size >= protocol.way:
+        noiseless, stable = enough_tasks(units, protocol)
+        usual = number_of_tasks(units, protocol)
+    numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
+    of_difference = power if pilot.versus else None
+    planned = plan_left_out(pilot.variances, numbers, level, of_difference, pilot.runs.terms)
+    return PooledSetPlan(pilot, planned.rows, planned.half, noiseless, stable, usual)
 
 
 def _pilot_sets(
     results: Results,
-    pair: tuple[str, str],
+    methods: Sequence[str],
     datasets: tuple[str, ...],
     way: int,
     shot: int,
+    queries: Sequence[int],
     suite: str,
 ) -> list[TaskSetInfo]:
-    """One task set of each data set: of the suite that is planned, or else the first there is."""
-    methods = [name for name in pair if name]
-    there = results.pilot_sets(methods, way, shot)
-    by_dataset: dict[str, TaskSetInfo] = {}
-    for info in sorted(there, key=lambda info: info.name.suite != suite):
-        by_dataset.setdefault(info.dataset, info)
-    release = results.release
+    """One task set of each data set (and of reused images, each protocol) that can be planned from.
+
+    It is of the suite that is planned, or else the first there is.
+    """
+    release, pooled = results.release, suite == POOLED
     for name in datasets:
         if name not in release.datasets:
             raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
-    missing = [name for name in datasets if name not in by_dataset]
-    if missing or not by_dataset:
+    there = results.pilot_sets(methods, way, shot, pooled=pooled)
+    if pooled:
+        there = [info for info in there if info.protocol.query in queries]
+    chosen: dict[tuple[str, object], TaskSetInfo] = {}
+    for info in sorted(there, key=lambda info: info.name.suite != suite):
+        chosen.setdefault((info.dataset, info.protocol if pooled else None), info)
+    known = [name for name in release.datasets if any(name == has for has, _ in chosen)]
+    missing = [name for name in datasets if name not in known]
+    if missing or not known:
+        expected = (
+            f"results on a {way}-way {shot}-shot task set of the suites closed or pooled, with as "
+            "many queries per class as are asked for"
+            if pooled
+            else "results with class_correct (for --versus, predictions) on a "
+            f"{way}-way {shot}-shot task set whose images do not recur, with at least 2 queries "
+            "per class: with one, the luck of queries cannot be told from that of images"
+        )
         raise SubmissionError(
             f"no results of {listing(methods)} to plan {listing(missing) or 'anything'} with",
-            expected=f"results with class_correct (for --versus, predictions) on a {way}-way "
-            f"{shot}-shot task set whose images do not recur, with at least 2 queries per class: "
-            "with one, the luck of queries cannot be told from that of images",
+            expected=expected,
             fix="run the method on such a task set and give the file: --pilot FILE; there are "
-            f"such results of {listing(list(by_dataset)) or 'no data set'}",
+            f"such results of {listing(known) or 'no data set'}",
         )
-    return [by_dataset[d] for d in release.datasets if d in (datasets or by_dataset)]
+    order = {info: place for place, info in enumerate(release.task_sets)}
+    wanted = [info for info in chosen.values() if info.dataset in (datasets or known)]
+    return sorted(wanted, key=lambda info: (release.datasets.index(info.dataset), order[info]))

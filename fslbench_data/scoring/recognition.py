@@ -8,9 +8,7 @@ from math import log
 
 import numpy as np
 
-from analysis_sql.recognition.permutation import log_orders
-from analysis_sql.recognition.recognition import ALPHA, Recognitions, recognise
-from analysis_sql.recognition.statistics import Answered
+from analysis_sql.recognition import ALPHA, Answered, Recognitions, log_orders, recognise
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.validation.runs import Group
@@ -50,7 +48,7 @@ def recognise_tasks(
 ) -> Recognised:
     """Test whether results were made on the tasks of the release, in their order.
 
-    See :mod:`analysis_sql.recognition.recognition`.
+    See :mod:`analysis_sql.recognition`.
 
     Parameters
     ----------

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.pairs import KIND
+from analysis_sql.class_aware.kinds import KIND
 from analysis_sql.interval_kinds import Designs, kinds_of
+from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName

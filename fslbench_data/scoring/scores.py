@@ -9,10 +9,9 @@ from math import sqrt
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
+from analysis_sql.intervals.bounds import NearPerfect, Saturation
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
-from analysis_sql.intervals.near_perfect import NearPerfect
-from analysis_sql.intervals.saturation import Saturation
 from analysis_sql.intervals.stopping import SequenceInterval, confidence_sequence
 from benchmark_spec.errors import NoIntervalError, listing, shown
 from benchmark_spec.suites import IntervalKind

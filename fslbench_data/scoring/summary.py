@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
-from analysis_sql.ranking.told_apart import told_apart
+from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.scores import Score
@@ -163,8 +163,8 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
 
         def apart(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
             design = task_set.designs.get(kind)
-            told = told_apart(counts, kind, task_set.level, design, only=best)
-            return told.of(best), told.family, told.by_holm
+            told = adjusted_pairs(counts, kind, design, only=best)
+            return told.of(best, task_set.level), told.family, told.by_holm
 
         images, family, holm = apart(primary.images)
         classes = images if primary.classes is None else images & apart(primary.classes)[0]

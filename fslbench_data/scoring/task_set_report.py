@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.pairs import KIND
+from analysis_sql.class_aware.kinds import KIND
 from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import PairArrays, compare_with, pair_arrays
+from analysis_sql.comparison.pairs import PairArrays, Pairs, compare_with, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
@@ -24,13 +24,12 @@ from analysis_sql.comparison.verdicts import (
     Verdict,
     direct_verdicts,
 )
-from analysis_sql.interval_kinds import BESIDE, Designs, PairMaker, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
-from analysis_sql.ranking.ties_with_best import Contest, Ties, contest
-from analysis_sql.ranking.told_apart import p_matrix
+from analysis_sql.ranking.told_apart import Contest, Ties, contest, p_matrix
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.relation import Columns, Comparisons
@@ -181,7 +180,7 @@ class TaskSetReport:
         return found
 
     @cached_property
-    def _beside(self) -> dict[IntervalKind, PairMaker]:
+    def _beside(self) -> dict[IntervalKind, Pairs]:
         of_set = self.counts, self.level
         return {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
 

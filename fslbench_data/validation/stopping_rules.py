@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis_sql.class_aware.drift import misleading_capital, tolerable_capital
+from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
 from benchmark_spec.errors import DriftError
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release
@@ -27,7 +27,7 @@ def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str
     """Refuse a rule to stop early on a task set whose classes drift along it.
 
     Closed and balanced sets are drawn so that every task has a class with the same probability,
-    wherever it stands; others are judged by their tasks (:mod:`analysis_sql.class_aware.drift`).
+    wherever it stands; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).
     Raises a DriftError naming the balanced set of the same data and protocol, where there is one.
     """
     if info.name.interval == "closed" or info.name.suite == "balanced":

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
-from analysis_sql.planning import likely_components, planning
+from analysis_sql.planning import planning, variance_budget
 from analysis_sql.planning.class_sequences import designs
-from analysis_sql.planning.likely_components import LikelyComponents
 from analysis_sql.planning.planning import Planned, plan
 from analysis_sql.planning.query_size import estimate_set
-from analysis_sql.planning.simulated_sets import detectable_in_deviations
-from analysis_sql.planning.variance_budget import Components, components_of
+from analysis_sql.planning.variance_budget import (
+    Components,
+    LikelyComponents,
+    components_of,
+    detectable_in_deviations,
+)
 
 Floats = NDArray[np.float64]
 
@@ -104,9 +107,7 @@ def in_ranges(
     # the classes of the tasks are the same in all, and so is what depends on them alone
     with (
         patch.object(planning, "designs", return_value=[design]),
-        patch.object(
-            likely_components, "detectable_in_deviations", cache(detectable_in_deviations)
-        ),
+        patch.object(variance_budget, "detectable_in_deviations", cache(detectable_in_deviations)),
     ):
         for x in pilots(parts, design, query, number, np.random.default_rng(seed)):
             estimate = estimate_set(x, query)

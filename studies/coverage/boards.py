@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.p_values import one_sided_p_new_classes
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import adjust, one_sided_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import could_be_best, lead, leader_of
@@ -157,7 +157,7 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
         first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(counts), bool))
         ahead = lead(counts.some([first]), counts)
-        p = one_sided_p(ahead.moments()), one_sided_p_new_classes(design, ahead)
+        p = one_sided_p(ahead.moments()), NEW_CLASSES.one_sided_p(design, ahead)
         wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()
     return images, classes

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from analysis_sql.intervals.bootstrap import bca_intervals
+from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.intervals.near_perfect import near_perfect
 from studies.common import LEVEL, Array, head, row
 
 TASKS, QUERIES = (13, 30, 100, 600), (25, 50)

@@ -22,8 +22,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_classes
-from analysis_sql.class_aware.superclass_design import SuperclassDesign
-from analysis_sql.class_aware.superclass_mixture import LOG_SHARES, relative_halfwidths
+from analysis_sql.class_aware.superclasses import LOG_SHARES, SuperclassDesign, relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row, spread_out

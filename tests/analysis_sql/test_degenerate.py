@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
-from analysis_sql.class_aware.pairs import KIND, ForNewClasses
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import adjust, one_sided_p, paired_p
-from analysis_sql.comparison.pairs import pair_arrays, pair_at
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, compare, paired_verdicts
+from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_differences
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flip
 from analysis_sql.ranking.best import lead
 from analysis_sql.ranking.evidence import evidence
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.told_apart import contest
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -76,13 +75,13 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     _, x, step = case
     tasks = x.shape[1]
     counts = Counts(x, np.full(2, tasks), UNIT)
-    pair = pair_at(counts, 0, 1)
+    difference = pair_differences(counts, np.array([0]), np.array([1]))
     p = _expected_p(step, tasks)
     verdict = _expected_verdict(step, p, level)
-    assert paired_p(pair.difference, kind) == pytest.approx(p, rel=1e-15, nan_ok=True)
-    widths = halfwidths(pair.difference, kind, level)
-    assert VERDICTS[int(paired_verdicts(pair.difference, widths, kind, level))] is verdict
-    assert compare(pair, kind, level).verdict is verdict
+    assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
+    widths = halfwidths(difference, kind, level)
+    assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
+    assert compare_with(counts, 0, np.array([1]), kind, level).intervals()[0].verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
@@ -107,16 +106,18 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     counts = Counts(x, np.full(2, tasks), UNIT)
     p = _expected_p(step, _most_disjoint(classes))
     verdict = _expected_verdict(step, p, level)
-    found = p_values(design, counts, np.array([0]), np.array([1]))
+    found = NEW_CLASSES.p_values(design, counts, np.array([0]), np.array([1]))
     assert found[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
-    pairs = ForNewClasses(design, counts, level)
-    assert VERDICTS[pairs.columns(0, np.array([1])).verdict[0]] is verdict
+    pairs = NEW_CLASSES.pairs(design, counts, level)
+    assert pairs.columns(0, np.array([1])).intervals()[0].verdict is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied[KIND]
+    tied = (
+        contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied["class-aware"]
+    )
     assert (len(tied) == 1) == told
     ahead = lead(counts.some([0]), counts.some([1]))
-    expected = p / 2 if step > 0 else nan if step and isnan(p) and design.disjoint else 1.0
-    one_sided = one_sided_p_new_classes(design, ahead)
+    expected = p / 2 if step > 0 else 1.0
+    one_sided = NEW_CLASSES.one_sided_p(design, ahead)
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
 
@@ -127,12 +128,12 @@ def test_eight_class_disjoint_tasks_by_hand() -> None:
     design = ClassDesign.of(np.vstack([classes, classes[:3]]))
     x = np.array([[9] * 11, [7] * 11, [5] * 11])
     counts = Counts(x, np.full(3, 11), UNIT)
-    p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
+    p = NEW_CLASSES.p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert p.tolist() == [2**-7] * 3
     found = contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.95)
-    assert found.tied[KIND] == ("a",)
+    assert found.tied["class-aware"] == ("a",)
     assert contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.98).tied[
-        KIND
+        "class-aware"
     ] == (
         "a",
         "b",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.p_values import one_sided_p_new_classes
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import one_sided_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import check_level
@@ -84,7 +84,7 @@ def best_set(
         apart = lead(counts.some([first]), counts.some(rows))
         p[rows] = one_sided_p(apart.moments())
         if design is not None:
-            aware[rows] = one_sided_p_new_classes(design, apart)
+            aware[rows] = NEW_CLASSES.one_sided_p(design, apart)
     compared = int(usable.size)
     return Best(
         leader=first,

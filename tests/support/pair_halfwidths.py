@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import halfwidths, pair_coordinates
+from analysis_sql.class_aware.intervals import halfwidths
+from analysis_sql.class_aware.kinds import pair_coordinates
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 

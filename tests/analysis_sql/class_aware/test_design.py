@@ -11,12 +11,8 @@ from pair_halfwidths import pair_halfwidths
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import (
-    class_aware_interval,
-    halfwidths,
-    method_halfwidths,
-    relative_halfwidths,
-)
+from analysis_sql.class_aware.intervals import class_aware_interval, halfwidths, relative_halfwidths
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.class_aware.likelihood import variance_components
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import interval
@@ -275,7 +271,7 @@ def test_methods_and_pairs_over_the_tasks_they_answered() -> None:
     x[1] = x[0] + 1
     x = np.where(np.arange(80) < answered[:, None], x, 0)
     counts = Counts(x.astype(np.int16), answered, 25)
-    own = method_halfwidths(design, counts, 0.9)
+    own = NEW_CLASSES.method_halfwidths(design, counts, 0.9)
     first, second = np.nonzero(np.ones((6, 6), bool))
     widths = pair_halfwidths(design, counts, first, second, 0.9).reshape(6, 6)
     for i in range(6):
@@ -299,12 +295,12 @@ def test_blocks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counts(rng.integers(0, 26, (9, 40)).astype(np.int16), np.full(9, 40), 25)
     first, second = np.triu_indices(9, 1)
     whole = pair_halfwidths(design, counts, first, second, 0.95)
-    own = method_halfwidths(design, counts, 0.95)
+    own = NEW_CLASSES.method_halfwidths(design, counts, 0.95)
     monkeypatch.setattr(class_aware, "_NUMBERS_AT_ONCE", 300)
     np.testing.assert_allclose(
         pair_halfwidths(design, counts, first, second, 0.95), whole, rtol=1e-12
     )
-    np.testing.assert_allclose(method_halfwidths(design, counts, 0.95), own, rtol=1e-12)
+    np.testing.assert_allclose(NEW_CLASSES.method_halfwidths(design, counts, 0.95), own, rtol=1e-12)
 
 
 def test_disjoint_tasks_one_after_another() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.drift import misleading_capital, tolerable_capital
+from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
 from fslbench_data.release.release import Release
 
 Ids = NDArray[np.int64]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from analysis_sql.class_aware import intervals, p_values
+from analysis_sql.class_aware import intervals
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.intervals.counts import Counts
 
 METHODS, TASKS = 100, 60
@@ -25,22 +26,22 @@ def counts() -> Counts:
 def test_pairs_of_a_hundred_methods_are_weighed_in_few_blocks(
     design: ClassDesign, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weighed = []
+    weighed, own = [], intervals.mixture
 
     def mixture(shares):
         weighed.append(len(shares.rest))
-        return intervals.mixture(shares)
+        return own(shares)
 
-    monkeypatch.setattr(p_values, "mixture", mixture)
+    monkeypatch.setattr(intervals, "mixture", mixture)
     first, second = np.triu_indices(METHODS, 1)
-    p_values.p_values(design, counts, first, second)
+    NEW_CLASSES.p_values(design, counts, first, second)
     assert sum(weighed) == first.size
     assert len(weighed) <= 10
 
 
 def test_a_pair_has_the_same_p_alone(design: ClassDesign, counts: Counts) -> None:
     first, second = np.triu_indices(METHODS, 1)
-    p = p_values.p_values(design, counts, first, second)
+    p = NEW_CLASSES.p_values(design, counts, first, second)
     for pair in (0, 77, 4949):
         own = slice(pair, pair + 1)
-        assert p_values.p_values(design, counts, first[own], second[own]) == p[own]
+        assert NEW_CLASSES.p_values(design, counts, first[own], second[own]) == p[own]

@@ -5,17 +5,16 @@ import pytest
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval, method_halfwidths
-from analysis_sql.class_aware.p_values import p_values
-from analysis_sql.class_aware.pairs import KIND, ForNewClasses
+from analysis_sql.class_aware.intervals import class_aware_interval
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import intervals
-from analysis_sql.intervals.saturation import zero_bound
 from analysis_sql.ranking.evidence import evidence, zeros
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.told_apart import contest
 
 T, C, K, UNIT = 60, 12, 5, 25
 
@@ -40,7 +39,7 @@ def counts(design: ClassDesign) -> Counts:
 
 
 def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, counts: Counts) -> None:
-    found = ForNewClasses(design, counts, 0.95).columns(0, np.array([1, 2, 3])).intervals()
+    found = NEW_CLASSES.pairs(design, counts, 0.95).columns(0, np.array([1, 2, 3])).intervals()
     for j, each in zip((1, 2, 3), found, strict=True):
         m = int(counts.tasks[j])
         x, y = (counts.correct[i, :m].astype(np.int64) for i in (0, j))
@@ -59,20 +58,20 @@ def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, count
     assert one.verdict is (Verdict.WORSE if outside else Verdict.INCONCLUSIVE)
     assert (same.verdict, same.difference.halfwidth) == (Verdict.IDENTICAL, None)
     assert part.difference.tasks == 40
-    pairs = ForNewClasses(design, counts, 0.95)
+    pairs = NEW_CLASSES.pairs(design, counts, 0.95)
     alone = [pairs.columns(0, np.array([j])).intervals()[0] for j in (1, 2, 3)]
     assert alone == found  # to the last digit, whatever else is compared
 
 
 def test_own_intervals_are_over_the_tasks_of_each(design: ClassDesign, counts: Counts) -> None:
-    widths = method_halfwidths(design, counts, 0.9)
-    for i, found in enumerate(intervals(counts.moments(), KIND, 0.9, widths)):
+    widths = NEW_CLASSES.method_halfwidths(design, counts, 0.9)
+    for i, found in enumerate(intervals(counts.moments(), "class-aware", 0.9, widths)):
         x = counts.correct[i, : counts.tasks[i]].astype(np.int64)
         assert found == class_aware_interval(design, x, UNIT, 0.9)
 
 
 def test_the_p_value_is_where_the_interval_ends(design: ClassDesign, counts: Counts) -> None:
-    p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 3]))
+    p = NEW_CLASSES.p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 3]))
     assert p[1] == 1.0
     for value, (i, j) in ((p[0], (0, 1)), (p[2], (1, 3))):
         m = min(int(counts.tasks[i]), int(counts.tasks[j]))
@@ -86,7 +85,7 @@ def test_where_no_class_recurs_the_p_value_is_student_s() -> None:
     design = ClassDesign.of(np.arange(40).reshape(8, 5))
     x = np.random.default_rng(1).integers(0, 26, (2, 8)).astype(np.int16)
     counts = Counts(x, np.array([8, 8]), UNIT)
-    (p,) = p_values(design, counts, np.array([0]), np.array([1]))
+    (p,) = NEW_CLASSES.p_values(design, counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(ttest_rel(x[0], x[1]).pvalue)
 
 
@@ -94,10 +93,10 @@ def test_constant_differences_need_enough_tasks_without_a_common_class() -> None
     x = np.array([[20] * 9, [18] * 9], np.int16)
     few = ClassDesign.of(np.tile(np.arange(5), (9, 1)) + np.array([[0], [5], [0]] * 3))
     counts = Counts(x, np.array([9, 9]), UNIT)
-    (found,) = ForNewClasses(few, counts, 0.95).columns(0, np.array([1])).intervals()
+    (found,) = NEW_CLASSES.pairs(few, counts, 0.95).columns(0, np.array([1])).intervals()
     assert found.verdict is Verdict.NOT_ESTIMABLE  # two class-disjoint tasks
     many = ClassDesign.of(np.arange(45).reshape(9, 5))
-    (found,) = ForNewClasses(many, counts, 0.95).columns(0, np.array([1])).intervals()
+    (found,) = NEW_CLASSES.pairs(many, counts, 0.95).columns(0, np.array([1])).intervals()
     assert found.verdict is Verdict.BETTER  # 2^-8 <= .05
 
 
@@ -128,8 +127,8 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     assert found.letters is not None
     for (i, j), told in apart.items():
         assert bool(set(found.letters[i]) & set(found.letters[j])) == (not told)
-    assert set(found.tied["open"]) <= set(found.tied[KIND])
-    assert contest(names, counts, "open", {}).at(0.95).tied.get(KIND) is None
+    assert set(found.tied["open"]) <= set(found.tied["class-aware"])
+    assert contest(names, counts, "open", {}).at(0.95).tied.get("class-aware") is None
 
 
 def _differences(d: np.ndarray) -> Counts:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis_sql.class_aware.superclass_design import SuperclassDesign
+from analysis_sql.class_aware.superclasses import SuperclassDesign
 from benchmark_spec.errors import SpecError
 
 SIX = np.repeat(np.arange(6), 2)

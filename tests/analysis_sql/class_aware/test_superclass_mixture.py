@@ -9,9 +9,9 @@ from scipy import linalg, optimize, stats
 from analysis_sql.class_aware.intervals import prior
 from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_classes
 from analysis_sql.class_aware.likelihood import LOG_GRID
-from analysis_sql.class_aware.superclass_design import SuperclassDesign
-from analysis_sql.class_aware.superclass_mixture import (
+from analysis_sql.class_aware.superclasses import (
     LOG_SHARES,
+    SuperclassDesign,
     relative_halfwidths,
     tails,
     weighted,

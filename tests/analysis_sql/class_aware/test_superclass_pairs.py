@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from analysis_sql.class_aware.intervals import method_halfwidths as for_new_classes
-from analysis_sql.class_aware.pairs import ForNewClasses
-from analysis_sql.class_aware.superclass_design import SuperclassDesign
-from analysis_sql.class_aware.superclass_intervals import (
-    KIND,
-    ForNewSuperclasses,
-    halfwidths,
-    method_halfwidths,
-    one_sided_p,
-    p_values,
-)
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
+from analysis_sql.class_aware.superclasses import SuperclassDesign, halfwidths
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.counts import Counts
 
@@ -46,14 +37,14 @@ def counts(design: SuperclassDesign) -> Counts:
 def test_each_comparison_is_that_of_its_own_interval(
     design: SuperclassDesign, counts: Counts
 ) -> None:
-    pairs = ForNewSuperclasses(design, counts, 0.95).columns(0, ALL).intervals()
-    own = method_halfwidths(design, counts, 0.95)
+    pairs = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, ALL).intervals()
+    own = NEW_SUPERCLASSES.method_halfwidths(design, counts, 0.95)
     for j, pair in zip(ALL.tolist(), pairs, strict=True):
         tasks = int(counts.tasks[j])
         prefix = design.prefix(tasks)
         apart = counts.differences(0, np.array([j]), tasks)
         width = halfwidths(prefix, prefix.coordinates(apart.correct), apart.moments(), 0.95)[0]
-        assert (pair.difference.kind, pair.difference.tasks) == (KIND, tasks)
+        assert (pair.difference.kind, pair.difference.tasks) == ("superclass-aware", tasks)
         if tasks == T:
             assert (pair.mean.halfwidth, pair.versus_mean.halfwidth) == (own[0], own[j])
         if j == 2:
@@ -65,17 +56,17 @@ def test_each_comparison_is_that_of_its_own_interval(
         claim = Verdict.WORSE if worse else Verdict.BETTER
         assert pair.verdict is (claim if outside else Verdict.INCONCLUSIVE)
     assert {pair.verdict for pair in pairs} >= {Verdict.WORSE, Verdict.INCONCLUSIVE}
-    found = ForNewSuperclasses(design, counts, 0.95)
+    found = NEW_SUPERCLASSES.pairs(design, counts, 0.95)
     alone = [found.columns(0, ALL[i : i + 1]).intervals() for i in range(4)]
     assert [pair for (pair,) in alone] == pairs  # to the last digit, whatever else is compared
-    width = found.columns(0, ALL).halfwidth[2]
+    width = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, ALL).halfwidth[2]
     assert np.isnan(width[1])
     assert width[[0, 2, 3]].tolist() == [pairs[i].difference.halfwidth for i in (0, 2, 3)]
 
 
 def test_p_values_are_where_intervals_end(design: SuperclassDesign, counts: Counts) -> None:
     methods, versus = np.array([0, 0, 1, 0]), np.array([1, 2, 3, 4])
-    p = p_values(design, counts, methods, versus)
+    p = NEW_SUPERCLASSES.p_values(design, counts, methods, versus)
     assert p[1] == 1.0
     for place in (0, 2, 3):
         i, j = int(methods[place]), versus[place : place + 1]
@@ -86,7 +77,7 @@ def test_p_values_are_where_intervals_end(design: SuperclassDesign, counts: Coun
         level = 1 - float(p[place])
         width = halfwidths(prefix, prefix.coordinates(apart.correct), moments, level)
         assert width == pytest.approx(np.abs(moments.mean), rel=1e-6)
-        one = one_sided_p(design, apart)
+        one = NEW_SUPERCLASSES.one_sided_p(design, apart)
         ahead = moments.total[0] > 0
         assert one[0] == pytest.approx(p[place] / 2, rel=1e-8) if ahead else one[0] == 1.0
 
@@ -98,11 +89,11 @@ def test_nothing_is_narrower_or_surer_than_for_new_classes() -> None:
     design = SuperclassDesign.of(ids, np.arange(14) % 7)
     x = rng.binomial(40, 0.6, (30, 30)) + rng.binomial(4, 0.5, (30, 14))[:, ids].sum(axis=2)
     counts = Counts(x.astype(np.int16), np.full(30, 30), 60)
-    wide = method_halfwidths(design, counts, 0.95)
-    assert (wide >= for_new_classes(design.classes, counts, 0.95)).all()
+    wide = NEW_SUPERCLASSES.method_halfwidths(design, counts, 0.95)
+    assert (wide >= NEW_CLASSES.method_halfwidths(design.classes, counts, 0.95)).all()
     pairs = np.arange(1, 30)
-    wide = ForNewSuperclasses(design, counts, 0.95).columns(0, pairs).halfwidth[2]
-    narrow = ForNewClasses(design.classes, counts, 0.95).columns(0, pairs).halfwidth[2]
+    wide = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, pairs).halfwidth[2]
+    narrow = NEW_CLASSES.pairs(design.classes, counts, 0.95).columns(0, pairs).halfwidth[2]
     assert (wide >= narrow).all()
 
 
@@ -114,10 +105,10 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     x = rng.integers(0, 26, (3, 20)).astype(np.int16)
     x[2] = x[0]
     counts = Counts(x, np.full(3, 20), UNIT)
-    assert np.isnan(method_halfwidths(few, counts, 0.95)).all()
-    other, same = ForNewSuperclasses(few, counts, 0.95).columns(0, np.array([1, 2])).intervals()
+    assert np.isnan(NEW_SUPERCLASSES.method_halfwidths(few, counts, 0.95)).all()
+    other, same = NEW_SUPERCLASSES.pairs(few, counts, 0.95).columns(0, np.array([1, 2])).intervals()
     assert (other.verdict, same.verdict) == (Verdict.NOT_ESTIMABLE, Verdict.IDENTICAL)
-    p = p_values(few, counts, np.array([0, 0]), np.array([1, 2]))
+    p = NEW_SUPERCLASSES.p_values(few, counts, np.array([0, 0]), np.array([1, 2]))
     assert np.isnan(p[0])
     assert p[1] == 1.0
 
@@ -132,10 +123,12 @@ def test_constant_differences_need_tasks_without_a_common_superclass() -> None:
         (np.arange(45) % 20, Verdict.NOT_ESTIMABLE, 2.0**-3),
     ):
         design = SuperclassDesign.of(ids, superclass_of_class)
-        (pair,) = ForNewSuperclasses(design, counts, 0.95).columns(0, np.array([1])).intervals()
+        (pair,) = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, np.array([1])).intervals()
         assert pair.verdict is verdict
-        assert p_values(design, counts, np.array([0]), np.array([1])) == pytest.approx(p)
-        assert one_sided_p(design, apart) == pytest.approx(p / 2)
+        assert NEW_SUPERCLASSES.p_values(
+            design, counts, np.array([0]), np.array([1])
+        ) == pytest.approx(p)
+        assert NEW_SUPERCLASSES.one_sided_p(design, apart) == pytest.approx(p / 2)
 
 
 def test_where_no_superclass_recurs_the_p_value_is_student_s() -> None:
@@ -145,8 +138,8 @@ def test_where_no_superclass_recurs_the_p_value_is_student_s() -> None:
     assert design.disjoint
     x = np.random.default_rng(1).integers(0, 26, (2, 8)).astype(np.int16)
     counts = Counts(x, np.array([8, 8]), UNIT)
-    p = p_values(design, counts, np.array([0]), np.array([1]))
+    p = NEW_SUPERCLASSES.p_values(design, counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(ttest_rel(x[0], x[1]).pvalue)
-    (pair,) = ForNewSuperclasses(design, counts, 0.95).columns(0, np.array([1])).intervals()
+    (pair,) = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, np.array([1])).intervals()
     open_width = 2.364624 * 100 * (x[0] - x[1]).std(ddof=1) / UNIT / np.sqrt(8)
     assert pair.difference.halfwidth == pytest.approx(open_width, rel=1e-6)

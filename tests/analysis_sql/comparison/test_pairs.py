@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_at, pair_differences
-from analysis_sql.comparison.verdicts import VERDICTS, PairMoments, Verdict, compare
+from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_differences
+from analysis_sql.comparison.verdicts import VERDICTS, PairInterval, Verdict, paired_verdicts
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Moments
+from benchmark_spec.suites import IntervalKind
 
 Array = np.ndarray[Any, Any]
+LEVEL = 0.95
 
 
 def _counts(x: Array, tasks: list[int] | None = None, unit: int = 25) -> Counts:
@@ -26,17 +29,22 @@ def _counts(x: Array, tasks: list[int] | None = None, unit: int = 25) -> Counts:
     return Counts(x, answered.astype(np.int64), unit)
 
 
-def _expected(x: Array, y: Array, unit: int) -> PairMoments:
-    return PairMoments(Moments.of(x, unit), Moments.of(y, unit), Moments.of(x - y, unit))
+def _alone(counts: Counts, i: int, j: int, kind: IntervalKind = "open") -> PairInterval:
+    return compare_with(counts.some([i, j]), 0, np.array([1]), kind, LEVEL).intervals()[0]
+
+
+def _difference(counts: Counts, i: int, j: int) -> Moments:
+    return pair_differences(counts.some([i, j]), np.array([0]), np.array([1]))
 
 
 def test_by_hand() -> None:
     # differences 1, 2, 3 of 10
     counts = _counts(np.array([[5, 7, 9], [4, 5, 6]]), unit=10)
-    assert pair_at(counts, 0, 1) == PairMoments(
-        Moments(3, 21, 155, 10), Moments(3, 15, 77, 10), Moments(3, 6, 14, 10)
-    )
-    arrays = pair_arrays(counts, np.ones((1, 2), bool), "open", 0.95)
+    own = counts.moments()
+    assert (own.total.tolist(), own.squares.tolist()) == ([21, 15], [155, 77])
+    difference = _difference(counts, 0, 1)
+    assert (difference.total, difference.squares, difference.queries_per_task) == (6, 14, 10)
+    arrays = pair_arrays(counts, np.ones((1, 2), bool), "open", LEVEL)
     assert arrays.difference.tolist() == [[0.0, 20.0]]
     assert arrays.halfwidth[0, 1] == pytest.approx(24.8414, abs=1e-4)
     assert [VERDICTS[code] for code in arrays.verdict[0]] == [
@@ -57,14 +65,19 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
     first = data.draw(st.integers(1, m))
     kind = data.draw(st.sampled_from(["open", "closed"]))
     counts = _counts(x, tasks)
-    arrays = pair_arrays(counts, np.ones((first, m), bool), kind, 0.9)
+    arrays = pair_arrays(counts, np.ones((first, m), bool), kind, LEVEL)
     for i in range(first):
-        of_row = compare_with(counts, i, np.arange(m), kind, 0.9).intervals()
+        of_row = compare_with(counts, i, np.arange(m), kind, LEVEL).intervals()
         for j in range(m):
             common = min(tasks[i], tasks[j])
-            expected = _expected(x[i, :common], x[j, :common], 25)
-            assert pair_at(counts, i, j) == expected
-            one = compare(expected, kind, 0.9)
+            one = _alone(counts, i, j, kind)
+            d = Moments.of(x[i, :common] - x[j, :common], 25)
+            width = float(halfwidths(d, kind, LEVEL))
+            verdict = VERDICTS[int(paired_verdicts(d, width, kind, LEVEL))]
+            assert (one.difference.mean, one.verdict) == (d.mean, verdict)
+            assert one.mean.mean == Moments.of(x[i, :common], 25).mean
+            if verdict not in (Verdict.IDENTICAL, Verdict.NOT_ESTIMABLE):
+                assert one.difference.halfwidth == width
             assert of_row[j] == one
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
@@ -81,7 +94,7 @@ def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataOb
     tasks = np.array(data.draw(st.lists(st.integers(1, t), min_size=m, max_size=m)))
     x = np.where(np.arange(t) < tasks[:, None], x, 0)
     counts = Counts(x, tasks, units)
-    arrays = pair_arrays(counts, np.ones((m, m), bool), "open", 0.95)
+    arrays = pair_arrays(counts, np.ones((m, m), bool), "open", LEVEL)
     everything = pair_differences(counts, *np.indices((m, m)))
     for i in range(m):
         for j in range(m):
@@ -92,10 +105,10 @@ def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataOb
                 for a, b in zip(x[i, :common], x[j, :common], strict=True)
             ]
             moments = (common, unit * sum(d), unit**2 * sum(v * v for v in d), unit)
-            own = pair_at(counts, i, j).difference
+            own = _difference(counts, i, j)
             assert (own.tasks, own.total, own.squares, own.queries_per_task) == moments
             assert (everything.total[i, j], everything.squares[i, j]) == moments[1:3]
-            one = compare(pair_at(counts, i, j), "open", 0.95)
+            one = _alone(counts, i, j)
             assert arrays.difference[i, j] == one.difference.mean
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
@@ -106,7 +119,7 @@ def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataOb
 def test_against_scipy_on_many_methods() -> None:
     rng = np.random.default_rng(0)
     x = rng.binomial(25, rng.uniform(0.5, 0.7, (20, 1)), (20, 200))
-    arrays = pair_arrays(_counts(x), np.ones((20, 20), bool), "open", 0.95)
+    arrays = pair_arrays(_counts(x), np.ones((20, 20), bool), "open", LEVEL)
     for i in range(20):
         for j in range(20):
             if i != j:
@@ -124,12 +137,12 @@ def test_products_are_exact_whatever_their_size(largest: int) -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(largest - 5, largest + 1, (3, 20_000)).astype(np.int32)
     counts = _counts(x, unit=largest)
-    arrays = pair_arrays(counts, np.ones((3, 3), bool), "open", 0.95)
+    arrays = pair_arrays(counts, np.ones((3, 3), bool), "open", LEVEL)
     for i in range(3):
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
-            assert pair_at(counts, i, j).difference.squares == sum(difference)
-            one = compare(pair_at(counts, i, j), "open", 0.95)
+            assert _difference(counts, i, j).squares == sum(difference)
+            one = _alone(counts, i, j)
             assert arrays.halfwidth[i, j] == one.difference.halfwidth
 
 
@@ -138,9 +151,9 @@ def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
 
     x = np.random.default_rng(0).integers(0, 26, (7, 30))
     asked = np.triu(np.ones((5, 7), bool), 1)
-    whole = pair_arrays(_counts(x), np.ones((5, 7), bool), "open", 0.95)
+    whole = pair_arrays(_counts(x), np.ones((5, 7), bool), "open", LEVEL)
     monkeypatch.setattr(pairs, "_PAIRS_AT_ONCE", 14)
-    parts = pair_arrays(_counts(x), asked, "open", 0.95)
+    parts = pair_arrays(_counts(x), asked, "open", LEVEL)
     for name in ("tasks", "difference", "halfwidth", "verdict", "direct"):
         np.testing.assert_array_equal(getattr(parts, name)[asked], getattr(whole, name)[asked])
     assert np.isnan(parts.difference[4, :4]).all()

@@ -2,23 +2,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis_sql.comparison.pairs import compare_with
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     PairInterval,
-    PairMoments,
     Verdict,
-    compare,
     direct_verdict,
     paired_verdicts,
 )
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, halfwidths
 from analysis_sql.intervals.moments import Moments
 
 
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
     x, y = np.array(a), np.array(b)
-    moments = PairMoments(Moments.of(x, unit), Moments.of(y, unit), Moments.of(x - y, unit))
-    return compare(moments, "open", level)
+    counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
+    return compare_with(counts, 0, np.array([1]), "open", level).intervals()[0]
 
 
 def test_by_hand() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.intervals.saturation import disjoint_tasks, saturation, zero_bound
+from analysis_sql.intervals.bounds import disjoint_tasks, saturation, zero_bound
 from benchmark_spec.errors import SpecError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from analysis_sql.intervals.student_tail import student_tail
+from analysis_sql.intervals.student import student_tail
 
 
 @pytest.mark.parametrize("freedom", [2, 3, 8, 60, 1999, 10**6])

@@ -13,8 +13,14 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
-from analysis_sql.planning.leave_one_out_plan import LeftOutPlan, PlannedWidth, plan_left_out
-from analysis_sql.planning.left_out_pilot import LeftOutPilot, Part, _moments
+from analysis_sql.planning.leave_one_out_plan import (
+    LeftOutPilot,
+    LeftOutPlan,
+    Part,
+    PlannedWidth,
+    _moments,
+    plan_left_out,
+)
 from benchmark_spec.errors import SpecError
 
 CLASSES, SIZE, WAY, PER_CLASS = 24, 50, 5, 10

@@ -7,8 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.planning.leave_one_out_plan import plan_left_out
-from analysis_sql.planning.left_out_pilot import LeftOutPilot, Part
+from analysis_sql.planning.leave_one_out_plan import LeftOutPilot, Part, plan_left_out
 from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import Planned
 from analysis_sql.planning.query_size import estimate_difference

@@ -22,11 +22,12 @@ from analysis_sql.planning.query_choice import (
     ratio_interval,
     width_factors,
 )
-from analysis_sql.planning.query_pooling import jackknife_images, pool
 from analysis_sql.planning.query_size import (
     Estimate,
     VarianceModel,
     estimate_set,
+    jackknife_images,
+    pool,
 )
 from benchmark_spec.errors import SpecError
 

@@ -11,10 +11,10 @@ from scipy import stats
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.power import detectable_difference, detectable_difference_of
-from analysis_sql.planning.likely_components import LikelyComponents
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import (
     Components,
+    LikelyComponents,
     between_classes,
     components_of,
 )

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.p_values import p_values
-from analysis_sql.class_aware.pairs import ForNewClasses
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import one_sided_p
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
@@ -150,7 +149,7 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         found = _best(counts, level, design=design)
         at = 1.0 - 2.0 * (1.0 - level) / 29
         others = np.array([j for j in range(30) if j != found.leader])
-        pairs = ForNewClasses(design, counts, at).columns(found.leader, others)
+        pairs = NEW_CLASSES.pairs(design, counts, at).columns(found.leader, others)
         verdicts = [VERDICTS[code] for code in pairs.verdict]
         assert found.possible_new_classes is not None
         excluded = ~found.possible_new_classes[others]
@@ -159,7 +158,7 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         # nobody is excluded for new classes who is not for new images
         assert not (found.possible & ~found.possible_new_classes).any()
     assert found.p_new_classes is not None
-    two_sided = p_values(design, counts, np.full(len(others), found.leader), others)
+    two_sided = NEW_CLASSES.p_values(design, counts, np.full(len(others), found.leader), others)
     ahead = (found.p_new_classes[others] < 1.0) & ~np.isnan(two_sided)
     assert ahead.sum() > 20
     assert found.p_new_classes[others][ahead] == pytest.approx(two_sided[ahead] / 2, rel=1e-9)

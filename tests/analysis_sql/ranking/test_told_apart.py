@@ -5,10 +5,10 @@ import pytest
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import adjust, paired_p
-from analysis_sql.comparison.pairs import pair_at
+from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.told_apart import pair_p, told_apart
+from analysis_sql.ranking.told_apart import adjusted_pairs, pair_p
 
 
 def _counts(rng: np.random.Generator, methods: int = 9, tasks: int = 40) -> Counts:
@@ -26,10 +26,15 @@ def counts() -> Counts:
     return _counts(np.random.default_rng(7))
 
 
+def _paired_p(counts: Counts, i: int, j: int) -> np.ndarray:
+    difference = pair_differences(counts, np.array([i]), np.array([j]))
+    return np.asarray(paired_p(difference, "open"))
+
+
 def test_p_values_are_those_of_pairs_one_by_one(counts: Counts) -> None:
     first, second = np.triu_indices(len(counts), 1)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-    alone = np.array([paired_p(pair_at(counts, i, j).difference, "open") for i, j in pairs])
+    alone = np.concatenate([_paired_p(counts, i, j) for i, j in pairs])
     every = pair_p(counts, first, second, "open")
     assert every.tolist() == alone.tolist()
     of_few = [pair_p(counts, first[i : i + 5], second[i : i + 5], "open") for i in range(0, 36, 5)]
@@ -42,45 +47,49 @@ def test_a_method_that_answered_fewer_tasks_is_compared_on_these(counts: Counts)
     correct = np.where(np.arange(40) < tasks[:, None], counts.correct, 0)
     some = Counts(correct, tasks, counts.queries_per_task)
     p = pair_p(some, np.array([2, 0]), np.array([5, 1]), "open")
-    assert p[0] == paired_p(pair_at(some, 2, 5).difference, "open")
-    assert p[1] == paired_p(pair_at(counts, 0, 1).difference, "open")
+    assert p[0] == _paired_p(some, 2, 5)
+    assert p[1] == _paired_p(counts, 0, 1)
 
 
 def test_pairs_with_one_method_are_those_of_all(counts: Counts) -> None:
-    every = told_apart(counts, "open", 0.95)
+    every = adjusted_pairs(counts, "open")
     assert (every.family, every.by_holm) == (36, True)
-    matrix = every.matrix
+    matrix = every.matrix(0.95)
     assert (matrix == matrix.T).all()
     assert not matrix.diagonal().any()
     assert matrix.any()
     assert not matrix[np.triu_indices(9, 1)].all()
     for method in range(9):
-        with_one = told_apart(counts, "open", 0.95, only=method)
-        assert with_one.of(method).tolist() == every.of(method).tolist() == matrix[method].tolist()
+        with_one = adjusted_pairs(counts, "open", only=method)
+        assert (
+            with_one.of(method, 0.95).tolist()
+            == every.of(method, 0.95).tolist()
+            == matrix[method].tolist()
+        )
 
 
 def test_of_very_many_methods_only_the_pairs_that_are_asked_for_are_compared(
     counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_holm = told_apart(counts, "open", 0.95, only=8)
+    by_holm = adjusted_pairs(counts, "open", only=8)
     monkeypatch.setattr(told_apart_module, "MOST_PAIRED", 8)
-    with_one = told_apart(counts, "open", 0.95, only=8)
-    assert (with_one.family, with_one.by_holm, len(with_one.apart)) == (36, False, 8)
+    with_one = adjusted_pairs(counts, "open", only=8)
+    assert (with_one.family, with_one.by_holm, len(with_one.p)) == (36, False, 8)
     p = pair_p(counts, np.arange(8), np.full(8, 8), "open")
-    assert with_one.of(8).tolist() == [*(36 * p <= 0.05).tolist(), False]
-    assert (by_holm.of(8) >= with_one.of(8)).all()
-    assert told_apart(counts, "open", 0.95).by_holm  # where all are asked for
+    assert with_one.of(8, 0.95).tolist() == [*(36 * p <= 0.05).tolist(), False]
+    assert (by_holm.of(8, 0.95) >= with_one.of(8, 0.95)).all()
+    assert adjusted_pairs(counts, "open").by_holm  # where all are asked for
 
 
 def test_kinds_beside_the_carried_one_have_their_own_p_values(counts: Counts) -> None:
     rng = np.random.default_rng(3)
     design = ClassDesign.of(np.stack([rng.permutation(12)[:5] for _ in range(40)]))
-    told = told_apart(counts, "class-aware", 0.9, design)
+    told = adjusted_pairs(counts, "class-aware", design)
     p = pair_p(counts, told.first, told.second, "class-aware", design)
-    assert told.apart.tolist() == adjust(p, "holm").apart(0.9).tolist()
+    assert told.p.tolist() == adjust(p, "holm").p.tolist()
     assert (p > pair_p(counts, told.first, told.second, "open")).all()
 
 
 def test_one_method_is_told_apart_from_none(counts: Counts) -> None:
-    alone = told_apart(counts.some([3]), "open", 0.95, only=0)
-    assert (alone.family, alone.of(0).tolist()) == (0, [False])
+    alone = adjusted_pairs(counts.some([3]), "open", only=0)
+    assert (alone.family, alone.of(0, 0.95).tolist()) == (0, [False])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_sql.recognition.permutation import (
+from analysis_sql.recognition import (
     BLOCK,
     BlockOrders,
     blocks,

@@ -11,9 +11,15 @@ import pytest
 from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.recognition.permutation import BlockOrders, blocks
-from analysis_sql.recognition.recognition import Finding, Recognition, recognise
-from analysis_sql.recognition.statistics import Answered, ClassSums
+from analysis_sql.recognition import (
+    Answered,
+    BlockOrders,
+    ClassSums,
+    Finding,
+    Recognition,
+    blocks,
+    recognise,
+)
 
 
 @pytest.fixture

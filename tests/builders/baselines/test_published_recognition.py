@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis_sql.recognition.recognition import Finding, Recognition, recognise
-from analysis_sql.recognition.statistics import Answered
+from analysis_sql.recognition import Answered, Finding, Recognition, recognise
 from benchmark_spec.protocol import TaskSetName
 from builders.sampling import draw_task_set
 from fslbench_data.release.release import Release

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis_sql.planning.query_choice import choose
-from analysis_sql.planning.query_pooling import pool
-from analysis_sql.planning.query_size import estimate_set
+from analysis_sql.planning.query_size import estimate_set, pool
 from benchmark_spec.errors import SchemaError, SourceError, SubmissionError, UnknownNameError
 from builders.cli import main
 from builders.query_size.origins import of_folder, of_predictions

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from reference_heads import ncc
 from scipy.stats import sem, t
 
-from analysis_sql.planning.query_pooling import pool
-from analysis_sql.planning.query_size import estimate_set
+from analysis_sql.planning.query_size import estimate_set, pool
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.cli import main

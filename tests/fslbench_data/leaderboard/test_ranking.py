@@ -10,7 +10,6 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval
-from analysis_sql.class_aware.pairs import KIND
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import interval
 from analysis_sql.intervals.moments import Moments
@@ -56,8 +55,10 @@ def test_of_new_classes_nothing_is_claimed_where_all_tasks_have_the_same(
     counts: np.ndarray,
 ) -> None:
     """To mark all methods "yes" for want of an interval would look like a finding."""
-    assert estimable({KIND: DESIGN}, NO_UNITS) == ({KIND: DESIGN}, NO_UNITS)
-    designs, units = estimable({KIND: ClassDesign.of(MEMBERS[:1].repeat(T, axis=0))}, NO_UNITS)
+    assert estimable({"class-aware": DESIGN}, NO_UNITS) == ({"class-aware": DESIGN}, NO_UNITS)
+    designs, units = estimable(
+        {"class-aware": ClassDesign.of(MEMBERS[:1].repeat(T, axis=0))}, NO_UNITS
+    )
     entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
     found = ranked(scored_set(INFO), "open", entries, 0.95, designs, units)
     assert found.claiming == ("open",)
@@ -80,22 +81,22 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
         x = counts[i]
         assert row.rank == rank
         assert row.accuracy == interval(Moments.of(x, UNIT), "open", 0.95)
-        assert row.intervals[KIND].accuracy == class_aware_interval(DESIGN, x, UNIT, 0.95)
+        assert row.intervals["class-aware"].accuracy == class_aware_interval(DESIGN, x, UNIT, 0.95)
         assert row.could_be_best == sets.possible[i]
-        assert row.intervals[KIND].could_be_best == sets.possible_new_classes[i]
+        assert row.intervals["class-aware"].could_be_best == sets.possible_new_classes[i]
         if rank == 1:
-            assert (row.difference, row.intervals[KIND].difference) == (None, None)
+            assert (row.difference, row.intervals["class-aware"].difference) == (None, None)
             continue
         assert row.difference == interval(Moments.of(x - best, UNIT), "open", 0.95)
         aware = class_aware_interval(DESIGN, x - best, UNIT, 0.95)
-        assert row.intervals[KIND].difference is not None
-        assert row.intervals[KIND].difference.mean == aware.mean
-        assert row.intervals[KIND].difference.halfwidth == pytest.approx(aware.halfwidth)
+        assert row.intervals["class-aware"].difference is not None
+        assert row.intervals["class-aware"].difference.mean == aware.mean
+        assert row.intervals["class-aware"].difference.halfwidth == pytest.approx(aware.halfwidth)
         p = ttest_rel(best, x, alternative="greater").pvalue
         assert row.could_be_best == (p > 0.05 / 8)
     assert found.could_be_best(found.interval_kind) == sets.possible.sum()
     assert 1 < found.could_be_best(found.interval_kind) < 9
-    assert found.could_be_best(KIND) == sets.possible_new_classes.sum()
+    assert found.could_be_best("class-aware") == sets.possible_new_classes.sum()
     assert list(found.rows(3)) == list(found.rows())[:3]
 
 
@@ -137,8 +138,8 @@ def test_identical_and_constant_differences() -> None:
     assert behind.difference is not None
     assert (behind.difference.halfwidth, behind.difference.constant) == (0, True)
     assert behind.could_be_best is False  # 2^-40
-    assert behind.intervals[KIND].difference is not None
-    assert behind.intervals[KIND].difference.halfwidth is None
+    assert behind.intervals["class-aware"].difference is not None
+    assert behind.intervals["class-aware"].difference.halfwidth is None
     few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
     _, last = few.rows()
     assert last.could_be_best
@@ -163,7 +164,7 @@ def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndar
     assert ahead.difference.mean > 0
     assert ahead.could_be_best
     assert behind.difference == interval(Moments.of(short - counts[8][:20], UNIT), "open", 0.95)
-    assert behind.intervals[KIND].difference == class_aware_interval(
+    assert behind.intervals["class-aware"].difference == class_aware_interval(
         DESIGN, short - counts[8][:20], UNIT, 0.95
     )
     assert not behind.could_be_best
@@ -183,10 +184,10 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
         assert row.rank is None
         assert row.stopped == "a"
         assert row.accuracy.halfwidth is None
-        assert row.intervals[KIND].accuracy.halfwidth is None
+        assert row.intervals["class-aware"].accuracy.halfwidth is None
         assert row.difference is not None
         assert row.difference.halfwidth is None
-        assert (row.could_be_best, row.intervals[KIND].could_be_best) == (None, None)
+        assert (row.could_be_best, row.intervals["class-aware"].could_be_best) == (None, None)
     alone = _standing([_entry("high", [UNIT] * 30, stopped="gone")])
     (row,) = alone.rows()
     assert (alone.leader, alone.compared, alone.could_be_best(alone.interval_kind)) == (
@@ -204,7 +205,11 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
 
 def test_closed_sets_claim_nothing(counts: np.ndarray) -> None:
     found = _standing([_entry("a", counts[8]), _entry("b", counts[0])], "closed")
-    assert (found.leader, found.could_be_best(found.interval_kind), found.could_be_best(KIND)) == (
+    assert (
+        found.leader,
+        found.could_be_best(found.interval_kind),
+        found.could_be_best("class-aware"),
+    ) == (
         "a",
         None,
         None,
@@ -251,9 +256,9 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(
     monkeypatch.setattr(module, "MOST_PREFIXES", 3)
     entries = [_entry("a", counts[8]), *(_entry(f"p{m}", counts[0][:m]) for m in range(20, 30))]
     found = {row.method: row for row in _standing(entries).rows()}
-    known = {name for name, row in found.items() if row.intervals[KIND].accuracy.halfwidth}
+    known = {name for name, row in found.items() if row.intervals["class-aware"].accuracy.halfwidth}
     assert known == {"a", "p29", "p28"}
-    assert all(found[f"p{m}"].intervals[KIND].could_be_best for m in range(20, 28))
+    assert all(found[f"p{m}"].intervals["class-aware"].could_be_best for m in range(20, 28))
     assert not any(found[f"p{m}"].could_be_best for m in range(20, 30))
     assert all(row.accuracy.halfwidth for row in found.values())
 
@@ -268,5 +273,5 @@ def test_of_many_prefixes_those_that_came_first_have_class_aware_intervals(
     ]
     entries += [replace(_entry(f"p{m}", counts[0][:m]), came=2) for m in range(25, 35)]
     found = {row.method: row for row in _standing(entries).rows()}
-    known = {name for name, row in found.items() if row.intervals[KIND].accuracy.halfwidth}
+    known = {name for name, row in found.items() if row.intervals["class-aware"].accuracy.halfwidth}
     assert known == {"a", "p20", "p34"}

@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,24 +14,25 @@ from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.pooled_plan_text import pooled_plan_csv, pooled_plan_json
+from fslbench_data.render.plan_text import plan_csv, plan_json
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.pooled_planning import PooledPlan, plan_pooled
+from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.recorder import Recorder
 
+plan_pooled = partial(plan, suite="pooled")
 PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
 
 
 @pytest.fixture(scope="module")
-def pair() -> PooledPlan:
+def pair() -> Plan:
     return plan_pooled(**PAIR, datasets="digits", tasks=[1000])
 
 
-def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pair: PooledPlan) -> None:
+def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pair: Plan) -> None:
     (one,) = pair.sets
-    info = one.info
+    info = one.pilot.info
     assert str(info) == "digits/pooled-5w5s5q"
     rows = {}
     for submission in embedded.references():
@@ -39,29 +41,29 @@ def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pair: Poo
             rows[name] = table["n_correct"].to_pylist()
     y = (np.array(rows["pixels/NCC"]) - np.array(rows["pixels/MatchingNet"])) / 25
     own = Influences(left_out_design(embedded, info), y[None]).own(0.95)
-    assert one.mean == pytest.approx(100 * y.mean())
-    widths = {row.kind: row.halfwidth for row in one.plan.rows if row.tasks == y.size}
+    assert one.pilot.mean == pytest.approx(100 * y.mean())
+    widths = {row.kind: row.halfwidth for row in one.rows if row.tasks == y.size}
     assert widths["images"] == pytest.approx(100 * own.images.halfwidth[0, 0], rel=1e-2)
     assert widths["classes"] == pytest.approx(100 * own.classes.halfwidth[0, 0], rel=1e-9)
     assert "superclasses" not in widths
 
 
-def test_numbers_of_tasks(pair: PooledPlan) -> None:
+def test_numbers_of_tasks(pair: Plan) -> None:
     (one,) = pair.sets
     assert one.usual == min(max(one.noiseless, one.stable), 4000)
     numbers = {600, 1000, one.noiseless, one.stable, one.usual}
-    assert {row.tasks for row in one.plan.rows} == {*numbers, None}
+    assert {row.tasks for row in one.rows} == {*numbers, None}
 
 
-def test_command_is_the_function(pair: PooledPlan) -> None:
+def test_command_is_the_function(pair: Plan) -> None:
     base = ["plan", "--suite", "pooled", "--dataset", "digits", "--tasks", "1000"]
     base += ["--pilot", PAIR["method"], "--versus", PAIR["versus"]]
     outputs = {
         form: CliRunner().invoke(main, [*base, "--format", form]).stdout
         for form in ("json", "csv", "table")
     }
-    assert outputs["json"] == pooled_plan_json(pair)
-    assert outputs["csv"] == pooled_plan_csv(pair)
+    assert outputs["json"] == plan_json(pair)
+    assert outputs["csv"] == plan_csv(pair)
     rows = list(csv.DictReader(outputs["csv"].splitlines()[1:]))
     assert rows[-1]["tasks"] == ""
     content = json.loads(outputs["json"])["datasets"][0]
@@ -71,7 +73,7 @@ def test_command_is_the_function(pair: PooledPlan) -> None:
 
 def test_an_accuracy_has_nothing_to_detect() -> None:
     (one,) = plan_pooled(method="pixels/NCC", datasets="digits", queries=[5]).sets
-    assert {row.detectable for row in one.plan.rows} == {None}
+    assert {row.detectable for row in one.rows} == {None}
 
 
 def test_what_is_refused(embedded: Release) -> None:
@@ -83,6 +85,8 @@ def test_what_is_refused(embedded: Release) -> None:
         plan_pooled(tasks=[1])
     with pytest.raises(SubmissionError, match="differ from itself"):
         plan_pooled(method="pixels/NCC", versus="pixels/NCC")
+    with pytest.raises(SpecError, match="plan pooled ones"):
+        plan(tasks=[1000])
     result = CliRunner().invoke(main, ["plan", "--tasks", "1000"])
     assert result.exit_code == 2
     assert "--suite pooled" in result.output
@@ -102,16 +106,16 @@ def test_training_runs_are_planned_as_they_are_reported(embedded: Release) -> No
         parts.append(replace(own, table=own.table.append_column("run", column)))
     pilot = merge(parts)
     (one,) = plan_pooled(pilot, embedded, method="a", versus="b").sets
-    found = {row.kind: row for row in one.plan.rows if row.tasks == info.n_tasks}
+    found = {row.kind: row for row in one.rows if row.tasks == info.n_tasks}
     (c,) = score(pilot, embedded, references=False).comparisons
     for kind in ("images", "classes"):
         width = c.intervals[kind].difference.halfwidth
         assert found[kind].halfwidth == pytest.approx(width, rel=1e-2)
         assert found[kind].of_tasks < 0.95 * found[kind].halfwidth
     more = plan_pooled(pilot, embedded, method="a", versus="b", runs=10).sets[0]
-    wide = {row.kind: row.halfwidth for row in more.plan.rows if row.tasks == info.n_tasks}
+    wide = {row.kind: row.halfwidth for row in more.rows if row.tasks == info.n_tasks}
     assert found["images"].of_tasks < wide["images"] < found["images"].halfwidth
-    (content,) = json.loads(pooled_plan_json(plan_pooled(pilot, embedded, method="a", versus="b")))[
+    (content,) = json.loads(plan_json(plan_pooled(pilot, embedded, method="a", versus="b")))[
         "datasets"
     ]
     assert (content["runs"]["planned"], content["runs"]["of_one_model"]) == ([3, 1], ["b"])

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from analysis_sql.recognition.recognition import Finding
+from analysis_sql.recognition import Finding
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.recognition_text import together

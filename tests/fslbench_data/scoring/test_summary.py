@@ -11,7 +11,7 @@ import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.told_apart import contest
 from fslbench_data.render.verdict_views import brief_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import (

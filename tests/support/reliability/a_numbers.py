@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
-from analysis_sql.class_aware.pairs import KIND, ForNewClasses
+from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import lead
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from reliability import Section, World
@@ -26,10 +25,12 @@ def _(world: World) -> str:
     classes = np.arange(40).reshape(8, 5)
     design = ClassDesign.of(np.vstack([classes, classes[:3]]))
     counts = Counts(np.array([[9] * 11, [7] * 11]), np.array([11, 11]), 10)
-    verdict = ForNewClasses(design, counts, 0.95).columns(0, np.array([1])).intervals()[0].verdict
-    (p,) = p_values(design, counts, np.array([0]), np.array([1]))
-    (one_sided,) = one_sided_p_new_classes(design, lead(counts.some([0]), counts.some([1])))
-    tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(0.95).tied[KIND]
+    verdict = (
+        NEW_CLASSES.pairs(design, counts, 0.95).columns(0, np.array([1])).intervals()[0].verdict
+    )
+    (p,) = NEW_CLASSES.p_values(design, counts, np.array([0]), np.array([1]))
+    (one_sided,) = NEW_CLASSES.one_sided_p(design, lead(counts.some([0]), counts.some([1])))
+    tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(0.95).tied["class-aware"]
     return (
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "
         f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied)} alone"

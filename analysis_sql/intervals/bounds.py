@@ -1,15 +1,17 @@
-"""What tasks without a single error, or without a single difference, still leave open.
+"""Bounds where intervals say nothing, or cover too little: no error at all, or nearly none.
 
-Where all T tasks are answered without an error, or two methods agree on all of them, every
-interval has width 0 and says nothing.  But if a task had an error with probability π, T
-independent tasks would all be without one with probability (1 - π)^T; so with confidence `level`
+If a task had an error with probability π, T independent tasks would all be without one with
+probability (1 - π)^T; so π <= 1 - (1 - level)^(1/T), the exact bound of Clopper & Pearson
+(Biometrika 1934) for 0 of T.  For **new classes** T counts only tasks that share no class.
 
-    π <= 1 - (1 - level)^(1/T)                      (about 3/T at 95 %)
+Above 98 % Student's interval of 95 % covers as little as 76 %.  There stands the exact interval of
+as many queries as the tasks are worth (Korn & Graubard, Survey Methodology 1998)::
 
-the exact one-sided bound of Clopper & Pearson (Biometrika 1934) for 0 of T.  Its estimand is new
-images of these classes, tasks taken as independent.  For tasks of **new classes** T counts only
-tasks that share no class with each other (:func:`disjoint_tasks`): those are independent draws of
-classes as well, if the classes of the set are a sample of the classes one speaks of.
+    n* = p(1-p)/se² · (t(n-1)/t(T-1))²      at most n, the queries of all tasks
+    1 - upper, 1 - lower = the Beta quantiles of Clopper and Pearson at n* (1-p) errors of n*
+
+with p the mean, se the standard error between tasks and t two-sided quantiles.  Both are about new
+images of these classes, tasks taken as independent (docs/statistics.md, studies/coverage).
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from dataclasses import dataclass
 from math import expm1, log1p
 
 import numpy as np
+from scipy.special import betaincinv, stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts
-from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.intervals import Interval, check_level
 from benchmark_spec.errors import SpecError
 
 SEARCH_STEPS = 2_000
@@ -81,13 +84,10 @@ class DisjointTasks:
 def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> DisjointTasks:
     """Choose many tasks no two of which share a class, from the classes of each, int (T, K).
 
-    The largest choice is a maximum set packing, which no known algorithm finds quickly in
-    general.  This one searches depth first: take the class that the fewest remaining tasks
-    contain, and decide which of them to take, first the one that excludes the fewest others, or
-    none.  So the first choice that it completes is the greedy one, and what follows improves on
-    it.  A branch ends when even (classes left) / K more tasks would not be more than the best, and
-    the search after so many steps.  It looks at the classes only, never at results, and gives the
-    same tasks every time.
+    A depth-first search for the largest choice: take the class that the fewest remaining tasks
+    contain, and first the one of these that excludes the fewest others, or none.  A branch ends
+    when even (classes left) / K more tasks would not be more than the best, and the search after so
+    many steps.  It gives the same tasks every time.
     """
     classes = np.asarray(class_ids)
     if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":
@@ -145,3 +145,40 @@ def _bits(number: int) -> list[int]:
         positions.append(low.bit_length() - 1)
         number ^= low
     return positions
+
+
+ABOVE = 98.0
+"""Mean accuracy, in percent, from which on the bounds are given."""
+
+
+@dataclass(frozen=True)
+class NearPerfect:
+    """Exact bounds of an accuracy, in percentage points, together at a level.
+
+    They are those of `effective` independent queries, n*.
+    """
+
+    level: float
+    low: float
+    high: float
+    effective: float
+
+
+def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
+    """Bound an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %.
+
+    None as well where all tasks are equal, or there is no interval.  `n_query` are the queries in a
+    task; several runs on the same ones do not make them more.
+    """
+    half = interval.halfwidth
+    if interval.kind != "open" or not half or not ABOVE < interval.mean < 100.0:
+        return None
+    tail = (1.0 - interval.level) / 2.0
+    errors, queries = 1.0 - interval.mean / 100.0, interval.tasks * n_query
+    se = half / 100.0 / -float(stdtrit(interval.tasks - 1, tail))
+    certainty = float(stdtrit(queries - 1, tail) / stdtrit(interval.tasks - 1, tail))
+    worth = min(errors * (1.0 - errors) / se**2 * certainty**2, float(queries))
+    wrong = errors * worth
+    least = float(betaincinv(wrong, worth - wrong + 1.0, tail))
+    most = float(betaincinv(wrong + 1.0, worth - wrong, 1.0 - tail))
+    return NearPerfect(interval.level, 100.0 * (1.0 - most), 100.0 * (1.0 - least), worth)

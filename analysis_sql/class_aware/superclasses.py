@@ -1,0 +1,391 @@
+"""Class-aware intervals for the mean over *new superclasses*, of methods and of their differences.
+
+Classes of one superclass (letters of one alphabet) are alike, and another experiment may draw
+superclasses anew.  With m_ts classes of superclass s in task t, S the T x G matrix of these, m =
+S'1, g_b = σ_b²/σ_e² and g_a = σ_a²/σ_e²::
+
+    A_t = θ + Σ_s m_ts a_s + Σ_{c in t} b_c + e_t        a_s of mean 0 and variance σ_a²
+    Var(A) = σ_e² (I + g_b ZZ' + g_a SS')
+    Var(mean of A) = σ_e² (1/T + g_b n'n/T² + g_a m'm/T²)
+
+The coordinates u of :mod:`analysis_sql.class_aware.design` hold all that superclasses move.  In
+these let D = I + g_b Λ, and B (k, r) be a basis of S less its column means.  For each g_b of a
+grid, B' D^-1 B = Σ μ_j p_j p_j' is worked out once per task set, and a method enters through
+
+    w_j = μ_j^(-1/2) p_j' B' D^-1 u        j = 1..r,  independent, of variances σ_e² (1 + g_a μ_j)
+
+With x = g_a μ̄, μ̄ the mean of the μ_j, the restricted likelihood is::
+
+    q = u'D^-1 u - Σ w_j² + rss + Σ w_j²/(1 + g_a μ_j)
+    L = q^(-(T-1)/2) Π (1 + g_b λ_i)^(-1/2) Π (1 + g_a μ_j)^(-1/2)
+
+and each pair of ratios is weighted by L, the prior of g_b, and one of d ln(x) of the same form.
+For a known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T + g_b n'n/T² + g_a m'm/T²).
+The mixture only needs how the weight is spread over ln(se): it is kept on nodes 1/64 apart, what
+lies between divided between both.
+
+Since a question about more is not answered by less, these intervals are never narrower than those
+for new classes, and their p-values never smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.class_aware import intervals as new_classes
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.likelihood import Shares, ratios
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints, settled
+from analysis_sql.intervals.bounds import disjoint_tasks
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.student import mixture_quantiles, student_tail
+from analysis_sql.intervals.training_runs import for_new_runs
+from benchmark_spec.errors import SpecError
+
+LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)
+"""ln(x), (A,): from no effect of superclasses that anybody could see to nothing else."""
+
+_NODE = 1.0 / 64.0
+"""Distance of the nodes on which the law of ln(se) is kept."""
+_NEGLIGIBLE = 1e-16
+"""Weights below this, of 1 in all, are left out."""
+_NUMBERS_AT_ONCE = 1 << 21
+"""Numbers held at once: rows times points of the grid."""
+
+LEAST = 6
+"""Superclasses that must be used: fewer say too little of how superclasses differ."""
+
+_ZERO = 1e-9
+"""Singular values whose squares are below this share of the largest are 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """What superclasses move, at each ratio g_b of the grid (B,)."""
+
+    class_ratios: Floats
+    """float64 (B,): g_b."""
+    grown: Floats
+    """float64 (B, k): 1 + g_b λ_i, the diagonal of D."""
+    basis: Floats
+    """float64 (k, r): B."""
+    axes: Floats
+    """float64 (B, r, r): column j is p_j μ_j^(-1/2)."""
+    moved: Floats
+    """float64 (B, r): μ_j."""
+
+    @property
+    def rank(self) -> int:
+        """r, the number of directions in which superclasses move the tasks."""
+        return int(self.basis.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class SuperclassDesign:
+    """The classes and superclasses of a task set's tasks.
+
+    Made by :meth:`of`.  What is costly is computed when it is first asked for and kept.
+    """
+
+    classes: ClassDesign
+    """ClassDesign: of the same tasks, without superclasses."""
+    labels: Ints
+    """int64 (T, K): the superclass of each class of each task, 0..G-1, where only those that are
+    used count."""
+    _prefixes: dict[int, SuperclassDesign] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, class_ids: AnyInts, superclass_of_class: Any) -> SuperclassDesign:
+        """Make a design from tasks' classes (T, K) and the superclass of each class (C,).
+
+        Raises a SpecError if a task has a class twice, or a class has no superclass.
+        """
+        classes = ClassDesign.of(class_ids)
+        ids, names = np.asarray(class_ids), np.asarray(superclass_of_class)
+        if names.dtype.kind == "O" and all(isinstance(name, str) for name in names.flat):
+            names = names.astype(str)
+        if names.ndim != 1 or names.dtype.kind not in "iuU":
+            raise SpecError(
+                f"an array {names.shape} of {names.dtype} does not hold classes' superclasses",
+                expected="a whole number or a name for each class",
+            )
+        if ids.min() < 0 or ids.max() >= names.size:
+            wrong = int(ids.min() if ids.min() < 0 else ids.max())
+            raise SpecError(
+                f"class {wrong} of a task has no superclass: there are {names.size} classes",
+                expected="the superclass of every class, in the order of their numbers",
+            )
+        _, labels = np.unique(names[ids], return_inverse=True)
+        return cls(classes, labels.reshape(ids.shape).astype(np.int64))
+
+    @property
+    def tasks(self) -> int:
+        """T, the number of tasks."""
+        return self.classes.tasks
+
+    @cached_property
+    def uses(self) -> Ints:
+        """Count m (G,), how often each superclass is used: its classes in all tasks."""
+        return np.bincount(self.labels.reshape(-1))
+
+    @property
+    def superclasses(self) -> int:
+        """G, the number of superclasses that are used at all."""
+        return self.uses.size
+
+    @property
+    def concentration(self) -> float:
+        """m'm/T²: K²/G if all superclasses are used equally often, and more if not."""
+        return int(self.uses @ self.uses) / self.tasks**2
+
+    @cached_property
+    def members(self) -> Ints:
+        """S (T, G), the number m_ts of classes that each task has of each superclass."""
+        at = np.arange(self.tasks)[:, None] * self.superclasses + self.labels
+        counted = np.bincount(at.reshape(-1), minlength=self.tasks * self.superclasses)
+        return counted.reshape(self.tasks, self.superclasses)
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """Whether no superclass is in two tasks: tasks are then independent."""
+        return int((self.members > 0).sum(axis=0).max()) == 1
+
+    @cached_property
+    def disjoint_tasks(self) -> int:
+        """Tasks that share no superclass with one another: as many as are found."""
+        ordered = np.sort(self.labels, axis=1)
+        again = np.zeros(ordered.shape, bool)
+        again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+        # the search wants K different members of each task: what recurs gets a number of its own
+        own = self.superclasses + np.arange(ordered.size).reshape(ordered.shape)
+        return len(disjoint_tasks(np.where(again, own, ordered)))
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why no interval for new superclasses can be computed, or None where it can."""
+        if self.tasks < 2:
+            return "fewer than 2 tasks"
+        if self.superclasses < LEAST:
+            return f"{self.superclasses} superclasses: {LEAST} are needed"
+        if (self.members == self.members[0]).all():
+            return "all tasks have the same superclasses"
+        return None
+
+    def prefix(self, tasks: int) -> SuperclassDesign:
+        """Return the design of the first tasks; it is kept, so that asking again costs nothing."""
+        if tasks == self.tasks:
+            return self
+        if tasks not in self._prefixes:
+            classes = self.classes.prefix(tasks)
+            _, labels = np.unique(self.labels[:tasks], return_inverse=True)
+            labels = labels.reshape(tasks, -1).astype(np.int64)
+            self._prefixes[tasks] = SuperclassDesign(classes, labels)
+        return self._prefixes[tasks]
+
+    @cached_property
+    def spectra(self) -> Spectra:
+        """What superclasses move, at each ratio of the classes; needs that there is no obstacle.
+
+        Where no class is used twice their effects are noise like any other, and g_b is 0.
+        """
+        classes = self.classes
+        class_ratios = np.zeros(1) if classes.disjoint else ratios(classes)
+        columns = classes.coordinates(np.ascontiguousarray(self.members.T)).T
+        left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+        kept = sizes**2 > _ZERO * sizes[0] ** 2
+        basis = left[:, kept] * sizes[kept]
+        grown = 1.0 + np.outer(class_ratios, classes.eigenvalues)
+        inner = np.stack([(basis.T / diagonal) @ basis for diagonal in grown])
+        moved, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
+        return Spectra(class_ratios, grown, basis, vectors / np.sqrt(moved)[:, None, :], moved)
+
+    def coordinates(self, values: NDArray[Any]) -> Floats:
+        """Compute the coordinates of many methods: u, and the w of each ratio of the classes.
+
+        Of `values` (M, T), in their units: float64 (M, k + B·r); (M, k) where there is an obstacle.
+        """
+        u = self.classes.coordinates(values)
+        if self.obstacle is not None:
+            return u
+        spectra = self.spectra
+        moved = np.empty((len(u), spectra.moved.size))
+        for row, own in zip(moved, u, strict=True):  # by itself: see `product_by_row`
+            inside = (own / spectra.grown) @ spectra.basis
+            row[:] = np.matmul(inside[:, None, :], spectra.axes).reshape(-1)
+        return np.concatenate([u, moved], axis=1)
+
+    def split(self, coordinates: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Split :meth:`coordinates` (P, k + B·r) into u (P, k) and w (P, B, r)."""
+        rank = self.classes.rank
+        if self.obstacle is not None:
+            return coordinates, np.zeros((len(coordinates), 0, 0))
+        w = coordinates[:, rank:].reshape(len(coordinates), *self.spectra.moved.shape)
+        return coordinates[:, :rank], w
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """All that the grid of ratios (B, A) has from the design alone."""
+
+    shrunk: Floats
+    """float64 (B, r, A): 1/(1 + g_a μ_j)."""
+    log_weight: Floats
+    """float64 (B, A): ln of both priors, and of the determinants in L."""
+    per_task: Floats
+    """float64 (B, A): var(mean)/σ_e²."""
+
+    @classmethod
+    def of(cls, design: SuperclassDesign) -> Grid:
+        """Make the grid of a design without an obstacle."""
+        spectra, classes = design.spectra, design.classes
+        x = np.exp(LOG_SHARES)
+        superclass_ratios = x / spectra.moved.mean(axis=1, keepdims=True)
+        grown = 1.0 + spectra.moved[:, :, None] * superclass_ratios[:, None, :]
+        spread = np.log(spectra.grown).sum(axis=1)[:, None] + np.log(grown).sum(axis=1)
+        of_classes = np.ones(1) if classes.disjoint else new_classes.prior(classes)
+        of_superclasses = new_classes.prior_of(x, spectra.rank == design.tasks - 1)
+        weight = np.log(of_classes)[:, None] + np.log(of_superclasses) - 0.5 * spread
+        per_task = (
+            1.0 / design.tasks
+            + spectra.class_ratios[:, None] * classes.concentration
+            + superclass_ratios * design.concentration
+        )
+        return cls(1.0 / grown, weight, per_task)
+
+
+_grid = lru_cache(maxsize=16)(Grid.of)
+"""The grid of a design, which is kept for the sets that a report has at a time."""
+
+
+def weighted(
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
+) -> tuple[Floats, Floats]:
+    """Weigh each pair of ratios, rows of sum 1, and give se by |y - ȳ|: both (P, B, A).
+
+    `coordinates` (P, k + B·r) are the design's of y, in any units, and `norm2` (P,) is |y - ȳ|² in
+    their square, above 0.
+    """
+    grid, spectra = _grid(design), design.spectra
+    u, w = design.split(coordinates)
+    shares = Shares.of(design.classes, u, norm2)
+    of_superclasses = np.square(w) / norm2[:, None, None]
+    inside = np.matmul(shares.squares[:, None, :], (1.0 / spectra.grown).T)[:, 0, :]
+    inside = np.maximum(inside - of_superclasses.sum(axis=2), 0.0) + shares.rest[:, None]
+    scales = inside[:, :, None] + np.matmul(of_superclasses[:, :, None, :], grid.shrunk)[:, :, 0]
+    log_weights = grid.log_weight - 0.5 * (design.tasks - 1) * np.log(scales)
+    weights = np.exp(log_weights - log_weights.max(axis=(1, 2), keepdims=True))
+    weights /= weights.sum(axis=(1, 2), keepdims=True)
+    return weights, np.sqrt(scales / (design.tasks - 1) * grid.per_task)
+
+
+def _on_nodes(weights: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Spread weights (P, B, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
+    row, *cell = np.nonzero(weights > _NEGLIGIBLE)
+    w, at = weights[row, *cell], np.log(errors[row, *cell]) / _NODE
+    starts = np.searchsorted(row, np.arange(len(weights)))
+    first = np.floor(np.minimum.reduceat(at, starts))
+    place = at - first[row]
+    node = place.astype(np.int64)
+    beyond = w * (place - node)
+    nodes = int(node.max()) + 2
+    flat = row * nodes + node
+    size = len(weights) * nodes
+    both = np.bincount(flat, w - beyond, size) + np.bincount(flat + 1, beyond, size)
+    spread: Floats = both.astype(np.float64).reshape(len(weights), nodes)
+    errors = np.exp((first[:, None] + np.arange(nodes)) * _NODE)
+    return spread / spread.sum(axis=1, keepdims=True), errors
+
+
+def _mixtures(
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Rows at a time, with the weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
+    step = max(1, _NUMBERS_AT_ONCE // max(_grid(design).per_task.size, coordinates.shape[1]))
+    for start in range(0, len(norm2), step):
+        rows = slice(start, start + step)
+        yield rows, *_on_nodes(*weighted(design, coordinates[rows], norm2[rows]))
+
+
+def relative_halfwidths(
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any], level: float
+) -> Floats:
+    """Compute half-widths (P,) as shares of |y - ȳ|; see :func:`weighted` for the parameters.
+
+    NaN where there is no interval: y constant, or the design has an obstacle.
+    """
+    widths = np.full(len(norm2), np.nan)
+    usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
+    for rows, weights, errors in _mixtures(design, coordinates[usable], norm2[usable]):
+        widths[usable[rows]] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+    return widths
+
+
+def tails(
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: Floats, mean: Floats
+) -> Floats:
+    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios, for `norm2` above 0.
+
+    `mean` (P,) is y's, in the units of the coordinates.
+    """
+    p = np.full(len(norm2), np.nan)
+    for some, weights, errors in _mixtures(design, coordinates, norm2):
+        score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
+        p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
+    return p
+
+
+def halfwidths(
+    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, level: float
+) -> Floats:
+    """Compute half-widths (P,) for new superclasses, percentage points.
+
+    Arguments as of :func:`analysis_sql.class_aware.intervals.halfwidths`.  NaN where there is no
+    interval: counts that are all equal, or an obstacle of the design.  If no superclass is in two
+    tasks, the open interval's.
+    """
+    check_level(level)
+    if design.obstacle is not None:
+        return np.full(len(coordinates), np.nan)
+    u, _ = design.split(coordinates)
+    of_classes = new_classes.halfwidths(design.classes, u, moments, level)
+    if design.disjoint:
+        return of_classes
+    widths = _task_halfwidths(design, coordinates, moments, level)
+    widened = for_new_runs(widths, moments.run_terms, level)
+    return np.asarray(np.maximum(widened, of_classes))
+
+
+def _task_halfwidths(
+    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, level: float
+) -> Floats:
+    """Compute the same where tasks share superclasses, as if runs did not differ."""
+    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
+    relative = relative_halfwidths(design, coordinates, norm2, level)
+    return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
+
+
+def p_values(
+    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, sides: int
+) -> Floats:
+    """Compute p-values (P,) for new superclasses, never below those for new classes.
+
+    As :func:`analysis_sql.class_aware.intervals.p_values`, with tasks that share no superclass.
+    """
+    u, _ = design.split(coordinates)
+    p = new_classes.p_values(design.classes, u, moments, sides)
+    if design.obstacle is not None or design.disjoint:
+        own = new_classes.constant_p_values(design, moments, sides)
+        if design.obstacle is None:
+            own = np.where(np.asarray(moments.constant), own, p)
+    else:
+        own = new_classes.mixture_p_values(
+            design, coordinates, moments, sides, tails, _task_halfwidths
+        )
+    return np.maximum(own, p)

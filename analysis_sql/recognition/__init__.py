@@ -1,1 +1,0 @@
-"""Whether a method recognises single images: predictions against chance."""
