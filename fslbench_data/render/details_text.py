@@ -57,7 +57,7 @@ def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: the tables, the signature, and the legend."""
     tables = [
         replace(
-            _table(each, len(each.comparisons) or len(each.scores)),
+            _table(each, len(each.comparisons) or len(each.scores), paper=True),
             title=f"{each.scored}: {_about(each, ' (')})",
             notes=(*_notes(each, each.scores), *_unbound(report)),
         )
@@ -95,7 +95,7 @@ def _unbound(report: Report) -> list[str]:
     return [UNBOUND_NOTE] if report.signature.unbound else []
 
 
-def _table(each: TaskSetReport, limit: int) -> Table:
+def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
     """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
     if not each.asked.any():
         columns = score_columns(each, of_all=True)
@@ -103,11 +103,20 @@ def _table(each: TaskSetReport, limit: int) -> Table:
     shown = [c.shown for c in each.comparisons[:limit]]
     tasks = np.asarray(each.pairs.tasks)[each.asked]
     partly = bool((tasks != each.scored.n_tasks).any())
-    return Table("", tuple(comparison_columns(each, partial_sets=partly)), shown)
+    columns = comparison_columns(each, partial_sets=partly, both=not paper)
+    return Table("", tuple(columns), shown)
 
 
-def comparison_columns(each: TaskSetReport, *, partial_sets: bool) -> Iterator[Column]:
-    """Give the columns of comparisons; the number of tasks where it is not always the same."""
+def comparison_columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator[Column]:
+    """Give the columns of comparisons.
+
+    Parameters
+    ----------
+    partial_sets
+        Whether the number of tasks is not always the same, and so has a column.
+    both
+        Whether the other method's accuracy has one.
+    """
     label = labels(each.scores)
 
     def of_method(c: Comparison) -> object:
@@ -116,7 +125,8 @@ def comparison_columns(each: TaskSetReport, *, partial_sets: bool) -> Iterator[C
     yield Column("method", lambda c: label[c.method], once=of_method)
     yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=of_method, optional=1)
     yield Column("versus", lambda c: label[c.versus])
-    yield replace(right("accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
+    if both:
+        yield replace(right("accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
     yield right("difference", difference_text)
     if partial_sets:
         yield right("tasks", lambda c: c.difference.tasks)

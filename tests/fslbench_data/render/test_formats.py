@@ -103,7 +103,7 @@ def test_latex_is_whole(documents: dict[str, str]) -> None:
         assert "±" not in text
     assert documents["score"].startswith("% fslbench:")
     assert (
-        r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 (5.26) & $+$ & 0 & 0 & $+$"
+        r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 (5.26) & better & ns & yes & no, better"
         in (documents["score"])
     )
 

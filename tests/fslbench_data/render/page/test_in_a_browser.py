@@ -63,10 +63,10 @@ def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
     tab.choose("task_set", "open-5w5s5q")
     tab.choose("a", "efficientnet_lite1/LR")
     tab.choose("b", "mobilenet_v2/NCC")
-    assert "± 95 % interval" in tab.page.inner_text("#answer")
+    assert "± 95 % CI" in tab.page.inner_text("#answer")
     tab.choose("level", "0.99")
-    assert "± 99 % interval" in tab.page.inner_text("#answer")
-    assert "± 95 % interval" not in tab.page.inner_text("#answer")
+    assert "± 99 % CI" in tab.page.inner_text("#answer")
+    assert "± 95 % CI" not in tab.page.inner_text("#answer")
     assert tab.labels("comparisons") != before
     assert "efficientnet_lite1/NCC" in tab.labels("comparisons")
     address = _address(tab)
@@ -189,7 +189,7 @@ def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: 
     example = root / "examples/my_results.parquet"
     file = make_page([example], load_release(), tmp_path, Selection())
     tab = open_page(file=file, width=390)
-    verdicts = tab.page.locator("#answer > div:not([hidden]) td.verdict")
+    verdicts = tab.page.locator("#answer > div:not([hidden]) td:nth-last-child(-n+2)")
     assert verdicts.count() == 6
     boxes = verdicts.evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
     assert max(boxes) <= 390 - 10
