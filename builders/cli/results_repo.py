@@ -41,8 +41,13 @@ def results_repo(
     Put DIR under git, or upload it to a data set repository of the Hub; submissions then come as
     pull requests.  With --space, DIR is to be uploaded to a Space.  Nothing is written over.
     """
-    from builders.hub.results_repo import DEFAULT_TITLE, start_results_repository, start_space
-    from builders.hub.templating import UNKNOWN, Installation
+    from builders.hub.results_repo import (
+        DEFAULT_TITLE,
+        UNKNOWN,
+        Installation,
+        start_results_repository,
+        start_space,
+    )
 
     if bool(releases) == (space is not None):
         raise click.UsageError("name a --release for a repository, or --space for its app")

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest, fingerprint
-from benchmark_spec.errors import OutputError
 from benchmark_spec.tables import Kind, Table
+from builders.execution.steps import make_folder
 from fslbench_data.files import sha256_of, whole_file
 from fslbench_data.submission.model import Submission
 
@@ -40,15 +40,17 @@ def written(
     name: str,
     table: pa.Table,
     provenance: Mapping[str, Any],
-    write: Callable[[Path], None],
+    write: Callable[[Path], None] | None,
 ) -> Table:
-    """Let `write` write a table into a folder, and return its entry of the manifest."""
-    path = folder / relative
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
-    write(path)
+    """Let `write` write a table into a folder, and return its entry of the manifest.
+
+    A task set that readers draw again is not written: there is nothing to write it.
+    """
+    path, size, sha256 = folder / relative, 0, ""
+    if write is not None:
+        make_folder(path.parent)
+        write(path)
+        size, sha256 = path.stat().st_size, sha256_of(path)
     digest = content_digest(table)
     return Table(
         path=relative,
@@ -56,32 +58,18 @@ def written(
         dataset=dataset,
         name=name,
         rows=table.num_rows,
-        bytes=path.stat().st_size,
-        sha256=sha256_of(path),
+        bytes=size,
+        sha256=sha256,
         digest=digest,
         fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
         provenance=dict(provenance),
+        drawn=write is None,
     )
 
 
-def drawn_again(
-    relative: str, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
-) -> Table:
-    """Return the entry of a task set whose table is not written, since readers draw it again."""
-    digest = content_digest(table)
-    return Table(
-        path=relative,
-        kind="tasks",
-        dataset=dataset,
-        name=name,
-        rows=table.num_rows,
-        bytes=0,
-        sha256="",
-        digest=digest,
-        fingerprint=fingerprint(dataset, name, digest),
-        provenance=dict(provenance),
-        drawn=True,
-    )
+def _write(table: pa.Table, path: Path, **options: Any) -> None:
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, **options)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -96,16 +84,15 @@ def write_table(table: pa.Table, path: Path) -> None:
         for field in table.schema
         if pa.types.is_int32(getattr(field.type, "value_type", field.type))
     ]
-    with whole_file(path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata(None),
-            temporary,
-            compression="zstd",
-            compression_level=19 if table.nbytes < _LARGE else 3,
-            use_dictionary=_of_few_values(table.schema),
-            use_byte_stream_split=split,
-            store_schema=True,
-        )
+    _write(
+        table.replace_schema_metadata(None),
+        path,
+        compression="zstd",
+        compression_level=19 if table.nbytes < _LARGE else 3,
+        use_dictionary=_of_few_values(table.schema),
+        use_byte_stream_split=split,
+        store_schema=True,
+    )
 
 
 def write_results(submission: Submission, path: Path) -> None:
@@ -115,18 +102,17 @@ def write_results(submission: Submission, path: Path) -> None:
     one is nearly always zero.  Brotli takes seconds and leaves a twentieth less than zstd.
     """
     counts = ("n_correct", "class_correct.list.element")
-    with whole_file(path) as temporary:
-        pq.write_table(
-            submission.bound_table(),
-            temporary,
-            compression="brotli",
-            compression_level=11,
-            use_dictionary=["method", "dataset", "task_set", "n_query", "predictions.list.element"],
-            column_encoding={
-                "task_id": "DELTA_BINARY_PACKED",
-                **dict.fromkeys(counts, "BYTE_STREAM_SPLIT"),
-            },
-        )
+    _write(
+        submission.bound_table(),
+        path,
+        compression="brotli",
+        compression_level=11,
+        use_dictionary=["method", "dataset", "task_set", "n_query", "predictions.list.element"],
+        column_encoding={
+            "task_id": "DELTA_BINARY_PACKED",
+            **dict.fromkeys(counts, "BYTE_STREAM_SPLIT"),
+        },
+    )
 
 
 def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -> None:
@@ -141,42 +127,46 @@ def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -
         "label": {"names": list(class_names), "_type": "ClassLabel"},
     }
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    with whole_file(path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata(metadata),
-            temporary,
-            row_group_size=_PICTURES,
-            compression="none",
-            use_dictionary=False,
-            write_statistics=["image_id", "label"],
-            store_schema=True,
-        )
+    _write(
+        table.replace_schema_metadata(metadata),
+        path,
+        row_group_size=_PICTURES,
+        compression="none",
+        use_dictionary=False,
+        write_statistics=["image_id", "label"],
+        store_schema=True,
+    )
 
 
 def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
-    """Write one of so many shards of a feature set: to be read fast, if it is large."""
-    large = shards > 1 or table.nbytes >= LARGE_FEATURES
-    (_write_features if large else write_table)(table, path)
+    """Write one of so many shards of a feature set: to be read fast, if it is large.
 
-
-def _write_features(table: pa.Table, path: Path) -> None:
-    """Write a shard of large features: quick zstd, no nulls by schema, no statistics of values.
-
-    Figures are in benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others,
-    which are downloaded often and read from Parquet once.  Definition levels would slow reading by
-    a quarter; the smallest and the largest value of a row group take longer to find than to write.
+    That is by quick zstd, no nulls by schema, no statistics of values.  Figures are in
+    benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others, which are
+    downloaded often and read from Parquet once.  Definition levels would slow reading by a
+    quarter; the smallest and the largest value of a row group take longer to find than to write.
     """
-    with whole_file(path) as temporary:
-        pq.write_table(
-            _without_nulls(table),
-            temporary,
-            row_group_size=_ROWS,
-            compression="zstd",
-            compression_level=3,
-            use_dictionary=_of_few_values(table.schema),
-            write_statistics=["image_id"],
-            store_schema=True,
-        )
+    if shards == 1 and table.nbytes < LARGE_FEATURES:
+        write_table(table, path)
+        return
+    kind = table.schema.field("feature").type
+    values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
+    fields = {"image_id": pa.int32(), "feature": values}
+    schema = pa.schema([pa.field(name, of, nullable=False) for name, of in fields.items()])
+    chunks = [
+        pa.FixedSizeListArray.from_arrays(chunk.flatten(), type=values)
+        for chunk in table.column("feature").chunks
+    ]
+    _write(
+        pa.table([table.column("image_id"), pa.chunked_array(chunks, values)], schema=schema),
+        path,
+        row_group_size=_ROWS,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=_of_few_values(table.schema),
+        write_statistics=["image_id"],
+        store_schema=True,
+    )
 
 
 def _of_few_values(schema: pa.Schema) -> list[str] | bool:
@@ -191,20 +181,3 @@ def _of_few_values(schema: pa.Schema) -> list[str] | bool:
         if pa.types.is_fixed_size_list(field.type) and field.type.value_type in few
     ]
     return columns or False
-
-
-def _without_nulls(table: pa.Table) -> pa.Table:
-    """Return the same features (N, D) under a schema that says that none is null."""
-    kind = table.schema.field("feature").type
-    values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
-    schema = pa.schema(
-        [
-            pa.field("image_id", pa.int32(), nullable=False),
-            pa.field("feature", values, nullable=False),
-        ]
-    )
-    chunks = [
-        pa.FixedSizeListArray.from_arrays(chunk.flatten(), type=values)
-        for chunk in table.column("feature").chunks
-    ]
-    return pa.table([table.column("image_id"), pa.chunked_array(chunks, values)], schema=schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +15,73 @@ from huggingface_hub.hf_api import RepoFile
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, HubAccessError, HubError, HubNotFoundError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
-from builders.hub.files import Changes, ReleaseFile
 from fslbench_data.files import sha256_of
 from fslbench_data.files.scratch import scratch_folder
 from fslbench_data.hub.calls import api, hub_errors, plain
 from fslbench_data.hub.download import fetch
 from fslbench_data.hub.transfer import transferred
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """A file to publish: its path on the disk or its bytes; of a table its content digest, too."""
+
+    content: Path | bytes
+    size: int
+    sha256: str
+    digest: str = ""
+
+    def is_as(self, remote: RepoFile | None) -> bool:
+        """Whether a file of a repository has the same content."""
+        if remote is None or remote.size != self.size:
+            return False
+        if remote.lfs is not None:
+            return remote.lfs.sha256 == self.sha256
+        # a file that the repository does not keep as a large one has git's digest, and is small
+        content = self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+        blob = f"blob {self.size}\0".encode() + content
+        return remote.blob_id == hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+
+
+def small_file(content: bytes) -> ReleaseFile:
+    """Make a file of these bytes."""
+    return ReleaseFile(content, len(content), hashlib.sha256(content).hexdigest())
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a commit would do to a repository; `unchanged` files are not in it."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.deleted)
+
+    def __str__(self) -> str:
+        counts = ((len(getattr(self, kind)), kind) for kind in self.__dataclass_fields__)
+        return ", ".join(f"{count} {kind}" for count, kind in counts)
+
+
+def changes(
+    files: Mapping[str, ReleaseFile], remote: Mapping[str, RepoFile], before: Manifest | None
+) -> Changes:
+    """List what differs between a release and a repository's files.
+
+    Tables of the release that it held before, and which are no longer listed, are deleted, and
+    nothing else is.
+    """
+    same = [path for path, file in files.items() if file.is_as(remote.get(path))]
+    other = [path for path in files if path not in same]
+    old = [t.path for t in before.tables] if before else []
+    return Changes(
+        new=tuple(path for path in other if path not in remote),
+        changed=tuple(path for path in other if path in remote),
+        unchanged=tuple(same),
+        deleted=tuple(path for path in old if path in remote and path not in files),
+    )
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
-from builders.hub.templating import Installation, filled, make_folder, write_new
+from benchmark_spec.errors import OutputError, ResultsError
+from benchmark_spec.extras import own_requirement
+from builders.execution.steps import make_folder
+from fslbench_data.files import write_whole
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.leaderboard.opening import open_releases
 from fslbench_data.leaderboard.repository import (
@@ -19,6 +25,47 @@ from fslbench_data.leaderboard.repository import (
 
 WORKFLOW = ".github/workflows/validate.yml"
 DEFAULT_TITLE = "Few-shot leaderboard"
+
+UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
+"""Stands where nothing tells where the package may be had from: somebody has to fill it in."""
+
+_REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What pip installs this package by where the files will be used."""
+
+    requirement: str
+
+    @classmethod
+    def of(cls, requirement: str | None) -> Installation:
+        """Take what was named; or what pip installed the package by here, if others can, too.
+
+        Raises a ResultsError for what is no requirement of this package.
+        """
+        if requirement is not None and not _REQUIREMENT.fullmatch(requirement):
+            raise ResultsError(
+                f"{requirement!r:.200} is not what pip could install FSLBench by",
+                expected="fslbench @ git+https://… with the address of its repository",
+            )
+        return cls(requirement or own_requirement() or UNKNOWN)
+
+    @property
+    def known(self) -> bool:
+        """Whether pip can do with it."""
+        return self.requirement != UNKNOWN
+
+    @property
+    def line(self) -> str:
+        """A line for people."""
+        if self.known:
+            return f'pip install "{self.requirement}"'
+        return "pip install .                        # in a clone of FSLBench"
+
+    def with_extra(self, extra: str) -> str:
+        """The requirement, with an extra."""
+        return re.sub(r"^fslbench(\[[a-z,]+\])?", f"fslbench[{extra}]", self.requirement)
 
 
 def start_results_repository(
@@ -63,13 +110,13 @@ def start_results_repository(
         "REQUIREMENT": installation.requirement,
     }
     texts = {
-        BOARD_FILE: filled("leaderboard.toml", words),
-        "README.md": filled("README.md", words),
-        WORKFLOW: filled("validate.yml", words),
+        BOARD_FILE: _filled("leaderboard.toml", words),
+        "README.md": _filled("README.md", words),
+        WORKFLOW: _filled("validate.yml", words),
     }
     parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), BOARD_FILE)
     open_releases(releases)
-    made = write_new(folder, texts)
+    made = _write_new(folder, texts)
     make_folder(folder / SUBMISSIONS)
     return made
 
@@ -102,4 +149,22 @@ def start_space(
         "REQUIREMENT": installation.with_extra("app"),
     }
     names = {"README.md": "space.md", "requirements.txt": "requirements.txt", "app.py": "app.txt"}
-    return write_new(folder, {name: filled(template, words) for name, template in names.items()})
+    return _write_new(folder, {name: _filled(template, words) for name, template in names.items()})
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """Return a template with words in the place of their names, such as @TITLE@."""
+    text = (files("builders") / "hub" / "templates" / template).read_text(encoding="utf-8")
+    return re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+
+
+def _write_new(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write files by path below a folder; raises an OutputError if one is there already."""
+    targets = {folder / name: text for name, text in texts.items()}
+    for target in targets:
+        if target.exists() or target.is_symlink():
+            raise OutputError(f"{target} is there already", fix="name another folder, or remove it")
+    for target, text in targets.items():
+        make_folder(target.parent)
+        write_whole(target, text)
+    return tuple(targets)

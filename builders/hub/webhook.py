@@ -11,17 +11,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from typing import Any
 
 from huggingface_hub import WebhookPayload, WebhooksServer
 
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
-from builders.hub.front_page import FrontPage
 from builders.hub.gate import Gate
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.leaderboard.hub_files import HubResults
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.opening import open_releases
+from fslbench_data.leaderboard.page.html import leaderboard_page
 from fslbench_data.leaderboard.proposals import Changes, changes_of
 from fslbench_data.leaderboard.repository import read_board
 from fslbench_data.leaderboard.review import review
@@ -96,6 +99,43 @@ def _comment(changes: Changes) -> str:
         *(f"changes {escaped(path)}" for path in changes.other),
     ]
     return text + (f"\nIt also {listing(others, 10)}.\n" if others else "")
+
+
+_WAIT = "<p>The leaderboard is being made. Come back in some minutes.</p>"
+
+
+class FrontPage:
+    """A page that is made again when the repository has changed, and shown to whoever comes."""
+
+    def __init__(self, repo_id: str) -> None:
+        self.repo_id = repo_id
+        self.text = ""
+
+    def __repr__(self) -> str:
+        return f"<FrontPage of {self.repo_id}: {len(self.text)} characters>"
+
+    def renew(self) -> None:
+        """Rank what the main branch holds, and show it from now on; raises as the ranking does."""
+        files = HubResults.open(HubAddress(self.repo_id))
+        settings = read_board(files)
+        ranking = leaderboard(files, open_releases(settings.releases), title=settings.title)
+        self.text = leaderboard_page(ranking, files.where)
+
+    def framed(self) -> str:
+        """Return the page in a frame of its own, in which nothing runs."""
+        if not self.text:
+            return _WAIT
+        return (
+            '<iframe title="Leaderboard" sandbox="" style="width:100%;height:90vh;border:0" '
+            f'srcdoc="{escape(self.text)}"></iframe>'
+        )
+
+    def blocks(self) -> Any:
+        """Return it as the user interface of an app of gradio, asked anew for every visitor."""
+        gradio = require("gradio", "app")
+        with gradio.Blocks(title="Few-shot leaderboard", fill_width=True) as blocks:
+            gradio.HTML(self.framed)
+        return blocks
 
 
 @dataclass(frozen=True)

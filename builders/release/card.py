@@ -10,12 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
@@ -24,6 +22,7 @@ from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import Dataset, Table, config_and_split, named_config_and_split
 from builders.query_size.evidence import QueryEvidence
+from builders.release.templating import markdown, template
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.paper import table as paper_table
@@ -97,7 +96,7 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
     named = _named(manifest)
     nameless = {config for config, t in named.items() if t.dataset not in facts.class_names}
     pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
-    return _template().render(
+    return template("release/templates/card.md.j2").render(
         manifest=manifest,
         facts=facts,
         nowhere=NOWHERE,
@@ -129,20 +128,6 @@ def size_category(rows: int) -> str:
         if rows < 10**power:
             return f"{low}<n<{high}" if low else f"n<{high}"
     return "n>1T"
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(  # noqa: S701 - Markdown, whose filters escape
-        loader=PackageLoader("builders", "release/templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"md": markdown, "paragraph": paragraph, "yaml": yaml_scalar}
-    environment.filters["fence"] = _fence
-    return environment.get_template("card.md.j2")
 
 
 # ---- what datasets reads -------------------------------------------------------------------------
@@ -358,46 +343,3 @@ def _counted(left_out: Any) -> str:
     if not isinstance(left_out, Mapping):
         return markdown(str(left_out))
     return markdown(", ".join(f"{len(what)} {kind}" for kind, what in sorted(left_out.items())))
-
-
-# ---- free text -----------------------------------------------------------------------------------
-
-_CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")
-_SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_LEADING = re.compile(r"^([#+=-]|\d+(?=[.)] ))")
-_YAML_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
-_YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
-
-
-def markdown(text: str) -> str:
-    """Put free text in one line of Markdown that shows it as is; only `` `names` `` stay code."""
-    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
-    parts = _CODE.split(line)
-    parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
-    return "".join(parts)
-
-
-def paragraph(text: str) -> str:
-    """Put free text in a paragraph of Markdown, which is no heading, list or rule."""
-    return _LEADING.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
-
-
-def _fence(text: str) -> str:
-    """Return a fence that nothing in a block of code can end."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    return "`" * max(3, longest + 1)
-
-
-def yaml_scalar(text: str) -> str:
-    """Write text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
-    if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
-        return text
-    return f'"{"".join(map(_in_quotes, text))}"'
-
-
-def _in_quotes(character: str) -> str:
-    """Write a character of a quoted YAML scalar in ASCII."""
-    if " " <= character <= "~":
-        return f"\\{character}" if character in '"\\' else character
-    number = ord(character)
-    return f"\\u{number:04X}" if number < 1 << 16 else f"\\U{number:08X}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec.schemas import check_features
-from benchmark_spec.tables import Table
+from benchmark_spec.tables import Kind, Table
 from builders.features import Settings, is_network
 from builders.features.compress import STORED, base_of
 from builders.features.extraction import described
@@ -54,14 +54,14 @@ class EarlierRelease:
 
         Empty of pixels that are not written.
         """
-        written = _features(self._writer.so_far(), dataset, backbone)
+        written = tables_of(self._writer.so_far(), "features", dataset, backbone)
         if written:
             return dict(written[0].provenance)
         if not is_network(backbone):
             return {}
         if backbone not in self._networks:
             self._networks[backbone] = described(canaries.read(), backbone, self._settings, None)
-        (images,) = _images(self._writer.so_far(), dataset)
+        images = self._writer.digest("images", dataset)
         return _as_json({**self._networks[backbone], "dataset": dataset, "images": images})
 
     def features(self, dataset: str, name: str) -> tuple[list[NDArray[Any]], dict[str, Any]] | None:
@@ -72,17 +72,14 @@ class EarlierRelease:
         base, dimensions = base_of(name)
         if self._release is None or not is_network(base):
             return None
-        shards = _features(self._release, dataset, name)
-        reference = _features(self._release, canaries.NAME, base)  # a projection hides the dtype
+        shards = tables_of(self._release, "features", dataset, name)
+        reference = tables_of(self._release, "features", canaries.NAME, base)
         if not shards or not reference:
             return None
         made, now = dict(shards[0].provenance), self.as_now(dataset, base)
-        if reference[0].provenance.get("dtype") != now["dtype"]:
-            return None
-        others = () if dimensions is None else _OF_PROJECTION
-        if {k: v for k, v in made.items() if k not in others} != {
-            k: v for k, v in now.items() if k not in others
-        }:
+        others = () if dimensions is None else _OF_PROJECTION  # which hides the dtype
+        alike = [{k: v for k, v in one.items() if k not in others} for one in (made, now)]
+        if reference[0].provenance.get("dtype") != now["dtype"] or alike[0] != alike[1]:
             return None
         path_of = self._release.files.path
         tables = (read_table(path_of(t), t, partial(check_features, where=t.path)) for t in shards)
@@ -102,25 +99,16 @@ class EarlierRelease:
 
         None where there are none, or they would be others now.
         """
-        results = self._references.get(method)
-        if self._release is None or results is None:
+        entries = tables_of(self._release, "results", "", method) if self._release else []
+        if self._release is None or not entries:
             return None
+        results = self._release.reference(method)
         datasets = list(dict.fromkeys(dataset for _, dataset, _ in bindings))
         then = {key: binding for key, binding in results.bindings.items() if key[1] in datasets}
-        if then != dict(bindings):
+        if then != dict(bindings) or dict(entries[0].provenance) != _as_json(provenance):
             return None
-        (entry,) = (
-            table
-            for table in self._release.manifest.tables
-            if (table.kind, table.name) == ("results", method)
-        )
-        if dict(entry.provenance) != _as_json(provenance):
-            return None
-        now = self._writer.so_far()
         for dataset in datasets:
-            if _images(self._release, dataset) != _images(now, dataset):
-                return None
-            if _values(self._release, dataset, features) != _values(now, dataset, features):
+            if not self._same("images", dataset) or not self._same("features", dataset, features):
                 return None
         here = pc.is_in(results.table.column("dataset").cast(pa.string()), pa.array(datasets))
         return replace(results, table=results.table.filter(here), bindings=then)
@@ -146,9 +134,13 @@ class EarlierRelease:
 
         None where nothing was chosen, or it would be chosen on something else now.
         """
-        if self._release is None or not _made_so(self._release, method, now):
+        if self._release is None:
             return None
-        if _images(self._release, dataset) != _images(self._writer.so_far(), dataset):
+        results = tables_of(self._release, "results", "", method)
+        extraction = results[0].provenance.get("extraction", {}) if results else {}
+        if not extraction or any(now.get(key) != value for key, value in extraction.items()):
+            return None
+        if not self._same("images", dataset):
             return None
         asked = {
             "method": method, "suite": suite, "seeds": seeds,
@@ -163,24 +155,19 @@ class EarlierRelease:
                 return dict(why)
         return None
 
-    @cached_property
-    def _references(self) -> dict[str, Submission]:
-        submissions = self._release.references() if self._release else ()
-        return {method: submission for submission in submissions for method in submission.methods}
+    def _same(self, kind: Kind, dataset: str, name: str = "") -> bool:
+        """Tell whether both releases have a table of the same values, or none."""
+        both = [r for r in (self._release, self._writer.so_far()) if r is not None]
+        then, now = (
+            [(t.digest, t.provenance.get("scale")) for t in tables_of(release, kind, dataset, name)]
+            for release in both
+        )
+        return then == now
 
 
-def _made_so(release: Release, method: str, now: Mapping[str, Any]) -> bool:
-    """Tell whether a method's results are of features that are made as now."""
-    extraction: Mapping[str, Any] = {}
-    for entry in release.manifest.tables:
-        if (entry.kind, entry.name) == ("results", method):
-            extraction = entry.provenance.get("extraction", {})
-    return bool(extraction) and all(now.get(key) == value for key, value in extraction.items())
-
-
-def _features(release: Release, dataset: str, name: str) -> list[Table]:
-    """List the shards of a feature set; empty where a release does not hold it."""
-    key = ("features", dataset, name)
+def tables_of(release: Release, kind: Kind, dataset: str, name: str = "") -> list[Table]:
+    """List the table of a kind, or its shards; empty where a release does not hold it."""
+    key = (kind, dataset, name)
     return [t for t in release.manifest.tables if (t.kind, t.dataset, t.name) == key]
 
 
@@ -189,18 +176,6 @@ def _stored(table: pa.Table) -> NDArray[Any]:
     column = table.column("feature").combine_chunks()
     values: NDArray[Any] = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
     return values
-
-
-def _values(release: Release, dataset: str, name: str) -> list[tuple[str, Any]]:
-    """Tell which values a feature set has, if a release holds it."""
-    shards = _features(release, dataset, name)
-    return [(shard.digest, shard.provenance.get("scale")) for shard in shards]
-
-
-def _images(release: Release, dataset: str) -> list[str]:
-    """Tell which images a data set has."""
-    key = ("images", dataset)
-    return [t.digest for t in release.manifest.tables if (t.kind, t.dataset) == key]
 
 
 def _as_json(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from builders.features.precomputed import (
     write_precomputed,
 )
 from builders.features.shards import Pieces
-from builders.release.earlier import EarlierRelease
+from builders.release.earlier import EarlierRelease, tables_of
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import KEPT, ReleaseWriter
 from builders.sources.image_set import ImageSet, Progress
@@ -131,9 +131,8 @@ class FeatureBuild:
         They are those that the release holds, or else a backbone's own, kept until it is whole.
         """
         release = self.writer.so_far()
-        for table in release.manifest.tables:
-            if (table.kind, table.dataset, table.name) == ("features", dataset, name):
-                return release.features(dataset, name), dict(table.provenance)
+        for table in tables_of(release, "features", dataset, name):
+            return release.features(dataset, name), dict(table.provenance)
         earlier = self._before(dataset, name) or self._kept(dataset, name, images)
         return earlier.features(dataset), _named(name, earlier.provenance(dataset))
 

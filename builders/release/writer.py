@@ -24,7 +24,6 @@ from benchmark_spec.tables import Dataset, Kind, Table, check_redistribution, ta
 from benchmark_spec.version import __version__
 from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import (
-    drawn_again,
     write_pictures,
     write_results,
     write_shard,
@@ -159,9 +158,12 @@ class ReleaseWriter:
                 raise SpecError(f"images of {name} are not in class order, or not as many")
             if not np.array_equal(images.column("image_id").to_numpy(), np.arange(total)):
                 raise SpecError(f"image ids of {name} are not 0..{total - 1}")
-        tables = [self._write("classes", name, "", classes, provenance or {})]
-        if images is not None:
-            tables.append(self._write("images", name, "", images, provenance or {}))
+        of_kind: dict[Kind, pa.Table | None] = {"classes": classes, "images": images}
+        tables = [
+            self._write(kind, name, "", table, provenance or {}, partial(write_table, table))
+            for kind, table in of_kind.items()
+            if table is not None
+        ]
         return self._add(tables, [self._datasets[name]])
 
     def add_tasks(
@@ -178,10 +180,8 @@ class ReleaseWriter:
         Of one that is `drawn` the release says only how it is drawn again, and its digest.
         """
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
-        if not drawn:
-            return self._add([self._write("tasks", dataset, str(name), table, provenance)])
-        path = self._new("tasks", dataset, str(name))
-        return self._add([drawn_again(path, dataset, str(name), table, provenance)])
+        write = None if drawn else partial(write_table, table)
+        return self._add([self._write("tasks", dataset, str(name), table, provenance, write)])
 
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
@@ -241,7 +241,8 @@ class ReleaseWriter:
         check_attribute_set_name(name, dataset)
         where = f"attributes {name} of {dataset}"
         check_attributes_table(table, self._dataset(dataset).n_images, where)
-        return self._add([self._write("attributes", dataset, name, table, provenance)])
+        write = partial(write_table, table)
+        return self._add([self._write("attributes", dataset, name, table, provenance, write)])
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> Made:
         """Add a reference method's results, checked against the task sets added so far."""
@@ -284,13 +285,6 @@ class ReleaseWriter:
             raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
         return self._datasets[name]
 
-    def _new(self, kind: Kind, dataset: str, name: str, shard: tuple[int, int] = (0, 1)) -> str:
-        """Return the path of a table, if nothing was written there so far."""
-        path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
-        if any(t.path == path for t in self._tables):
-            raise SpecError(f"{path} would be written twice ({name or dataset})")
-        return path
-
     def _write(
         self,
         kind: Kind,
@@ -298,11 +292,13 @@ class ReleaseWriter:
         name: str,
         table: pa.Table,
         provenance: Mapping[str, Any],
-        write: Callable[[Path], None] | None = None,
+        write: Callable[[Path], None] | None,
         shard: tuple[int, int] = (0, 1),
     ) -> Table:
-        """Write a table, and return its entry of the manifest."""
-        path, write = self._new(kind, dataset, name, shard), write or partial(write_table, table)
+        """Write a table where nothing was written so far, and return its entry of the manifest."""
+        path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
+        if any(t.path == path for t in self._tables):
+            raise SpecError(f"{path} would be written twice ({name or dataset})")
         return written(self.folder, path, kind, dataset, name, table, provenance, write)
 
     def _add(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
