@@ -19,7 +19,7 @@ from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import sweep
 from builders.query_size.task_sets import QuerySets
-from builders.release.features import FeatureBuild, ImagesOf
+from builders.release.features import FeatureBuild, ImagesOf, tables_of
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
 from builders.sampling import groups_of
 from fslbench_data.release.release import Release, load_release
@@ -89,20 +89,27 @@ class QueryChoices:
         self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot
     ) -> QueryEvidence | None:
         """Return an earlier release's choice, if it follows from the same features of its own."""
-        if rule.release or rule.dataset not in ("", dataset.name):
+        earlier, name = self._features.earlier, dataset.name
+        if earlier is None or rule.release or rule.dataset not in ("", name):
             return None
         backbone = base_of(method_of(dataset, rule))[0]
-        now, method = self._features.as_now(dataset.name, backbone), f"{backbone}/{rule.head}"
-        why = self._features.earlier.evidence(
-            dataset.name, method, pair, rule.suite, rule.seeds, now
-        )
-        if why is None:
+        method, now = f"{backbone}/{rule.head}", self._features.as_now(name, backbone)
+        results = tables_of(earlier, "results", "", method)
+        extraction = results[0].provenance.get("extraction", {}) if results else {}
+        if not extraction or any(now.get(key) != value for key, value in extraction.items()):
             return None
-        pair_text = "{}w{}s".format(*pair)
-        self._features.progress(
-            f"{dataset.name}: the number of queries of {pair_text} of {self._features.earlier}"
-        )
-        return QueryEvidence.parse(why)
+        if not self._features.as_earlier("images", name):
+            return None
+        of = {"method": method, "suite": rule.suite, "seeds": rule.seeds}
+        of |= {"dataset": name, "release": "", "images": "these"}
+        for info in earlier.task_sets:
+            why, protocol = earlier.provenance(info).get(EVIDENCE, {}), info.name.protocol
+            same = (info.dataset, protocol.way, protocol.shot) == (name, *pair)
+            if same and of == {key: why.get(key) for key in of}:
+                what = "{}: the number of queries of {}w{}s of {}".format(name, *pair, earlier)
+                self._features.progress(what)
+                return QueryEvidence.parse(dict(why))
+        return None
 
     def _made_of(self, dataset: DatasetSpec, rule: QuerySpec) -> list[Any]:
         """List what a choice follows from, in JSON."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
 from builders.features.backbone import Backbone
 from builders.features.backbones import load_backbone
-from builders.release.earlier import Bindings
-from builders.release.features import FeatureBuild, ImagesOf
+from builders.release.features import FeatureBuild, ImagesOf, as_json, tables_of
 from builders.release.spec import DatasetSpec, FineTuningSpec, ReleaseSpec
 from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
@@ -20,6 +22,9 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+
+Bindings = Mapping[tuple[str, str, str], Binding]
+"""By method, data set and task set: which tasks are answered."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class ResultsBuild:
         taken: dict[str, Submission] = {}
         for dataset, tuning in method.parts:
             answers = method.answers(release, dataset, tuning)
-            before = earlier.results(method.name, expected, answers, features)
+            before = self._of_earlier(method.name, expected, dataset.name, answers, features)
             if before is not None:
                 taken[dataset.name] = before
         if len(taken) < len(datasets):
@@ -151,6 +156,30 @@ class ResultsBuild:
         if extracted:
             provenance["extraction"] = _common([made[name] for name in datasets])
         return self._writer.add_results(merge(parts), provenance)
+
+    def _of_earlier(
+        self,
+        method: str,
+        provenance: Mapping[str, Any],
+        dataset: str,
+        answers: Bindings,
+        features: str,
+    ) -> Submission | None:
+        """Return the earlier release's results of a method on a data set.
+
+        None where there are none, or they would be others now.
+        """
+        earlier = self._features.earlier
+        entries = tables_of(earlier, "results", "", method)
+        if earlier is None or not entries or dict(entries[0].provenance) != as_json(provenance):
+            return None
+        results = earlier.reference(method)
+        then = {key: binding for key, binding in results.bindings.items() if key[1] == dataset}
+        same = self._features.as_earlier
+        if then != answers or not (same("images", dataset) and same("features", dataset, features)):
+            return None
+        here = pc.equal(results.table.column("dataset").cast(pa.string()), dataset)
+        return replace(results, table=results.table.filter(here), bindings=then)
 
     def _tuned(
         self,
