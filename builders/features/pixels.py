@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError
-from builders.features.shards import feature_table
 from builders.sources.image_set import ImageSet
 
 NAME = "pixels"
 
 
-def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str, Any]]:
-    """Make a feature table of images (N, D) with grey levels 0..`white`, and its provenance.
+def pixel_features(pixels: NDArray[Any], white: int) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Make features of images (N, D) with grey levels 0..`white`, and its provenance.
 
     Levels are scaled to 0..1.
 
@@ -24,14 +22,15 @@ def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str
     """
     values = (pixels.astype(np.float64) / white).astype(np.float16)
     provenance = {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}
-    return feature_table(values), provenance
+    return values, provenance
 
 
-def extract(images: ImageSet) -> tuple[pa.Table, dict[str, Any]]:
-    """Make the feature table of a data set whose images are small grey pixels, and provenance."""
+def extract(images: ImageSet) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    """Make the features of a data set whose images are small grey pixels, and provenance."""
     if images.pixels is None:
         raise SourceError(
             f"{images.name} has no small grey pixels to use as features",
             fix="leave the backbone `pixels` out",
         )
-    return pixel_features(images.pixels, images.white)
+    values, provenance = pixel_features(images.pixels, images.white)
+    return [values], provenance

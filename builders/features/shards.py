@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from benchmark_spec import feature_sets
 from benchmark_spec.errors import SpecError
-from benchmark_spec.schemas import check_features, features
+from benchmark_spec.schemas import features
 from fslbench_data.release.features import are_steps, multiplied
 
-Pieces: TypeAlias = pa.Table | Iterable[pa.Table | NDArray[Any]]
-"""Features in the order of image ids: a table, or tables and arrays (n, D) one after another."""
+Pieces: TypeAlias = Iterable[NDArray[Any]]
+"""Features (n, D) in the order of image ids, one array after another."""
 
 _TYPES = "float16, or int8 with a scale"
 
@@ -44,10 +44,10 @@ def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> 
     """
     held: list[pa.Table] = []
     size, first, kind = 0, 0, None
-    for piece in [pieces] if isinstance(pieces, pa.Table) else pieces:
+    for piece in pieces:
         if not len(piece):
             continue
-        table = _checked(piece, first, where, scale)
+        table = feature_table(_stored(piece, first, where, scale), first)
         kind = kind or table.schema
         if table.schema != kind:
             raise SpecError(
@@ -70,36 +70,18 @@ def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> 
         yield pa.concat_tables(held)
 
 
-def _checked(
-    piece: pa.Table | NDArray[Any], first: int, where: str, scale: float | None
-) -> pa.Table:
-    """Make one piece a table whose ids begin at `first`."""
-    if not isinstance(piece, pa.Table):
-        piece = feature_table(piece, first)
-    table = check_features(piece, where).replace_schema_metadata(None)
-    ids = np.arange(first, first + len(table))
-    if not np.array_equal(table.column("image_id").to_numpy(), ids):
-        raise SpecError(f"{where}: not one row for each image, in order, from image {first} on")
-    lists = table.column("feature").combine_chunks()
-    values = lists.flatten()
-    if lists.null_count or values.null_count:
-        raise SpecError(f"{where}: features are missing among those from image {first} on")
-    numbers = values.to_numpy().reshape(len(table), -1)
-    finite = np.isfinite(numbers).all(axis=1)
+def _stored(values: NDArray[Any], first: int, where: str, scale: float | None) -> NDArray[Any]:
+    """Return one piece, from image `first` on, as it is stored; refuse what cannot be."""
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if not finite.all():
         image = first + int(finite.argmin())
         raise SpecError(f"{where}: the features of image {image} are not all finite numbers")
-    if numbers.dtype == np.float16:
-        return table
-    if scale is None:
-        raise SpecError(
-            f"{where}: features from image {first} on are of type {numbers.dtype}, without a scale",
-            expected=_TYPES,
-        )
-    stored = multiplied(numbers, scale)
+    if values.dtype == np.float16:
+        return values
+    what = f"{where}: features from image {first} on are"
+    if scale is None or values.dtype not in (np.float32, np.int8):
+        raise SpecError(f"{what} of type {values.dtype}, without a scale", expected=_TYPES)
+    stored = multiplied(values, scale)
     if not are_steps(stored, scale):
-        raise SpecError(
-            f"{where}: features from image {first} on are not -127 to 127 steps of {scale}",
-            expected=_TYPES,
-        )
-    return feature_table(stored, first)
+        raise SpecError(f"{what} not -127 to 127 steps of {scale}", expected=_TYPES)
+    return stored
