@@ -202,7 +202,10 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        raise OutputError(
+            f"cannot make the folder {folder}: {error.strerror}",
+            fix="name a folder that may be written",
+        ) from None
 
 
 def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:

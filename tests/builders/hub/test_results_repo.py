@@ -160,7 +160,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is there already"):
         start_results_repository(tmp_path, ["embedded"])
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
-    with pytest.raises(OutputError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot make the folder"):
         start_results_repository(tmp_path / "README.md" / "below", ["embedded"])
 
 
