@@ -32,9 +32,16 @@ from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
-from builders.sources.image_set import About, ImageSet, Progress, silent
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Progress,
+    check_same_images,
+    check_same_superclasses,
+    raw_state,
+    silent,
+)
 from builders.sources.read import raw_folder, read_source
-from builders.sources.unchanged import check_same_images, check_same_superclasses, raw_state
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
 

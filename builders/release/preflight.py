@@ -40,9 +40,8 @@ from builders.sampling.published import draw_published
 from builders.sampling.with_attributes import draw_with_attributes
 from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.image_set import Progress, silent
-from builders.sources.listing import listed_sizes, terms_of
 from builders.sources.packaged import canaries
-from builders.sources.read import check_options, read_source
+from builders.sources.read import check_options, listed_sizes, read_source, terms_of
 from fslbench_data.tasks.drawn import checked_sizes
 
 # ---- what a specification asks for ---------------------------------------------------------------

@@ -26,9 +26,9 @@ from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import MADE_WITH
 from builders.sampling import draw_again, groups_of
 from builders.sources import GENERAL, SOURCES
+from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
 from builders.sources.read import read_source
-from builders.sources.unchanged import differing_images
 from fslbench_data.files import sha256_of
 from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from benchmark_spec.errors import SpecError
 from builders.execution.steps import make_folder
-from builders.sources.unchanged import raw_state
+from builders.sources.image_set import raw_state
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 from builders.training.source import raw_folder, read_images

@@ -281,7 +281,7 @@ _WRITING = {
     "fslbench_data/files/__init__.py": "it is the function",
     "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
     "builders/execution/steps.py": "a lock, never written",
-    "builders/sources/fetching.py": "its own unpacked folders",
+    "builders/sources/packages.py": "its own unpacked folders",
     "fslbench_data/release/stored_pictures.py": "its own folder beside, given its name when whole",
 }
 """Where else files are opened for writing or take the place of others, and why."""
