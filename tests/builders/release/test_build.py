@@ -344,7 +344,6 @@ def test_features_of_another_backbone_in_shards(
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     import numpy as np
 
-    from builders.features.shards import feature_table
     from builders.release.verify import verify
 
     made = []
@@ -353,7 +352,7 @@ def test_features_of_another_backbone_in_shards(
     def features_of(backbone: str, *_: object) -> Iterator[tuple[object, dict[str, object]]]:
         made.append(backbone)
         values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
-        yield feature_table(values), {"backbone": backbone, "weights_sha256": "0" * 64}
+        yield [values], {"backbone": backbone, "weights_sha256": "0" * 64}
 
     monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
     monkeypatch.setattr("builders.release.features.features_of", features_of)
