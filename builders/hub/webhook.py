@@ -24,7 +24,7 @@ from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.leaderboard.hub_files import HubResults
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.opening import open_releases
-from fslbench_data.leaderboard.page.html import leaderboard_page
+from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.leaderboard.proposals import Changes, changes_of
 from fslbench_data.leaderboard.repository import read_board
 from fslbench_data.leaderboard.review import review
