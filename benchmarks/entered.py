@@ -1,4 +1,4 @@
-"""How many files, folders and functions of the package a command enters: ``python -m benchmarks.entered``.
+"""Files, folders and functions that a command enters: ``python -m benchmarks.entered``.
 
 A module that is imported is entered; a function is entered when it is called.
 """
