@@ -85,7 +85,7 @@ def run(images: int, work: Path, *, rectified: bool) -> dict[str, float]:
     """Measure all readers on one release; prints a table."""
     import datasets
 
-    from fslbench_data.release.feature_cache import copies_folder
+    from fslbench_data.release.features import copies_folder
     from fslbench_data.release.release import load_release
 
     folder = work / "release"

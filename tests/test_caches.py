@@ -25,7 +25,7 @@ from fslbench_data.files import whole_file
 from fslbench_data.files.kept import is_kept, is_own_folder, open_kept, read_kept
 from fslbench_data.hub import download
 from fslbench_data.hub.tag_memory import Memory, Pin
-from fslbench_data.release.feature_cache import FeatureCopy
+from fslbench_data.release.features import FeatureCopy
 from fslbench_data.release.redrawn import redrawn
 from fslbench_data.release.release import Release
 

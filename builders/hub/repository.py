@@ -17,9 +17,8 @@ from benchmark_spec.errors import CorruptReleaseError, HubAccessError, HubError,
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from fslbench_data.files import sha256_of
 from fslbench_data.files.scratch import scratch_folder
-from fslbench_data.hub.calls import api, hub_errors, plain
+from fslbench_data.hub.calls import api, hub_errors, plain, transferred
 from fslbench_data.hub.download import fetch
-from fslbench_data.hub.transfer import transferred
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from benchmark_spec.extras import own_requirement
 from builders.execution.steps import make_folder
 from fslbench_data.files import write_whole
 from fslbench_data.hub.address import HubAddress
-from fslbench_data.leaderboard.opening import open_releases
 from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
     EMBEDDED,
     SUBMISSIONS,
     check_release_name,
+    open_releases,
     parse_board,
 )
 

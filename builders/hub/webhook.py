@@ -21,14 +21,16 @@ from benchmark_spec.extras import require
 from builders.hub.gate import Gate
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.leaderboard.hub_files import HubResults
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.opening import open_releases
 from fslbench_data.leaderboard.page import leaderboard_page
-from fslbench_data.leaderboard.proposals import Changes, changes_of
-from fslbench_data.leaderboard.repository import read_board
-from fslbench_data.leaderboard.review import review
-from fslbench_data.leaderboard.review_text import review_text
+from fslbench_data.leaderboard.repository import (
+    Changes,
+    HubResults,
+    changes_of,
+    open_releases,
+    read_board,
+)
+from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.render.escaping import escaped
 
 PATH = "fslbench"

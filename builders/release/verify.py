@@ -33,8 +33,7 @@ from fslbench_data.files import sha256_of
 from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
-from fslbench_data.release.tables import read_table
-from fslbench_data.release.values import OUT_OF_THE_FOLDER, number_of_superclasses
+from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark_spec.catalogue.superclasses import superclasses_of
+from benchmark_spec.catalogue import superclasses_of
 from benchmark_spec.errors import CatalogueError
 from builders.sources.checking import check_and_number, counts_of_catalogue
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent

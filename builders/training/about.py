@@ -19,7 +19,7 @@ from builders.training.images import TrainingImages
 from builders.training.own_code import code_of
 from builders.training.settings import RunSettings
 from builders.training.settings_file import of_description
-from fslbench_data.files.regular import read_regular
+from fslbench_data.files.kept import read_regular
 
 ABOUT = "trained.json"
 _OF_TRAINING = ("settings", "images", "start")

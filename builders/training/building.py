@@ -14,7 +14,7 @@ from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
 from builders.training.settings import NetworkSettings, RunSettings
-from fslbench_data.evaluation.loader import load_object
+from fslbench_data.evaluation.adapters import load_object
 
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")

@@ -23,7 +23,7 @@ from builders.training.about import ABOUT, Begun, check_same, checked, damaged, 
 from builders.training.digest import shapes_of, state_sha256
 from builders.training.method import Method
 from fslbench_data.files import whole_file, write_whole
-from fslbench_data.files.regular import open_regular
+from fslbench_data.files.kept import open_regular
 
 CHECKPOINT, WEIGHTS, CURVE = "checkpoint.pt", "weights.pt", "curve.csv"
 _OF_BITS = ("threads", "device", "code")

@@ -25,7 +25,7 @@ from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, TrainingSettings
 from builders.training.start import load_start
-from fslbench_data.evaluation.whose_line import lines_of
+from fslbench_data.evaluation.calling import lines_of
 
 SECONDS = 60
 """Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""

@@ -20,7 +20,7 @@ from builders.training.networks import Network
 from builders.training.own_code import check_code
 from builders.training.settings import RunSettings
 from builders.training.settings_file import of_description
-from fslbench_data.files.regular import open_regular
+from fslbench_data.files.kept import open_regular
 
 LEVELS = 255
 

@@ -53,12 +53,12 @@ def evaluate(
     task is kept beside it, in a file ending in .partial: a stopped run resumes with the same
     command.
     """
+    from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
-    from fslbench_data.evaluation.loader import load_callable
     from fslbench_data.evaluation.loop import evaluate as run
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import find_method
-    from fslbench_data.validation.names import check_not_taken
+    from fslbench_data.validation.rules import check_not_taken
 
     check_submission(path)
     loaded, opened = load_callable(method), load_release(release)

@@ -132,7 +132,7 @@ def import_accuracies(
     from fslbench_data.release.release import load_release
     from fslbench_data.submission.accuracies import read_accuracies
     from fslbench_data.submission.model import Submission
-    from fslbench_data.validation.names import check_not_taken
+    from fslbench_data.validation.rules import check_not_taken
 
     check_submission(path, file)
     opened = load_release(release)

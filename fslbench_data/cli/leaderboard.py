@@ -85,10 +85,13 @@ def leaderboard(
     With -o page.html it is a page to look at, in one file.
     """
     from fslbench_data.cli.report_output import ENDINGS, format_of
-    from fslbench_data.leaderboard.folder_files import unfetched
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
-    from fslbench_data.leaderboard.opening import open_releases, open_results
-    from fslbench_data.leaderboard.repository import read_board
+    from fslbench_data.leaderboard.repository import (
+        open_releases,
+        open_results,
+        read_board,
+        unfetched,
+    )
     from fslbench_data.render.console import steps
 
     check_output(path)
@@ -108,8 +111,8 @@ def leaderboard(
             progress=step,
         )
     if form == "html":
-        from fslbench_data.leaderboard.hub_files import HubResults
         from fslbench_data.leaderboard.page import leaderboard_page
+        from fslbench_data.leaderboard.repository import HubResults
 
         # a folder's path is no one else's business
         at = files.where if isinstance(files, HubResults) else "."
@@ -138,8 +141,12 @@ def leaderboard(
 def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None) -> None:
     """Write a leaderboard in a format, or as tables."""
     from fslbench_data.cli.report_output import write
-    from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
-    from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
+    from fslbench_data.leaderboard.tables import (
+        leaderboard_csv,
+        leaderboard_json,
+        leaderboard_legend,
+        leaderboard_tables,
+    )
     from fslbench_data.render.escaping import neutral_table
     from fslbench_data.render.table import Table
 
@@ -199,10 +206,9 @@ def review(
     they add is trusted, and nothing of it works in the comment.
     """
     from benchmark_spec.naming import one_line
-    from fslbench_data.leaderboard.folder_files import LooseFiles
-    from fslbench_data.leaderboard.opening import open_releases, open_results
+    from fslbench_data.leaderboard.repository import LooseFiles, open_releases, open_results
     from fslbench_data.leaderboard.review import review as run
-    from fslbench_data.leaderboard.review_text import review_text
+    from fslbench_data.leaderboard.review import review_text
     from fslbench_data.render.console import steps
 
     check_output(path, *paths)
@@ -236,8 +242,10 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     interval kind, half-width, level and T, are proposed to the model's repository as well.
     Doing it again opens no second pull request. The account is that of `hf auth login`.
     """
-    from fslbench_data.leaderboard import eval_results
     from fslbench_data.leaderboard.submit import (
+        PATH,
+        entries,
+        merged,
         only_method,
         open_proposal,
         prepare,
@@ -262,7 +270,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
         """The model's file with these results; whatever is wrong with it is said here."""
         report = score(submission, proposal.release, references=False)
         name = only_method(proposal.answers, method)
-        return eval_results.merged(str(model), eval_results.entries(report, name, source))
+        return merged(str(model), entries(report, name, source))
 
     new = page(proposal.url) if model is not None else b""  # before anything is sent
     url = proposal.url if proposal.accepted else ""
@@ -277,12 +285,12 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     if model is None:
         return
     if not new:
-        click.echo(f"{model} has these results already, in {eval_results.PATH}")
+        click.echo(f"{model} has these results already, in {PATH}")
     elif dry_run:
-        click.echo(f"would propose {eval_results.PATH} to {model}:\n{new.decode()}", nl=False)
+        click.echo(f"would propose {PATH} to {model}:\n{new.decode()}", nl=False)
     else:
         name = escaped(only_method(proposal.answers, method))
         title = f"FSLBench results ({proposal.digest[:12]})"
         text = f"Accuracies of {name} on {proposal.release}, with their intervals; per-task "
-        files = {eval_results.PATH: page(url)}
+        files = {PATH: page(url)}
         click.echo(pull_request(model, "model", files, title, f"{text}results: {url}"))

@@ -71,7 +71,7 @@ def sql(
     process of its own, closed to files, network and extensions, which ends when its time is up.
     """  # noqa: D301
     from fslbench_data.release.release import load_release
-    from fslbench_data.sandbox.querying import QueryProcess
+    from fslbench_data.sandbox.client import QueryProcess
     from fslbench_data.scoring.sql import connect, described, only_named, tables
 
     check_free(path, *submissions)

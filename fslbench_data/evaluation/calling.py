@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from traceback import FrameSummary
 from typing import Any
 
 import numpy as np
@@ -13,9 +17,44 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import MethodFailedError, PredictionError
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.evaluation.whose_line import lines_of
 from fslbench_data.submission.recorder import array_of
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+
+_OWN = str(Path(__file__).parents[1])
+_LIBRARIES = tuple(
+    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+)
+_PACKAGES = {"site-packages", "dist-packages"}
+
+
+def lines_of(error: BaseException) -> str:
+    """Name the line that raised an error, and before it the user's last one, if that is another.
+
+    The user's line is what called the library: in the method, or where an adapter of a library is
+    handed to :func:`fslbench_data.evaluate`, which then is the line that called that.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or error.__traceback__ is None:
+        return ""
+    raised = _text(frames[-1])
+    if not _is_of_a_library(frames[-1]):
+        return raised
+    callers = traceback.extract_stack(error.__traceback__.tb_frame)
+    for stack in (frames, callers):
+        if own := [frame for frame in stack if not _is_of_a_library(frame)]:
+            return f"{_text(own[-1])}; raised at {raised}"
+    return raised
+
+
+def _is_of_a_library(frame: FrameSummary) -> bool:
+    name = frame.filename
+    own = name.startswith((_OWN, "<frozen ", "<__array_function__"))
+    return own or name.startswith(_LIBRARIES) or bool(_PACKAGES & {*Path(name).parts})
+
+
+def _text(frame: FrameSummary) -> str:
+    return f"{frame.filename}:{frame.lineno}, in {frame.name}"
+
 
 MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
 

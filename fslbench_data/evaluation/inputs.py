@@ -38,13 +38,9 @@ class FeatureInputs:
     @contextmanager
     def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
         """Look the features of B tasks up."""
-        support = np.stack([task.support for task in tasks])
-        query = np.stack([task.query for task in tasks])
-        yield self._of(support), self._of(query)
-
-    def _of(self, ids: NDArray[Any]) -> NDArray[np.float32]:
-        values: NDArray[np.float32] = self.features[ids].astype(np.float32)
-        return values
+        ids = (np.stack([t.support for t in tasks]), np.stack([t.query for t in tasks]))
+        support, query = (self.features[each].astype(np.float32) for each in ids)
+        yield support, query
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +65,12 @@ class ImageInputs:
 
     def _copied(self, task: Task, folder: Path) -> tuple[list[list[Path]], list[Path]]:
         ids = [*task.support.ravel().tolist(), *task.query.tolist()]
+        key = ["fslbench-image-1", self.seed, task.info.dataset, str(task.info.name), task.task_id]
         copies = []
         for place, image_id in enumerate(ids):
             path = self.paths[image_id]
-            copy = folder / (_name(self.seed, task, place) + path.suffix.lower())
+            name = hashlib.sha256(json.dumps([*key, place]).encode()).hexdigest()[:16]
+            copy = folder / (name + path.suffix.lower())
             try:
                 shutil.copyfile(path, copy)
                 os.utime(copy, (0, 0))
@@ -84,28 +82,12 @@ class ImageInputs:
         return support, copies[way * shot :]
 
 
-def _name(seed: int, task: Task, place: int) -> str:
-    """The name of a copy, which no image has a part in."""
-    info = task.info
-    text = json.dumps(["fslbench-image-1", seed, info.dataset, str(info.name), task.task_id, place])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True, eq=False)
 class InputChoice:
-    """What of a task's images a method is to be given.
+    """What of a task's images a method is to be given, as :func:`fslbench_data.evaluate` takes it.
 
-    Attributes
-    ----------
-    features, images
-        Name of a backbone of the release, or the folder of the pictures, True for those that the
-        release holds; one of the two.
-    transform
-        Makes a tensor of a picture; pictures are given as files without it.
-    device
-        Of PyTorch, where tensors are put; None gives features as arrays.
-
-    Raises a SpecError if these do not go together, or there is no such device.
+    Pictures are given as files without `transform`, features as arrays without `device`.  Raises a
+    SpecError if these do not go together, or there is no such device.
     """
 
     features: str | None

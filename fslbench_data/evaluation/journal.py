@@ -107,19 +107,15 @@ class Journal:
                 task_set, task_id, positions = parsed_json(line, _Answer)
             except ValueError:
                 break  # damaged: what follows is answered again
-            if not self._fits(task_set, positions):
+            protocol = self._protocols.get(task_set)
+            way = MAX_WAY if protocol is None else protocol.way
+            if protocol is not None and len(positions) != protocol.n_query:
+                break
+            if not all(0 <= position < way for position in positions):
                 break
             self.answers[task_set, task_id] = positions
             kept += len(line) + 1
         return whole[:kept] if whole else b""
-
-    def _fits(self, task_set: str, positions: list[int]) -> bool:
-        """Whether there is a position of a class for each query."""
-        protocol = self._protocols.get(task_set)
-        way = MAX_WAY if protocol is None else protocol.way
-        return (protocol is None or len(positions) == protocol.n_query) and all(
-            0 <= position < way for position in positions
-        )
 
 
 @contextmanager

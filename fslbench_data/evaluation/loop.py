@@ -3,26 +3,155 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
+import numpy as np
 from msgspec import to_builtins
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import check_level
-from benchmark_spec.errors import SpecError, UnknownNameError, listing
+from analysis_sql.intervals.stopping import ConfidenceSequence
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
+from benchmark_spec.suites import SUITES
 from benchmark_spec.tables import Kind
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
 from fslbench_data.evaluation.inputs import InputChoice
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
-from fslbench_data.evaluation.stopping import Rival
-from fslbench_data.evaluation.trial import FROM, Calls, Expectation, expect
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
+from fslbench_data.tasks import Task, TaskSet, TaskSetInfo, names_of, task_set_names
+from fslbench_data.validation.rules import check_may_stop
+from fslbench_data.validation.validate import validate
+
+
+class Rival:
+    """The method that a run is compared with, task by task, until it is conclusive.
+
+    `versus` names a reference method of the release, or holds the results of one method; the level
+    is the confidence sequence's (:mod:`analysis_sql.intervals.stopping`).
+    """
+
+    def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
+        if isinstance(versus, str):
+            versus = release.reference(versus, counts_only=True)
+        self._answers = validate(versus, release, taken=())
+        if len(self._answers.methods) != 1:
+            raise SubmissionError(
+                f"the results to compare with are of {len(self._answers.methods)} methods",
+                expected="one",
+            )
+        self.rule = Stopping(self._answers.methods[0], float(level))
+
+    def counts(self, info: TaskSetInfo) -> NDArray[np.int64]:
+        """Return the correct queries of the tasks of a set that the rival answered."""
+        groups = self._answers.on(info.dataset, str(info.name))
+        if not groups:
+            raise SpecError(
+                f"{self.rule.versus} has no results on {info}",
+                fix="choose task sets that it answered, or run without stopping",
+            )
+        if len(groups[0].runs) > 1:
+            raise SpecError(f"{self.rule.versus} has several runs on {info}", expected="one")
+        return np.asarray(groups[0].counts, np.int64)
+
+    def watch(self, tasks: TaskSet) -> Callable[[Mapping[int, Sequence[int]]], bool]:
+        """Return what takes the next answers, by task id, and says whether there is a verdict."""
+        rival, label = self.counts(tasks.info), tasks.query_label
+        sequence = ConfidenceSequence(tasks.info.protocol.n_query, self.rule.level)
+
+        def conclusive(answers: Mapping[int, Sequence[int]]) -> bool:
+            intervals = []
+            for task_id, predictions in answers.items():
+                right = int((np.asarray(predictions) == label[task_id]).sum())
+                intervals.append(sequence.update(right - int(rival[task_id])))
+            return intervals[-1].conclusive_at is not None
+
+        return conclusive
+
+
+FROM = 1000
+"""Tasks from which a run is worth a trial."""
+TIMED = 3
+"""Calls of the method in each set that are timed, after one for it to begin with."""
+LONG = 120.0
+"""Seconds from which people are told."""
+
+Calls = Iterator[tuple[Sequence[Task], bool]]
+"""The tasks of each call of the method, and whether they were answered before."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Of each task set of a run how many tasks are left, and how many seconds they will take."""
+
+    infos: tuple[TaskSetInfo, ...]
+    tasks: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """What people are told; empty for a run that will not take long."""
+        total = sum(self.seconds)
+        if total < LONG:
+            return ""
+        text = (
+            f"{sum(self.tasks):,} tasks will take about {_duration(total)}, by a trial of a few of "
+            "each set; it may be stopped and goes on with the same command"
+        )
+        less = self._less()
+        if not less:
+            return text
+        options = " ".join(f"--task-set {name}" for name in less)
+        chosen = [str(info.name) in less for info in self.infos]
+        shorter = sum(s for s, taken in zip(self.seconds, chosen, strict=True) if taken)
+        return f"{text}. Less: {options} takes about {_duration(shorter)}"
+
+    def _less(self) -> tuple[str, ...]:
+        """Name the sets of one suite that takes less than half: closed ones, else open ones."""
+        by_suite: dict[str, dict[str, float]] = {}
+        for info, seconds in zip(self.infos, self.seconds, strict=True):
+            sets = by_suite.setdefault(info.name.suite, {})
+            sets[str(info.name)] = sets.get(str(info.name), 0.0) + seconds
+        for suite in ("closed", "open", *SUITES):
+            sets = by_suite.get(suite, {})
+            if sets and sum(sets.values()) < sum(self.seconds) / 2:
+                return tuple(sets)
+        shortest = min(self.infos, key=lambda info: self.seconds[self.infos.index(info)])
+        return (str(shortest.name),) if len({str(info.name) for info in self.infos}) > 1 else ()
+
+
+def _timed(calls: Calls) -> tuple[float, int]:
+    """Return the seconds of a few new calls, and how many tasks they answered.
+
+    The first of them, which may load and compile, counts where there is no other.
+    """
+    times: list[tuple[float, int]] = []
+    begin = perf_counter()
+    for tasks, resumed in calls:
+        if not resumed:
+            times.append((perf_counter() - begin, len(tasks)))
+        if len(times) > TIMED:
+            break
+        begin = perf_counter()
+    kept = times[1:] or times
+    return sum(time for time, _ in kept), sum(number for _, number in kept)
+
+
+def _duration(seconds: float) -> str:
+    """Word a time: seconds, minutes, or hours and minutes."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{max(round(seconds), 1)} s"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 
 def evaluate(
@@ -134,7 +263,7 @@ def evaluate(
         trained = getattr(method, "trained", None)
     label, backbone = name or callable_name(method), features or ""
     if sys.modules.get("torch") is not None:  # else there are no networks
-        from fslbench_data.torch.evaluation_mode import set_evaluation_mode
+        from fslbench_data.torch.easyfsl_methods import set_evaluation_mode
 
         set_evaluation_mode(method, label)
     recorder = Recorder(
@@ -159,7 +288,8 @@ def evaluate(
     }
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
     if rival is not None:  # no further than the rival's own answers go
-        rival.check(infos, release)
+        for info in infos:
+            check_may_stop(info, release, rival.rule.level)
         counts = [
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]
@@ -176,12 +306,15 @@ def evaluate(
                 method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
             )
 
-        def answered(info: TaskSetInfo) -> int:
-            return sum(name == str(info) for name, _ in log.answers)
-
         try:
             if on_trial is not None and sum(counts) >= FROM:
-                on_trial(expect(infos, counts, answered, calls))
+                left, seconds = [], []
+                for info, count in zip(infos, counts, strict=True):
+                    answered = sum(of == str(info) for of, _ in log.answers)
+                    left.append(max(count - answered, 0))
+                    spent, n = _timed(calls(info, count))
+                    seconds.append(left[-1] * spent / n if n else 0.0)
+                on_trial(Expectation(tuple(infos), tuple(left), tuple(seconds)))
             for info, count in zip(infos, counts, strict=True):
                 tasks = release.task_set(info.dataset, str(info.name))
                 watch = None if rival is None else rival.watch(tasks)
@@ -190,7 +323,7 @@ def evaluate(
                     progress(len(group), resumed=resumed)
                     answers = {task.task_id: log.answers[str(info), task.task_id] for task in group}
                     predictions += answers.values()
-                    if watch is not None and watch.conclusive(answers):
+                    if watch is not None and watch(answers):
                         break
                 recorder.add_task_set(tasks, predictions)
                 if rival is not None:

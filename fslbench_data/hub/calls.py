@@ -6,13 +6,15 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from benchmark_spec.errors import (
     FSLBenchError,
+    FSLBenchWarning,
     HubAccessError,
     HubError,
     HubNotFoundError,
@@ -213,3 +215,31 @@ def plain(error: object) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = "".join(c if c.isprintable() else "?" for c in (lines[0] if lines else "")[:300])
     return _SECRET.sub("…", text)
+
+
+Result = TypeVar("Result")
+
+_TRIES = ("HF_XET_CLIENT_RETRY_MAX_ATTEMPTS", "3")
+"""How often xet asks again where nothing answers; left alone it does so for seven minutes."""
+
+
+def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Result:
+    """Return what a call of the Hub's client returns that uploads or downloads files.
+
+    If it fails by xet, which large files go by, it is done again by HTTP, and so is every later one
+    of this process; a warning says so.  `transfer` may be called twice.  Raises what
+    :func:`fslbench_data.hub.calls.hub_errors` makes of the client's errors.
+    """
+    from huggingface_hub import constants
+
+    os.environ.setdefault(*_TRIES)
+    try:
+        with hub_errors(doing, repo_id):
+            return transfer()
+    except HubXetError as error:
+        if not constants.HF_HUB_DISABLE_XET:
+            constants.HF_HUB_DISABLE_XET = True
+            said = f"{error.what}; files go by HTTP now, as always with HF_HUB_DISABLE_XET=1"
+            warnings.warn(FSLBenchWarning(said), stacklevel=2)
+    with hub_errors(doing, repo_id):
+        return transfer()

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmark_spec.errors import CorruptReleaseError, HubUnreachableError
 from benchmark_spec.version import __version__
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.transfer import transferred
+from fslbench_data.hub.calls import transferred
 
 _ATTEMPTS = 3
 """Times that a file is begun while the connection breaks; most breaks the Hub's client mends by

@@ -13,6 +13,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from fslbench_data.files import file_state, write_whole
 from fslbench_data.files.kept import read_kept
@@ -42,11 +43,10 @@ class Memory:
     def pin(self, tag: str) -> Pin | None:
         """What the tag named when it was first loaded, if that is known."""
         try:
-            raw = json.loads(read_kept(self.pin_path(tag)))
-            pin = Pin(raw["commit"], raw["manifest"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            pin: Pin = parsed_json(read_kept(self.pin_path(tag)), Pin)
+        except (OSError, ValueError):
             return None
-        return pin if is_commit(str(pin.commit)) else None
+        return pin if is_commit(pin.commit) else None
 
     def remember_pin(self, tag: str, pin: Pin) -> None:
         """Remember what a tag names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,14 +19,18 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.folder_files import IS_POINTER, check_is_no_pointer
-from fslbench_data.leaderboard.repository import ENDING, ResultsFiles, submission_name
+from fslbench_data.leaderboard.repository import (
+    ENDING,
+    IS_POINTER,
+    ResultsFiles,
+    check_is_no_pointer,
+    submission_name,
+)
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.names import fits
-from fslbench_data.validation.runs import Group
+from fslbench_data.validation.rules import fits
 from fslbench_data.validation.validate import Validated, validate
 
 
@@ -34,16 +38,10 @@ from fslbench_data.validation.validate import Validated, validate
 class Result:
     """One method's answers to one task set: all that a leaderboard needs of them.
 
-    Attributes
-    ----------
-    counts : int16 or int32 (tasks,)
-        Correct queries of each task, summed over runs.
-    stopped
-        The method that a run was compared with while it ran, if it stopped by a rule.
-    prefix
-        Whether only the first tasks are answered, as many as the submitter chose.
-    of_one_model
-        Whether there is one training run of a method that may differ from run to run.
+    Counts are correct queries of each task, summed over runs, int16 or int32.  `stopped` is the
+    method that a run was compared with while it ran, if it stopped by a rule; of a `prefix` the
+    submitter chose how many tasks are answered; `of_one_model` is one training run of a method that
+    may differ from run to run.
     """
 
     method: str
@@ -69,20 +67,11 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """A file that answers a release.
+    """A file that answers a release, by its path in the repository and its SHA-256 (hex).
 
-    Attributes
-    ----------
-    name, digest
-        Path in the repository, and the SHA-256 (hex) of the file.
-    release
-        Position of the release that it answers.
-    content
-        SHA-256 of the results; it does not depend on how they are written.
-    also
-        Digests of other files with the same results that may have come at the same time.
-    came
-        As :meth:`.ResultsFiles.came` counts.
+    Of the release it is the position; `content` is a SHA-256 of the results, however they are
+    written; `also` are digests of other files with the same results that may have come at the same
+    time.
     """
 
     name: str
@@ -97,11 +86,6 @@ class Accepted:
     def digests(self) -> tuple[str, ...]:
         """Digests of all files with these results."""
         return (self.digest, *self.also)
-
-    @property
-    def values(self) -> int:
-        """Number of counts."""
-        return sum(len(result.counts) for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -133,37 +117,45 @@ def check_submission(
     The file's name must be the SHA-256 of its bytes; :func:`answered` finds the release.  Raises a
     HubError only if the file could not be fetched.
     """
+    path = None
     try:
         path = files.path(name)
-    except (ResultsError, SubmissionError) as error:
-        return rejection(name, error)
-    return check_file(name, path, releases, limits)
-
-
-def check_file(
-    name: str, path: Path, releases: Sequence[Release], limits: Limits = LIMITS
-) -> Accepted | Rejected:
-    """Check the file at `path`, which has or shall have that name in a repository."""
-    try:
         digest = _checked_digest(name, path, limits)
         submission = replace(read_untrusted(path, limits), source="the file")
         number = answered(submission, releases)
         results = results_of(validate(submission, releases[number]))
     except HubError:
-        raise  # about a release's tables
+        raise  # about the file, or a release's tables
     except FSLBenchError as error:
-        return rejection(name, error, path)
+        return _rejection(name, error, path)
     except Exception as error:
-        return rejection(name, SubmissionError(f"it cannot be checked: {error!r}"), path)
+        return _rejection(name, SubmissionError(f"it cannot be checked: {error!r}"), path)
     return Accepted(name, digest, number, results, _content(results))
 
 
 def results_of(validated: Validated) -> tuple[Result, ...]:
     """Return the results of a valid submission, or of a release's reference methods."""
-    return tuple(_result(validated, group) for group in validated.groups)
+    submission = validated.submission
+    results = []
+    for group in validated.groups:
+        info, method = group.info, submission.methods.get(group.method)
+        binding = submission.bindings.get((group.method, info.dataset, str(info.name)))
+        result = Result(
+            method=group.method,
+            info=info,
+            counts=group.counts,
+            runs=max(len(group.runs), 1),
+            run_spread=group.run_spread,
+            stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
+            transductive=method is not None and method.transductive,
+            prefix=validated.is_prefix(group),
+            of_one_model=validated.of_one_model(group),
+        )
+        results.append(result)
+    return tuple(results)
 
 
-def rejection(name: str, error: FSLBenchError, path: Path | None = None) -> Rejected:
+def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
     """Turn an error into a rejection, which does not tell the file's path on this machine."""
     texts = [error.what, error.where, error.expected, error.fix]
     if path is not None:
@@ -222,23 +214,6 @@ def answered(submission: Submission, releases: Sequence[Release]) -> int:
     return 0
 
 
-def _result(validated: Validated, group: Group) -> Result:
-    submission, info = validated.submission, group.info
-    method = submission.methods.get(group.method)
-    binding = submission.bindings.get((group.method, info.dataset, str(info.name)))
-    return Result(
-        method=group.method,
-        info=info,
-        counts=group.counts,
-        runs=max(len(group.runs), 1),
-        run_spread=group.run_spread,
-        stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
-        transductive=method is not None and method.transductive,
-        prefix=validated.is_prefix(group),
-        of_one_model=validated.of_one_model(group),
-    )
-
-
 def _content(results: Sequence[Result]) -> str:
     """Return a SHA-256 of results that does not depend on their order."""
     parts = []
@@ -247,3 +222,58 @@ def _content(results: Sequence[Result]) -> str:
         counts = hashlib.sha256(np.ascontiguousarray(r.counts, "<i8").tobytes()).hexdigest()
         parts.append(f"{about!r} {counts}")
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
+
+
+MOST_VALUES = 250_000_000
+"""Counts that are held in memory, two bytes each, of all submissions together."""
+
+
+def check_all(
+    sources: Sequence[tuple[ResultsFiles, str]],
+    releases: Sequence[Release],
+    limits: Limits,
+    tell: Callable[[str], None],
+    came: Mapping[str, int],
+) -> tuple[list[Accepted], list[Rejected]]:
+    """Check files by repository and name, the first to come first.
+
+    Files with the same results under the same names of methods are one entry; those that came
+    later than the first of them are rejected.  Where nothing tells which came first, the entry
+    holds all of them, since anybody can choose what a file is called.  `came` numbers files as the
+    repositories' history does; one that it lacks came last, and of these one of a later repository
+    last.
+    """
+    last = max(came.values(), default=-1) + 1
+    stage = {files.where: number for number, (files, _) in reversed(list(enumerate(sources)))}
+
+    def turn(source: tuple[ResultsFiles, str]) -> tuple[int, int]:
+        return came.get(source[1], last), stage[source[0].where]
+
+    accepted: dict[tuple[int, str], Accepted] = {}
+    turns: dict[str, tuple[int, int]] = {}
+    rejected: list[Rejected] = []
+    held = 0
+    for number, source in enumerate(sorted(sources, key=turn)):
+        files, name = source
+        if number % 50 == 0:
+            tell(f"submission {number + 1} of {len(sources)}")
+        one = check_submission(files, name, releases, limits)
+        if isinstance(one, Rejected):
+            rejected.append(one)
+            continue
+        turns[name] = turn(source)
+        key = (one.release, one.content)
+        first = accepted.get(key)
+        if first is not None and turns[first.name] == turns[name]:
+            accepted[key] = replace(first, also=(*first.also, one.digest))
+        elif first is not None:
+            what = "it says what another submission says, which came first"
+            rejected.append(Rejected(name, what, first.name, "each result once", "leave it out"))
+        elif held + (values := sum(len(result.counts) for result in one.results)) > MOST_VALUES:
+            what = f"with it the submissions hold more than {MOST_VALUES:,} counts"
+            fix = "keep results of several releases or data sets in several repositories"
+            rejected.append(Rejected(name, what, "", "what fits into memory", fix))
+        else:
+            held += values
+            accepted[key] = replace(one, came=turns[name][0])
+    return list(accepted.values()), rejected

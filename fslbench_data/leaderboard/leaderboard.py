@@ -6,16 +6,13 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import ResultsError, UnknownNameError
-from fslbench_data.leaderboard.acceptance import Accepted, Rejected, results_of
-from fslbench_data.leaderboard.checking import check_all
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_all, results_of
 from fslbench_data.leaderboard.labels import unique_labels
-from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.repository import Ignored, ResultsFiles, list_submissions
-from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing, ranked
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits
 from fslbench_data.scoring.designs import designs_of, estimable
@@ -31,14 +28,8 @@ Wanted = Callable[[int, TaskSetInfo], bool]
 class Board:
     """The table of one release: only submissions that answer its own tasks.
 
-    Attributes
-    ----------
-    submissions
-        SHA-256 of the files that are scored here, the first to come first, else by name.
-    came
-        0 for those that came first, 1 for the next, and so on.
-    sets
-        The task sets that some method answers, in the release's order.
+    `submissions` are the SHA-256 of the files, the first to come first, else by name; `came`
+    numbers them, 0 for those that came first; `sets` are the task sets that some method answers.
     """
 
     release: str
@@ -114,13 +105,12 @@ def leaderboard(
     if not releases:
         raise ResultsError("no release is given", expected="at least one whose tasks are answered")
     tell = progress or (lambda _: None)
-    listing = list_submissions(files)
-    sources = [(files, name) for name in listing.submissions]
-    came = files.came(listing.submissions)
-    accepted, rejected = check_all(sources, releases, limits, tell, came)
+    names, ignored = list_submissions(files)
+    sources = [(files, name) for name in names]
+    accepted, rejected = check_all(sources, releases, limits, tell, files.came(names))
     wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
     boards = boards_of(accepted, releases, wanted, level=level, tell=tell)
-    return Leaderboard(title, files.where, boards, tuple(rejected), listing.ignored)
+    return Leaderboard(title, files.where, boards, tuple(rejected), ignored)
 
 
 def _wanted(
@@ -153,17 +143,33 @@ def boards_of(
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Board, ...]:
     """Make the tables of the newest release, and of the older ones that some file answers."""
-    used = {one.release for one in accepted} | {0}
     boards = []
-    for number in sorted(used):
+    for number in sorted({one.release for one in accepted} | {0}):
+        release = releases[number]
         ours = [one for one in accepted if one.release == number]
         ours.sort(key=lambda one: (one.came, one.name))
-        boards.append(_board(releases[number], ours, partial(wanted, number), level, tell))
+        entries = _entries(release, ours)
+        infos = [i for i in release.task_sets if i.text in entries and wanted(number, i)]
+        sets = []
+        for info in infos:
+            tell(str(info))
+            designs, units = estimable(*designs_of(release, info))
+            kind, of_set = info.name.interval, entries[info.text]
+            sets.append(ranked(scored_set(info), kind, of_set, level, designs, units))
+        places = {came: n for n, came in enumerate(sorted({one.came for one in ours}))}
+        board = Board(
+            release=str(release),
+            signature=Signature.of(release, infos, level),
+            submissions=tuple(digest for one in ours for digest in one.digests),
+            came=tuple(places[one.came] for one in ours for _ in one.digests),
+            sets=tuple(sets),
+        )
+        boards.append(board)
     return tuple(boards)
 
 
 def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:
-    """List what stands in a release's tables, by task set: the references come first."""
+    """List the methods of a release's tables, by task set: the references come first."""
     references = reference_results(release)
     methods = [
         (method, one.digest)
@@ -180,29 +186,3 @@ def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[E
             entry = Entry(label, one.digest, result, one.also, one.came)
             entries[result.info.text].append(entry)
     return entries
-
-
-def _board(
-    release: Release,
-    accepted: Sequence[Accepted],
-    wanted: Callable[[TaskSetInfo], bool],
-    level: float,
-    tell: Callable[[str], None],
-) -> Board:
-    """Make the table of one release from the files that answer it, the first to come first."""
-    entries = _entries(release, accepted)
-    infos = [info for info in release.task_sets if info.text in entries and wanted(info)]
-    sets = []
-    for info in infos:
-        tell(str(info))
-        designs, units = estimable(*designs_of(release, info))
-        of_set = entries[info.text]
-        sets.append(ranked(scored_set(info), info.name.interval, of_set, level, designs, units))
-    places = {came: n for n, came in enumerate(sorted({one.came for one in accepted}))}
-    return Board(
-        release=str(release),
-        signature=Signature.of(release, infos, level),
-        submissions=tuple(digest for one in accepted for digest in one.digests),
-        came=tuple(places[one.came] for one in accepted for _ in one.digests),
-        sets=tuple(sets),
-    )

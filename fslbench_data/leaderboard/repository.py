@@ -5,57 +5,269 @@
     leaderboard.toml                title = "…", releases = ["ORG/NAME@v1.1.0", "embedded"]
     submissions/<sha256>.parquet    64 hexadecimal digits: the SHA-256 of the file
 
-A repository may be a folder, such as a checkout of git, or on the Hub (:mod:`.opening`).
-Everything in it comes from strangers.
+It is a folder, such as a checkout of git, or on the Hub.  Everything in it comes from strangers.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import escape
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
-from benchmark_spec.errors import ResultsError
+from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
+from fslbench_data.files import sha256_of, temporary_of
+from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
+from fslbench_data.hub.calls import api, hub_errors, transferred
+from fslbench_data.hub.download import fetch
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.sandbox.limits import LIMITS
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
 
 BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
 EMBEDDED = "embedded"
 ENDING = ".parquet"
 """Of a submission's file."""
+IS_POINTER = f"it is {POINTER}"
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
+_REPOSITORY = f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}"
+_ONE_BY_ONE = 20
+"""Files of a repository on the Hub up to which each is fetched by itself."""
+_ASKED = 100
+"""Files whose last change the Hub is asked for at once."""
+_GIT_SECONDS = 120
+_GIT_SETTINGS = (
+    # a folder may come from strangers with its `.git`: nothing that it names is run
+    "log.showSignature=false",
+    "gpg.program=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=.git/no-hooks",
+    "core.pager=cat",
+    "core.alternateRefsCommand=false",
+    "protocol.allow=never",
+    # and nothing that it says changes what is told
+    "log.showRoot=true",
+)
+_MARK = "\x01"
 
 
-class ResultsFiles(Protocol):
-    """The files of a results repository, wherever they lie."""
+class FolderFiles:
+    """A results repository in a folder.
+
+    Only the folder itself may be reached through a symbolic link; below it none is followed, and
+    nothing is opened but regular files.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.where = str(self.folder)
+        if not self.folder.is_dir():
+            raise ResultsError(
+                f"there is no folder {one_line(str(folder))}",
+                expected=f"a folder with {BOARD_FILE} and a folder {SUBMISSIONS}, or ORG/NAME on "
+                "the Hub",
+                fix="name the checkout of a results repository, or its address",
+            )
+
+    def names(self) -> Sequence[str]:
+        """List paths of the files; a folder among the submissions ends in a slash."""
+        names = [entry.name for entry in _entries(self.folder)]
+        if SUBMISSIONS not in names:
+            return names
+        folder = self.folder / SUBMISSIONS
+        if folder.is_symlink() or not folder.is_dir():
+            raise ResultsError(
+                f"{SUBMISSIONS} is a symbolic link or no folder",
+                where=str(folder),
+                expected="a folder of submissions",
+                fix="put a folder there",
+            )
+        below = [
+            f"{SUBMISSIONS}/{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
+            for entry in _entries(folder)
+        ]
+        return [name for name in names if name != SUBMISSIONS] + below
+
+    def path(self, name: str) -> Path:
+        """Return a file's path; raise a ResultsError unless it is a regular file."""
+        parts = name.split("/")
+        path = self.folder.joinpath(*parts)
+        if {"", ".", ".."} & set(parts) or any("\\" in part or "\0" in part for part in parts):
+            raise ResultsError(f"{one_line(name)} is no path inside the repository")
+        _check_regular(path, name, self.where)
+        for folder in path.parents[: len(parts) - 1]:
+            if not stat.S_ISDIR(_mode(folder, name, self.where)):
+                raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
+        return path
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Number files by the commits of git that added them; the others came last."""
+        commits = arrivals(self.folder, SUBMISSIONS)
+        return {name: commits[name] for name in names if name in commits}
+
+
+class LooseFiles:
+    """Files from anywhere, under the names that they have or would have in a repository.
+
+    A file below a folder `submissions` is called as it is there; any other one as a submission of
+    its content.  Symbolic links are not followed.
+    """
+
+    where = "the files"
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths: dict[str, Path] = {}
+        for path in paths:
+            self.paths.setdefault(_name_of(path), path)
+
+    def names(self) -> Sequence[str]:
+        """List their names."""
+        return list(self.paths)
+
+    def path(self, name: str) -> Path:
+        """Return a file's path; raise a ResultsError unless it is a regular file."""
+        path = self.paths[name]
+        _check_regular(path, path.name)
+        return path
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return nothing: such files have no history."""
+        return {}
+
+
+@dataclass(frozen=True)
+class HubResults:
+    """A results repository at a commit; a file's size is known before anything is fetched."""
+
+    address: HubAddress
+    commit: str
+    tree: dict[str, RepoFile] = field(repr=False)
+
+    @classmethod
+    def open(cls, address: HubAddress) -> HubResults:
+        """Open a data set repository, at its branch ``main`` if no revision is named."""
+        from huggingface_hub import constants
+        from huggingface_hub.hf_api import RepoFile
+
+        if constants.HF_HUB_OFFLINE:
+            raise HubUnreachableError(
+                "a results repository is asked anew each time, and HF_HUB_OFFLINE forbids it",
+                where=address.repo_id,
+                fix="unset HF_HUB_OFFLINE, or name a folder with a copy of the repository",
+            )
+        with hub_errors("listing its files", address.repo_id):
+            client = api()
+            info = client.dataset_info(address.repo_id, revision=address.revision or "main")
+            if info.sha is None:
+                raise HubError(f"the Hub does not say what commit {address} is")
+            tree = client.list_repo_tree(
+                address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
+            )
+            entries = {file.path: file for file in tree if isinstance(file, RepoFile)}
+        return cls(address, info.sha, dict(sorted(entries.items())))
 
     @property
     def where(self) -> str:
-        """The folder or the address, for messages."""
+        """The address."""
+        return str(self.address)
 
     def names(self) -> Sequence[str]:
-        """Paths of the files, relative, with slashes; at least those below `submissions`."""
+        """List paths of all files, sorted."""
+        return list(self.tree)
 
     def path(self, name: str) -> Path:
-        """Return a file's path on this machine; fetch it if need be.
-
-        Raises a ResultsError or a TooLargeError if it is no file that one may open, or larger than
-        a submission can be; a HubError if it cannot be fetched.
-        """
+        """Fetch a file into the cache; one that is too large for a submission is not fetched."""
+        if name not in self.tree:
+            raise ResultsError(
+                f"the repository has no {one_line(name)}",
+                where=f"{self.where}, commit {self.commit}",
+                expected=_REPOSITORY,
+                fix="name the repository that results are sent to",
+            )
+        if self._is_large(name):
+            raise TooLargeError(
+                f"{one_line(name)} has {self.tree[name].size:,} bytes",
+                where=self.where,
+                expected=f"at most {LIMITS.file_bytes:,}",
+            )
+        if len(self.tree) > _ONE_BY_ONE:
+            return self._all / name
+        return fetch(self.address.repo_id, name, self.commit)
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Say when files came, by name: of two, the smaller number came first.
+        """Number each file by the commit that brought it, since dates are whatever authors say."""
+        from huggingface_hub.hf_api import RepoFile
 
-        A name that is left out came after all others.  Empty where there is no history.
-        """
+        repo_id, came = self.address.repo_id, dict[str, int]()
+        with hub_errors("reading its history", repo_id):
+            commits = self.commits()
+            number = {commit: n for n, commit in enumerate(reversed(commits))}
+            for start in range(0, len(names), _ASKED):
+                for file in api().get_paths_info(
+                    repo_id,
+                    list(names[start : start + _ASKED]),
+                    expand=True,
+                    revision=self.commit,
+                    repo_type="dataset",
+                ):
+                    last = file.last_commit if isinstance(file, RepoFile) else None
+                    if last is None or last.oid not in number:
+                        return {}
+                    came[file.path] = number[last.oid]
+        return came
+
+    def commits(self) -> list[str]:
+        """List the commits that led to this one, the newest first."""
+        history = api().list_repo_commits(
+            self.address.repo_id, repo_type="dataset", revision=self.commit
+        )
+        return [commit.commit_id for commit in history]
+
+    @cached_property
+    def _all(self) -> Path:
+        """A folder of all files that are not too large, several fetched at a time."""
+        from huggingface_hub import snapshot_download
+
+        def download() -> str:
+            return snapshot_download(
+                self.address.repo_id,
+                repo_type="dataset",
+                revision=self.commit,
+                allow_patterns=[f"{SUBMISSIONS}/*", BOARD_FILE],
+                ignore_patterns=[escape(name) for name in self.tree if self._is_large(name)],
+                library_name="fslbench",
+            )
+
+        return Path(transferred("fetching its files", self.address.repo_id, download))
+
+    def _is_large(self, name: str) -> bool:
+        return self.tree[name].size > LIMITS.file_bytes
+
+
+ResultsFiles = FolderFiles | LooseFiles | HubResults
+"""The files of a results repository, wherever they lie.
+
+`names` are relative paths with slashes, at least those below `submissions`.  `path` raises a
+ResultsError or a TooLargeError for what is no file that one may open, or larger than a submission
+can be.  Of two files the one of the smaller number `came` first; one that has none came after all
+others.
+"""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,12 +289,16 @@ class Ignored:
     reason: str
 
 
-@dataclass(frozen=True)
-class Listing:
-    """The names of a repository's submissions, in order, and what else lies beside them."""
+def open_results(where: str | Path) -> ResultsFiles:
+    """Open a results repository: a folder, or on the Hub ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
+    if isinstance(where, str) and is_address(where) and not Path(where).exists():
+        return HubResults.open(HubAddress.parse(where))
+    return FolderFiles(where)
 
-    submissions: tuple[str, ...]
-    ignored: tuple[Ignored, ...]
+
+def open_releases(names: Sequence[str]) -> tuple[Release, ...]:
+    """Open the releases of these names, in order."""
+    return tuple(load_release(None if name == EMBEDDED else name) for name in names)
 
 
 def submission_name(digest: str) -> str:
@@ -90,18 +306,18 @@ def submission_name(digest: str) -> str:
     return f"{SUBMISSIONS}/{digest}{ENDING}"
 
 
-def list_submissions(files: ResultsFiles) -> Listing:
+def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[Ignored, ...]]:
     """List submissions by name, in order, and what lies beside them; no file is opened."""
     below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
     reason = "not named as a submission, 64 hexadecimal digits and .parquet"
-    return Listing(
+    return (
         tuple(name for name in below if _NAME.fullmatch(name)),
         tuple(Ignored(one_line(name), reason) for name in below if not _NAME.fullmatch(name)),
     )
 
 
 def read_board(files: ResultsFiles) -> Settings:
-    """Read and check `leaderboard.toml`; raises a ResultsError if anything is wrong."""
+    """Read and check `leaderboard.toml`; raise a ResultsError if anything is wrong."""
     with files.path(BOARD_FILE).open("rb") as file:
         raw = file.read(_MOST_BYTES + 1)
     return parse_board(raw, f"{files.where}: {BOARD_FILE}")
@@ -156,3 +372,133 @@ def check_release_name(name: str, where: str = "") -> None:
             expected=expected,
             fix="name the version, or the whole commit that is meant",
         )
+
+
+def unfetched(pointers: int, total: int) -> str:
+    """Say how many of `total` submissions are pointers, and what to do about them."""
+    number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
+    verb = "is a pointer" if pointers == 1 else "are pointers"
+    noun = "submission" if total == 1 else "submissions"
+    return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."
+
+
+def check_is_no_pointer(path: Path) -> None:
+    """Raise a ResultsError if a file is a pointer; OSError if it is unreadable."""
+    if is_lfs_pointer(path):
+        raise ResultsError(IS_POINTER, expected=EXPECTED, fix=FIX)
+
+
+def arrivals(folder: Path, below: str) -> dict[str, int]:
+    """Number the files below a folder of a checkout, by path, by the commit that added each.
+
+    Commits are counted along the first parents of HEAD: a commit's date is whatever its author
+    says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
+    came together.  Empty where there is no git, or `folder` has no `.git` of its own.
+    """
+    if not (folder / ".git").exists():
+        return {}
+    command = ["git", "-C", str(folder), "--no-pager", "--literal-pathspecs"]
+    for setting in _GIT_SETTINGS:
+        command += ["-c", setting]
+    command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
+    command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
+    command += [f"-O{os.devnull}"]  # no order of files of its own
+    command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", below]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            command,
+            env={**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    commits: dict[str, int] = {}
+    commit = 0
+    for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+        commit += part.count(_MARK)
+        if name := part.replace(_MARK, "").strip("\n"):
+            commits.setdefault(name, commit)
+    return commits
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a pull request changes, by path: submissions are added or changed, or removed."""
+
+    main: HubResults
+    proposed: HubResults
+    submissions: tuple[str, ...]
+    removed: tuple[str, ...]
+    other: tuple[str, ...]
+
+
+def changes_of(repo_id: str, number: int) -> Changes:
+    """Compare a pull request with the commit of ``main`` that it started from."""
+    main = HubResults.open(HubAddress(repo_id))
+    proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
+    with hub_errors("reading its history", repo_id):
+        of_main = {*main.commits()}
+        start = next((commit for commit in proposed.commits() if commit in of_main), None)
+    if start is None:
+        raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
+    base = main if start == main.commit else HubResults.open(HubAddress(repo_id, start))
+    before, after = base.tree, proposed.tree
+    changed = [
+        path
+        for path in sorted({*before, *after})
+        if path not in before or path not in after or before[path].blob_id != after[path].blob_id
+    ]
+    ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
+    return Changes(
+        main,
+        proposed,
+        submissions=tuple(path for path in ours if path in after),
+        removed=tuple(path for path in ours if path not in after),
+        other=tuple(path for path in changed if path not in ours),
+    )
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """List what is in a folder, without the temporary files of writers."""
+    return [entry for entry in os.scandir(folder) if temporary_of(entry.name) is None]
+
+
+def _check_regular(path: Path, name: str, where: str = "") -> None:
+    """Raise a ResultsError unless a file, called `name` there, is regular; follow no links."""
+    mode = _mode(path, name, where)
+    if not stat.S_ISREG(mode):
+        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
+        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
+
+
+def _mode(path: Path, name: str, where: str) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError as error:
+        if name == BOARD_FILE and isinstance(error, FileNotFoundError):
+            raise ResultsError(
+                f"the repository has no {name}",
+                where=where,
+                expected=_REPOSITORY,
+                fix="name the checkout of one, or start one: fslbench-build results-repo",
+            ) from None
+        what = f"{one_line(name)} cannot be opened: {error.strerror}"
+        raise ResultsError(what, where=where) from None
+
+
+def _name_of(path: Path) -> str:
+    if SUBMISSIONS in path.parts[:-1]:
+        start = len(path.parts) - 1 - path.parts[::-1].index(SUBMISSIONS)
+        return "/".join(path.parts[start:])
+    if path.suffix != ENDING:  # of no submission, whatever its bytes
+        return path.as_posix()
+    try:
+        if not path.is_symlink() and path.is_file() and path.stat().st_size <= LIMITS.file_bytes:
+            return submission_name(sha256_of(path))
+    except OSError:
+        pass
+    return path.name

@@ -1,21 +1,43 @@
-"""Review a proposed change of a results repository, for whoever decides.
+"""Review a proposed change of a results repository, and write the review as a comment in Markdown.
 
-Nothing here trusts what is proposed.  Its files are read as every submission is, and the settings
-are those of the repository as it stands.
+Nothing here trusts what is proposed: its files are read as every submission is, the settings are
+those of the repository as it stands, and nothing foreign works in the comment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from benchmark_spec.errors import listing
 from benchmark_spec.naming import one_line
-from fslbench_data.leaderboard.acceptance import Accepted, Rejected
-from fslbench_data.leaderboard.checking import check_all
+from benchmark_spec.suites import IntervalKind
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_all
 from fslbench_data.leaderboard.leaderboard import Board, boards_of
-from fslbench_data.leaderboard.opening import open_releases
-from fslbench_data.leaderboard.repository import ResultsFiles, list_submissions, read_board
+from fslbench_data.leaderboard.repository import (
+    ResultsFiles,
+    list_submissions,
+    open_releases,
+    read_board,
+    unfetched,
+)
+from fslbench_data.leaderboard.standing import Row, Standing
+from fslbench_data.leaderboard.tables import (
+    accuracy,
+    behind,
+    claim_text,
+    from_where,
+    label,
+    legend_of,
+    marks,
+)
 from fslbench_data.release.release import Release
+from fslbench_data.render.escaping import escaped, neutral_table
+from fslbench_data.render.interval_text import difference_text, labels
+from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
@@ -23,20 +45,19 @@ from fslbench_data.scoring.selection import reference_results
 
 MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""
+MOST_CHARACTERS = 60_000
+"""Of a comment; hosts refuse more than 65,536."""
+_MOST_REFUSED, _MOST_ROWS, _MOST_FILES, _MOST_ALIKE = 30, 60, 10, 30
+_CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
 @dataclass(frozen=True)
 class Review:
     """What a proposal would bring: its files that would be scored, and the others.
 
-    Attributes
-    ----------
-    boards
-        The tables with the proposal in them, of the task sets that it answers.
-    reports
-        Comparisons of the first accepted files with the reference methods; None without any.
-    pointers
-        Number of pointers of Git LFS among the repository's own submissions, and of all of these.
+    The tables have the proposal in them, of the task sets that it answers; the reports compare the
+    first accepted files with the reference methods, None without any; the pointers are those of Git
+    LFS among the repository's own submissions, and the number of these.
     """
 
     boards: tuple[Board, ...]
@@ -66,7 +87,7 @@ def review(
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
     new = dict.fromkeys(names)
-    submissions = list_submissions(base).submissions
+    submissions, _ = list_submissions(base)
     old = [name for name in submissions if name not in new]
     sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
     accepted, rejected = check_all(
@@ -107,4 +128,196 @@ def _report(
         against=list(dict.fromkeys(rivals)),
         level=level,
         only_compared=True,
+    )
+
+
+def review_text(review: Review) -> str:
+    """Write the comment; what does not fit is left out from the end, and that is said."""
+    text = ""
+    for part in _parts(review):
+        if len(text) + len(part) > MOST_CHARACTERS:
+            return f"{text}{_CUT}\n"
+        text += f"{part}\n\n"
+    return text.rstrip() + "\n"
+
+
+def _parts(review: Review) -> Iterator[str]:
+    """Give paragraphs and tables, the most important first."""
+    rejected = review.rejected
+    signature = " + ".join(str(board) for board in review.boards)
+    if signature:
+        yield f"<!-- {signature.replace('--', '- -')} -->"
+    if review.pointers[0]:
+        yield f"**{unfetched(*review.pointers)} The ranks below leave them out.**"
+    total = sum(len(one.digests) for one in review.accepted) + len(rejected)
+    files = "file" if total == 1 else "files"
+    if not total:
+        yield "No submission is added."
+    elif not rejected:
+        yield f"**{total} {files}: every rule is met.**"
+    else:
+        yield f"**{total} {files}: {len(rejected)} refused.**"
+    yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
+    for number, one in enumerate(review.accepted):
+        report = review.reports[number] if number < len(review.reports) else None
+        yield from _accepted(one, review.boards, report)
+    if sets := [standing for board in review.boards for standing in board.sets]:
+        yield legend_of(sets)
+    if any(report is not None for report in review.reports):
+        yield _verdicts_legend(review.reports)
+
+
+def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
+    """Give the first lines, and say how many more there are."""
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"… and {len(lines) - most} more {what}."
+
+
+def _rejection(one: Rejected) -> str:
+    texts = {"where": one.where, "expected": one.expected, "to mend": one.fix}
+    lines = [f"  - {name}: {escaped(text)}" for name, text in texts.items() if text]
+    return "\n".join([f"- Refused: {escaped(one.name)}: {escaped(one.what)}", *lines])
+
+
+def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
+    """Where the methods of one file would stand, and how they compare with the references."""
+    board = next(board for board in boards if one.digest in board.submissions)
+    rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
+    sets = list({str(standing.scored): standing for standing, _ in rows}.values())
+    methods = list(dict.fromkeys(row.method for _, row in rows))
+    named = ", ".join(escaped(name) for name in methods[:10])
+    more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
+    files = ", ".join(digest[:12] for digest in one.digests[:_MOST_FILES])
+    files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
+    yield f"### {files}: {named}{more}"
+    yield f"Answers `{board.release}`, {len(sets)} task set{'s' if len(sets) > 1 else ''} of it."
+    yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
+    if len(rows) > _MOST_ROWS:
+        yield f"… and {len(rows) - _MOST_ROWS} more lines."
+    yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _ahead(*pair)))
+    alike = [escaped(text) for text in _alike(one.digest, sets)]
+    yield from _first(alike, _MOST_ALIKE, "that are identical")
+    if report is not None:
+        yield "Against the reference methods:"
+        yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
+        if (left := len(report.comparisons) - _MOST_ROWS) > 0:
+            yield f"… and {left} more lines."
+
+
+def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
+    """Say which methods of a file have the counts of other methods, and of which of them."""
+    sets_alike: dict[tuple[str, str], list[str]] = {}
+    for standing in sets:
+        for group in standing.duplicates:
+            for entry in (entry for entry in group if entry.source == digest):
+                others = [other for other in group if other is not entry]
+                # of many, one of another file, if there is any: a comment is short
+                other = min(others, key=lambda other: other.source == digest)
+                key = (from_where(entry), from_where(other))
+                sets_alike.setdefault(key, []).append(str(standing.scored))
+    return [
+        f"{own} is identical on every task to {other}: {', '.join(names)}."
+        for (own, other), names in sets_alike.items()
+    ]
+
+
+def _comparisons_table(report: Report) -> Table:
+    """Return one line a comparison, the first ones."""
+    names = labels(report.scores)
+    comparisons = report.comparisons[:_MOST_ROWS]
+
+    by_reason: dict[str, dict[str, None]] = {}
+    for comparison in comparisons:
+        if comparison.reason:
+            by_reason.setdefault(comparison.reason, {})[comparison.method] = None
+
+    def verdict(kind: IntervalKind, c: Comparison) -> str | None:
+        return c.intervals[kind].verdict if kind in c.intervals else None
+
+    beside = _beside(kind for c in comparisons for kind in c.intervals)
+
+    return Table(
+        title="",
+        columns=(
+            Column("task set", lambda c: f"{c.dataset}/{c.task_set}"),
+            Column("interval", lambda c: f"{100 * c.difference.level:.8g} % {c.interval_kind}"),
+            right("T", lambda c: c.difference.tasks),
+            Column("method", lambda c: names[c.method]),
+            Column("versus", lambda c: names[c.versus]),
+            right("difference", difference_text),
+            Column("verdict", lambda c: c.verdict),
+            *(Column(heading, partial(verdict, kind)) for kind, heading in beside.items()),
+        ),
+        rows=comparisons,
+        notes=tuple(
+            f"Nothing is concluded (?) about {listing([*methods], 10)}: {reason}."
+            for reason, methods in by_reason.items()
+        ),
+    )
+
+
+def _verdicts_legend(reports: Iterable[Report | None]) -> str:
+    """Say what the verdicts of some reports are about, kind by kind."""
+    kinds = {
+        kind
+        for report in reports
+        if report is not None
+        for comparison in report.comparisons[:_MOST_ROWS]
+        for kind in (comparison.interval_kind, *comparison.intervals)
+    }
+    closed = f", in closed sets one for {ESTIMANDS['closed']} alone" if "closed" in kinds else ""
+    beside = [f" {heading}: {BESIDE[kind].legend}" for kind, heading in _beside(kinds).items()]
+    return (
+        "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
+        f"alone. verdict: whether 0 lies outside the interval of the difference{closed}."
+        f"{''.join(beside)}{' Half-widths in brackets are of these columns.' if beside else ''}"
+    )
+
+
+def _beside(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
+    """Return the headings of those kinds that stand beside the carried one, in their order."""
+    present = set(kinds)
+    return {kind: beside.heading for kind, beside in BESIDE.items() if kind in present}
+
+
+def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
+    """Return one line a method and task set."""
+
+    def tasks(standing: Standing, row: Row) -> str:
+        total = f" of {standing.scored.n_tasks}" if row.rank is None else ""
+        return f"{row.accuracy.tasks}{total}"
+
+    def claim(kind: IntervalKind, pair: tuple[Standing, Row]) -> str | None:
+        return claim_text(pair[1].intervals.get(kind))
+
+    beside = _beside(kind for _, row in rows for kind in row.intervals)
+    return Table(
+        title="",
+        columns=(
+            Column("task set", lambda pair: pair[0].scored),
+            Column("interval", lambda p: f"{100 * p[0].level:.8g} % {p[0].interval_kind}"),
+            right("T", lambda pair: tasks(*pair)),
+            Column("method", lambda pair: label(pair[1])),
+            right("rank", lambda p: f"{p[1].rank} of {p[0].compared}" if p[1].rank else "-"),
+            right("accuracy", lambda pair: accuracy(pair[1])),
+            right("behind", lambda pair: behind(pair[1])),
+            Column("leader", lambda pair: pair[0].leader),
+            Column("could be best", lambda pair: claim(pair[0].interval_kind, pair)),
+            *(Column(heading, partial(claim, kind)) for kind, heading in beside.items()),
+        ),
+        rows=rows,
+        notes=tuple(marks([row for _, row in rows])),
+    )
+
+
+def _ahead(standing: Standing, row: Row) -> str:
+    """Say by how much a leader is ahead of the next."""
+    others = (other for other in standing.rows() if other.difference is not None)
+    following = next(others, None) if row.method == standing.leader else None
+    if following is None:
+        return ""
+    return (
+        f"{row.method} would lead {standing.scored}. Next is {following.method}, behind by: "
+        f"{behind(following)}."
     )

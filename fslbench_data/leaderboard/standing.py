@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.intervals import Interval, intervals
+from analysis_sql.comparison.multiplicity import one_sided_p
+from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.ranking.best import could_be_best, lead, leader_of
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.leaderboard.acceptance import Result
-from fslbench_data.scoring.designs import Units
+from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.signature import ScoredSet
 
 REFERENCE = "reference"
@@ -31,12 +38,8 @@ could be the best."""
 class Entry:
     """A method of the leaderboard on one task set: what it is called there and where it is from.
 
-    Attributes
-    ----------
-    also
-        Digests of other files that say the same, where none is known to be the first.
-    came
-        Of two, the smaller came first; a release's own methods were there before.
+    `also` are digests of other files that say the same, where none is known to be the first; of
+    two entries that of the smaller `came` came first.
     """
 
     label: str
@@ -55,14 +58,9 @@ class Entry:
 class RankedInterval:
     """What one kind of interval says of a method on a leaderboard.
 
-    Attributes
-    ----------
-    difference
-        Less the leader, paired, over the tasks that both answered; None for the leader itself.
-    could_be_best
-        Whether it is in the set of :mod:`analysis_sql.ranking.best`; None where nothing is
-        claimed: in closed sets, of runs that stopped by a rule, and of a prefix that its submitter
-        chose.
+    The difference is less the leader, paired, over the tasks that both answered; None for the
+    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.best`) is None where
+    nothing is claimed: in closed sets, of stopped runs, and of a prefix that its submitter chose.
     """
 
     accuracy: Interval
@@ -72,19 +70,11 @@ class RankedInterval:
 
 @dataclass(frozen=True)
 class Row:
-    """A method's line on one task set; what it shares with its :class:`.Result` is told there.
+    """A method's line on one task set; see also :class:`Entry` and :class:`.Result`.
 
-    Attributes
-    ----------
-    rank
-        1 for the highest mean, the same for equal means; None where not all tasks that the leader
-        answered are answered, or how many are was not fixed beforehand (a run that stopped by a
-        rule, a prefix that its submitter chose): such methods stand below the others.
-    method, submission, also
-        What it is called here, and the SHA-256 of the file, or ``reference``; of other files that
-        say the same, where nothing tells which came first.
-    intervals
-        By kind, first the one that the task set carries.
+    The rank is 1 for the highest mean, the same for equal means; None where not all tasks that the
+    leader answered are answered, or their number was not fixed beforehand: such methods stand below
+    the others.  The kind of interval that the task set has comes first.
     """
 
     rank: int | None
@@ -100,23 +90,19 @@ class Row:
     of_one_model: bool
 
     @property
-    def _carried(self) -> RankedInterval:
+    def first(self) -> RankedInterval:
+        """What the kind of interval says that the task set has."""
         return next(iter(self.intervals.values()))
 
     @property
     def accuracy(self) -> Interval:
-        """The mean with the interval that the task set carries."""
-        return self._carried.accuracy
+        """The mean by that kind."""
+        return self.first.accuracy
 
     @property
     def difference(self) -> Interval | None:
-        """Less the leader, with the interval that the task set carries; None for the leader."""
-        return self._carried.difference
-
-    @property
-    def could_be_best(self) -> bool | None:
-        """Whether it could be the best, for new images of these classes."""
-        return self._carried.could_be_best
+        """Less the leader, by that kind."""
+        return self.first.difference
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,22 +111,18 @@ class Standing:
 
     Attributes
     ----------
-    units
-        What another experiment would draw anew.
-    leader
-        What the leader is called; None if no method has an ordinary interval.
-    compared
-        M, the methods among which it leads: all but runs that stopped by a rule, and those of a
-        prefix that its submitter chose.
+    leader, compared
+        What the leader is called, None if no method has an ordinary interval; and the number of
+        methods among which it leads: all but stopped runs, and prefixes that submitters chose.
     entries, ranks
         Best first; a rank of 0 is none.
     own, behind
         Moments of the methods, and of their differences from the leader over the tasks that both
         answered, if there is a leader.
     by_kind
-        Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set carries.
+        Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set has.
     duplicates
-        Groups of methods whose counts are the same on every task; see :mod:`.duplicate_results`.
+        Groups of methods whose counts are the same on every task; see :func:`duplicates`.
     """
 
     scored: ScoredSet
@@ -167,11 +149,6 @@ class Standing:
     def kinds(self) -> tuple[IntervalKind, ...]:
         """Kinds of interval: the one that the task set carries, then those beside it."""
         return tuple(self.by_kind)
-
-    @property
-    def claims(self) -> bool:
-        """Whether anything is claimed of who could be the best."""
-        return bool(self.claiming)
 
     @property
     def claiming(self) -> tuple[IntervalKind, ...]:
@@ -225,3 +202,174 @@ class Standing:
             claimed = kind in self.claiming and entry.result.ordinary and self.leader is not None
             behind = None if entry.label == self.leader else difference
             yield RankedInterval(mean, behind, could if claimed else None)
+
+
+LEAST = 5
+"""Tasks with some answers right and some wrong that there must be: others coincide easily."""
+
+
+def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
+    """Group the methods of a task set whose counts are the same on every task.
+
+    Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong
+    are looked at, since others can be the same by chance.  A release's own methods are compared
+    with submissions alone.  Takes time as the number of methods.
+    """
+    groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        result = entry.result
+        between = (result.counts > 0) & (result.counts < result.queries_per_task)
+        if np.count_nonzero(between) >= LEAST:
+            groups[_digest(result)].append(entry)
+    return tuple(
+        tuple(group)
+        for group in groups.values()
+        if len(group) > 1 and any(entry.source != REFERENCE for entry in group)
+    )
+
+
+def _digest(result: Result) -> bytes:
+    """Of the counts, and of the number of queries that they are out of."""
+    counts = np.ascontiguousarray(result.counts, "<i8")
+    return hashlib.sha256(f"{result.queries_per_task} ".encode() + counts.tobytes()).digest()
+
+
+MOST_PREFIXES = 32
+"""Numbers of tasks for which class-aware intervals are computed: each takes eigenvectors of its
+own, and strangers choose how many tasks they answer."""
+
+_COUNTS_AT_ONCE = 1 << 21
+"""Counts that are worked on at once."""
+
+
+def ranked(
+    scored: ScoredSet,
+    interval_kind: IntervalKind,
+    entries: Sequence[Entry],
+    level: float,
+    designs: Designs,
+    units: Units = NO_UNITS,
+) -> Standing:
+    """Rank methods, which have different labels, on a task set, by the kinds it has designs for.
+
+    Time and memory grow as the number of methods: each is compared with the leader alone.
+    """
+    # of equals the one that came first leads; only where nothing tells, the first label
+    entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
+    ordinary = np.array([entry.result.ordinary for entry in entries])
+    by_kind = {
+        kind: np.full(len(entries), np.nan, KIND_NUMBERS)
+        for kind in kinds_of(interval_kind, designs)
+    }
+    lengths, blocks = _lengths(entries), list(_blocks(entries))
+    own = Moments.join(
+        _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
+        for rows in blocks
+    )
+    leader, behind = None, None
+    if ordinary.any():
+        first = leader_of(own.mean, np.asarray(own.tasks), ordinary)
+        leader, best = entries[first], _counts(entries, np.array([first]))
+        most = best.correct.shape[1]
+        differences = ((rows, lead(best, _counts(entries, rows, most))) for rows in blocks)
+        behind = -Moments.join(
+            _fill(by_kind, "behind_width", rows, ahead, level, designs, lengths)
+            for rows, ahead in differences
+        )
+    compared = int(ordinary.sum())
+    stopped = [entry.result.stopped is not None for entry in entries]
+    for kind, numbers in by_kind.items():
+        silent = ~ordinary | (kind == "closed")
+        numbers["possible"] = could_be_best(numbers["p"], compared, level) | silent
+        numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
+    ranks, order = _ranks(own, behind, ordinary)
+    return Standing(
+        scored=scored,
+        units=units,
+        interval_kind=interval_kind,
+        level=level,
+        leader=None if leader is None else leader.label,
+        compared=compared,
+        entries=tuple(entries[i] for i in order.tolist()),
+        ranks=ranks[order],
+        own=own.some(order),
+        behind=None if behind is None else behind.some(order),
+        by_kind={kind: numbers[order] for kind, numbers in by_kind.items()},
+        duplicates=duplicates(entries),
+    )
+
+
+def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
+    """The first :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
+    came: dict[int, int] = {}
+    for entry in entries:
+        came.setdefault(len(entry.result.counts), entry.came)
+    most = max(came, default=0)
+    order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
+    return np.array(order[:MOST_PREFIXES], np.int64)
+
+
+def _blocks(entries: Sequence[Entry]) -> Iterator[NDArray[np.int64]]:
+    """Divide the positions of methods into blocks of not too many counts."""
+    rows = np.arange(len(entries))
+    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
+    yield from (rows[at : at + step] for at in range(0, len(rows), step))
+
+
+def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
+    """Join the counts of some methods, of the first `most` tasks."""
+    results = [entries[i].result for i in rows.tolist()]
+    return Counts.of(
+        [r.counts[:most] for r in results],
+        [r.queries_per_task for r in results],
+        [r.run_spread for r in results],
+        [r.runs for r in results],
+    )
+
+
+def _fill(
+    by_kind: Mapping[IntervalKind, NDArray[Any]],
+    name: Literal["width", "behind_width"],
+    rows: NDArray[np.int64],
+    counts: Counts,
+    level: float,
+    designs: Designs,
+    lengths: NDArray[np.int64],
+) -> Moments:
+    """Fill in half-widths of every kind, and p-values of differences; return the moments.
+
+    Parameters
+    ----------
+    counts
+        Of the methods, or by how much the leader is ahead of them.
+    """
+    moments = counts.moments()
+    usable = np.isin(counts.tasks, lengths)
+    for kind, numbers in by_kind.items():
+        if kind in designs:
+            part, beside = counts.some(usable), BESIDE[kind]
+            numbers[name][rows[usable]] = beside.halfwidths(designs[kind], part, level)
+            if name == "behind_width":
+                numbers["p"][rows[usable]] = beside.one_sided_p(designs[kind], part)
+            continue
+        width = halfwidths(moments, kind, level)
+        if name == "behind_width":
+            verdict = paired_verdicts(moments, width, kind, level)
+            width = np.where(verdict == IDENTICAL, 0.0, width)
+            width = np.where(verdict == NOT_ESTIMABLE, np.nan, width)
+            if kind != "closed":
+                numbers["p"][rows] = one_sided_p(moments)
+        numbers[name][rows] = width
+    return moments
+
+
+def _ranks(
+    own: Moments, behind: Moments | None, ordinary: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ranks, 0 where there is none, and the methods' order, best first."""
+    tasks = np.asarray(own.tasks)
+    whole = ordinary & (tasks == tasks[ordinary].max(initial=0))
+    ranks = np.where(whole, np.searchsorted(np.sort(-own.mean[whole]), -own.mean) + 1, 0)
+    # those without a rank stand by their differences, which are over tasks in common
+    value = np.where(whole, own.mean, 0.0 if behind is None else behind.mean)
+    return ranks, np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))

@@ -1,11 +1,14 @@
-"""A leaderboard as tables for people."""
+"""A leaderboard as tables for people, and as CSV and JSON: unrounded, in percentage points."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
 from functools import partial
+from typing import Any, NamedTuple
 
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.best import claim
 from benchmark_spec.errors import listing
 from benchmark_spec.suites import IntervalKind
@@ -22,15 +25,12 @@ from fslbench_data.render.interval_text import (
     set_title,
     with_bracket,
 )
-from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.scores import PREFIX
 
 DIGITS = 8
 """Digits of a submission's name that tables show; the machines' formats have all."""
-_MOST_FILES = 3
-"""Submissions of one entry that tables name."""
-_MOST_ALIKE = 5
-_MOST_GROUPS = 10
+_MOST_FILES, _MOST_ALIKE, _MOST_GROUPS, _MOST_NAMES = 3, 5, 10, 10
 
 NO_CLAIM = "Tasks of a closed set reuse images: among which methods a best one is, is not claimed."
 PARTIAL_NOTE = (
@@ -56,10 +56,7 @@ def leaderboard_tables(
 ) -> Iterator[tuple[Table, int]]:
     """Give one table a release and task set, best first, and how many methods are left out.
 
-    Parameters
-    ----------
-    most
-        Of the methods of a table; None for all.
+    A table has at most so many methods, None for all.
     """
     for board in ranking.boards:
         before = f"{board.release}: " if len(ranking.boards) > 1 else ""
@@ -77,7 +74,7 @@ def leaderboard_legend(ranking: Leaderboard) -> list[str]:
 def legend_of(sets: Sequence[Standing]) -> str:
     """What the columns of these tables mean, of which there is at least one."""
     text = ""
-    if any(standing.claims for standing in sets):
+    if any(standing.claiming for standing in sets):
         level = sets[0].level
         text = (
             f"could be best: on new images of these classes, {claim(level)}. no: the leader is "
@@ -116,7 +113,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
         yield right("T", lambda row: row.accuracy.tasks)
     for kind in standing.claiming:
         heading = BESIDE[kind].about if kind in BESIDE else "could be best"
-        yield Column(heading, partial(_claim, kind=kind))
+        yield Column(heading, partial(_claim, kind))
     yield Column("from", lambda row: origins(row.submission, row.also))
 
 
@@ -185,18 +182,13 @@ def accuracy(row: Row) -> str:
     return with_bracket(intervals, [*intervals])
 
 
-def _names(methods: Sequence[str]) -> str:
-    """Methods, each once, the first of them."""
-    return listing(list(dict.fromkeys(methods)), 10)
-
-
 def claim_text(interval: RankedInterval | None) -> str | None:
     """Return whether a method could be the best as yes or no; None where nothing is claimed."""
     could = None if interval is None else interval.could_be_best
     return None if could is None else "yes" if could else "no"
 
 
-def _claim(row: Row, kind: IntervalKind) -> str:
+def _claim(kind: IntervalKind, row: Row) -> str:
     return claim_text(row.intervals[kind]) or "-"
 
 
@@ -208,14 +200,120 @@ def marks(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.run_spread is not None
     )
-    prefixes = [row.method for row in rows if row.prefix]
+    prefixes = list(dict.fromkeys(row.method for row in rows if row.prefix))
     single = [row.method for row in rows if row.of_one_model]
     return [
         *([f"{runs}."] if runs else []),
-        *([f"{one_model_text(single, 10)}."] if single else []),
+        *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),
         *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
         *([COPIES_NOTE] if any(row.also for row in rows) else []),
-        *([f"{_names(prefixes)}: {PREFIX_NOTE}"] if prefixes else []),
+        *([f"{listing(prefixes, _MOST_NAMES)}: {PREFIX_NOTE}"] if prefixes else []),
         *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in rows) else []),
         *([STOPPED_NOTE] if any(row.stopped for row in rows) else []),
     ]
+
+
+_COLUMNS = (
+    Column("release", lambda line: line.release),
+    Column("dataset", lambda line: line.standing.scored.dataset),
+    Column("task_set", lambda line: line.standing.scored.task_set),
+    Column("rank", lambda line: line.row.rank),
+    Column("method", lambda line: line.row.method),
+    Column("submission", lambda line: " ".join((line.row.submission, *line.row.also))),
+    Column("T", lambda line: line.interval.accuracy.tasks),
+    Column("mean", lambda line: line.interval.accuracy.mean),
+    Column("mean_halfwidth", lambda line: line.interval.accuracy.halfwidth),
+    Column("diff", lambda line: getattr(line.interval.difference, "mean", None)),
+    Column("diff_halfwidth", lambda line: getattr(line.interval.difference, "halfwidth", None)),
+    Column("diff_T", lambda line: getattr(line.interval.difference, "tasks", None)),
+    Column("could_be_best", lambda line: claim_text(line.interval)),
+    Column("interval", lambda line: line.interval.accuracy.kind),
+    Column("level", lambda line: line.standing.level),
+    Column("runs", lambda line: line.row.runs),
+    Column("transductive", lambda line: "yes" if line.row.transductive else "no"),
+    Column("stopped_versus", lambda line: line.row.stopped),
+    Column("reason", lambda line: PREFIX if line.row.prefix else ""),
+)
+
+
+class _Line(NamedTuple):
+    """What one kind of interval says of a method on a task set."""
+
+    release: str
+    standing: Standing
+    row: Row
+    interval: RankedInterval
+
+
+def leaderboard_csv(ranking: Leaderboard) -> str:
+    """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
+
+    Methods stand best first, with the interval that the task set carries, and in further lines
+    with those beside it.  What is not claimed, or not there, is empty.
+    """
+    lines = (
+        _Line(board.release, standing, row, interval)
+        for board in ranking.boards
+        for standing in board.sets
+        for row in standing.rows()
+        for interval in row.intervals.values()
+    )
+    return csv_text(Table("", _COLUMNS, lines), ranking.signature)
+
+
+def leaderboard_json(ranking: Leaderboard) -> str:
+    """Signature, tables, and the files that are refused or ignored, all of them."""
+    sets = [standing for board in ranking.boards for standing in board.sets]
+    kinds = {kind for standing in sets for kind in standing.kinds}
+    claims = any(standing.claiming for standing in sets)
+    content = {
+        "signature": {
+            "text": ranking.signature,
+            "boards": [
+                {
+                    **asdict(board.signature),
+                    "submissions": list(board.submissions),
+                    "submissions_digest": board.submissions_digest,
+                }
+                for board in ranking.boards
+            ],
+        },
+        "title": ranking.title,
+        "estimands": {str(kind): ESTIMANDS[kind] for kind in sorted(kinds)},
+        "claim": claim(ranking.boards[0].signature.level) if claims else None,
+        "boards": [
+            {"release": board.release, "sets": [_set(standing) for standing in board.sets]}
+            for board in ranking.boards
+        ],
+        "refused": [asdict(file) for file in ranking.rejected],
+        "ignored": [asdict(file) for file in ranking.ignored],
+    }
+    return json_text(content)
+
+
+def _set(standing: Standing) -> dict[str, Any]:
+    return {
+        **asdict(standing.scored),
+        "interval": standing.interval_kind,
+        "level": standing.level,
+        "leader": standing.leader,
+        "methods_compared": standing.compared,
+        "methods_could_be_best": standing.could_be_best(standing.interval_kind),
+        **{f"methods_could_be_best_{b.key}": standing.could_be_best(k) for k, b in BESIDE.items()},
+        "identical": [[entry.label for entry in group] for group in standing.duplicates],
+        "rows": [_row(row) for row in standing.rows()],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    """Give a row with what belongs to each kind of interval: its key stands behind the name."""
+    values = {field.name: getattr(row, field.name) for field in fields(row)}
+    del values["intervals"]
+    head = {name: values.pop(name) for name in ("rank", "method", "submission", "also")}
+    by_key = {"": row.first} | {f"_{b.key}": row.intervals.get(k) for k, b in BESIDE.items()}
+    for name in ("accuracy", "difference", "could_be_best"):
+        for key, interval in by_key.items():
+            value = getattr(interval, name, None)
+            shown = key[1:] if name == "accuracy" and key else f"{name}{key}"
+            head[shown] = asdict(value) if isinstance(value, Interval) else value
+    return head | values

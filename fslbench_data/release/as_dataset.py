@@ -13,8 +13,7 @@ from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
 from benchmark_spec.manifest import CARD_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Table, config_and_split, named_config_and_split
-from fslbench_data.hub.calls import plain
-from fslbench_data.hub.transfer import transferred
+from fslbench_data.hub.calls import plain, transferred
 
 if TYPE_CHECKING:
     import datasets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -22,18 +22,13 @@ class ChosenQueries:
 
     Attributes
     ----------
-    dataset, task_sets
-        Which use it.
-    query, low, high
-        Q, and the confidence interval of Q*; None is undetermined.
-    level
-        Of the interval.
+    query, low, high, level
+        Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
         Features and head whose results say how Q matters, on so many task sets of each Q.
-    images
-        ``these`` if those results are on images that the task sets are drawn from, or ``others``.
-    of_dataset, of_release
-        The data set of those images, and its release; empty for the release itself.
+    images, of_dataset, of_release
+        ``these`` if those results are on images that the task sets are drawn from, or ``others``;
+        the data set of those images, and its release; empty for the release itself.
     """
 
     dataset: str
@@ -74,7 +69,10 @@ def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQu
         if evidence is None or info.dataset not in datasets:
             continue
         try:
-            choice = _read(info.dataset, dict(evidence))
+            raw = dict(evidence)
+            raw |= {"of_dataset": raw.get("dataset"), "of_release": raw.get("release")}
+            raw |= {"dataset": info.dataset, "task_sets": ()}  # which are filled in below
+            choice = declared(raw, ChosenQueries)
         except (TypeError, ValueError) as error:
             raise CorruptReleaseError(
                 f"what the number of queries of {info} was chosen on cannot be read: {error}",
@@ -83,9 +81,3 @@ def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQu
         of = (info.protocol.way, info.protocol.shot, choice)
         choices.setdefault(of, []).append(str(info.name))
     return [replace(choice, task_sets=tuple(names)) for (*_, choice), names in choices.items()]
-
-
-def _read(dataset: str, evidence: dict[str, Any]) -> ChosenQueries:
-    """Take a choice from a task set's provenance; its task sets are not filled in."""
-    of = {"of_dataset": evidence.get("dataset"), "of_release": evidence.get("release")}
-    return declared({**evidence, **of, "dataset": dataset, "task_sets": ()}, ChosenQueries)

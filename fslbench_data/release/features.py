@@ -2,25 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.digest import type_name
-from benchmark_spec.errors import CorruptReleaseError
+from benchmark_spec.errors import CorruptReleaseError, OutputError
 from benchmark_spec.feature_sets import scale_of
 from benchmark_spec.tables import Table
-from fslbench_data.files import sha256_of
-from fslbench_data.release.feature_cache import FeatureCopy
-from fslbench_data.release.tables import open_table, readable
-from fslbench_data.release.values import corrupt
+from fslbench_data.files import clear_temporary, file_state, sha256_of, whole_file, write_whole
+from fslbench_data.files.kept import is_kept, read_kept
+from fslbench_data.release.tables import corrupt, read_groups
+
+LEFT_FREE = 2**30
+"""Bytes that a disk keeps free: where a copy would leave it less, none is made."""
+
+_VERSION = "fslbench-features-1"
+
+
+def copies_folder() -> Path:
+    """The folder of the copies."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_ASSETS_CACHE) / "fslbench" / "features"
+
+
+@dataclass(frozen=True)
+class FeatureCopy:
+    """The raw copy of one feature set of N images, there or not: a file of numpy's own format.
+
+    It lies in ``fslbench/features`` below the assets folder of the Hub's cache and can be removed
+    at any time.  It is named after the files that it was made of and what their values stand for,
+    so it never grows old; the mark beside it holds its size, time and inode when it was finished,
+    and a copy that does not fit its mark is made again.
+    """
+
+    path: Path
+    rows: int
+    dtype: DTypeLike
+
+    @classmethod
+    def of(cls, sha256s: Iterable[str], scale: float | None, rows: int) -> FeatureCopy:
+        """Name the copy of files with these digests; float16 values, or with a scale float32."""
+        content = json.dumps([_VERSION, list(sha256s), scale])
+        name = hashlib.sha256(content.encode()).hexdigest()
+        dtype = np.float16 if scale is None else np.float32
+        return cls(copies_folder() / f"{name}.npy", rows, dtype)
+
+    @property
+    def mark(self) -> Path:
+        """The file that says in which state the copy was when it was finished."""
+        return self.path.with_suffix(".whole")
+
+    def open(self) -> NDArray[Any] | None:
+        """Map the features (N, D) read-only; None if there is no whole copy."""
+        try:
+            if not is_kept(self.path) or read_kept(self.mark) != file_state(self.path).encode():
+                return None
+            mapped = np.load(self.path, "r", allow_pickle=False)
+        except (OSError, ValueError):
+            return None
+        fits = mapped.dtype == self.dtype and mapped.flags.c_contiguous and mapped.ndim == 2
+        return mapped.view(np.ndarray) if fits and len(mapped) == self.rows else None
+
+    def write(self, dimensions: int, parts: Iterable[NDArray[Any]]) -> bool:
+        """Make the copy, whole or not at all, of pieces (n, D); return whether it could be made."""
+        size = self.rows * dimensions * np.dtype(self.dtype).itemsize
+        shape = {"fortran_order": False, "shape": (self.rows, dimensions)}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            clear_temporary(self.path.parent)
+            if shutil.disk_usage(self.path.parent).free < size + LEFT_FREE:
+                return False
+            with whole_file(self.path, follow=False) as temporary:
+                with temporary.open("wb") as file:
+                    header = {"descr": np.dtype(self.dtype).str, **shape}
+                    np.lib.format.write_array_header_1_0(file, header)
+                    for part in parts:
+                        np.ascontiguousarray(part).tofile(file)
+                state = file_state(temporary)
+            write_whole(self.mark, state, follow=False)
+        except (OSError, OutputError):
+            return False
+        return True
+
 
 WORTH_A_COPY = 8 * 2**20
 """Bytes of a feature set's files from which a raw copy is made of it."""
@@ -35,9 +110,8 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     """Read the features (N, D) of a data set's images: float16, or float32 that was rounded.
 
     Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
-    can be (:mod:`fslbench_data.release.feature_cache`).  `path_of` gives the file of a shard,
-    compared with the manifest; it is not asked where there is a copy.  Read-only; row i is image id
-    i.
+    can be.  `path_of` gives the file of a shard, compared with the manifest; it is not asked where
+    there is a copy.  Read-only; row i is image id i.
     """
     features = _FeatureSet(shards, path_of)
     if sum(table.bytes for table in shards) < WORTH_A_COPY:
@@ -77,8 +151,7 @@ class _FeatureSet:
     def type(self) -> pa.DataType:
         """Of the column of features: lists of D values."""
         first = self._shards[0]
-        with _opened(self._path_of(first), first) as file:
-            return file.schema_arrow.field("feature").type
+        return _groups(self._path_of(first), first)[0]
 
     @property
     def dimensions(self) -> int:
@@ -88,7 +161,7 @@ class _FeatureSet:
     def read(self) -> Features:
         """All of them (N, D)."""
         for table in self._shards:  # before memory is taken for what the manifest says
-            self._open(self._path_of(table), table).close()
+            self._open(self._path_of(table), table)
         kind = np.float16 if self.scale is None else np.float32
         values, first = np.empty((self.rows, self.dimensions), kind), 0
         for part in self.parts():
@@ -109,21 +182,17 @@ class _FeatureSet:
                 raise _corrupt(
                     table, "is not the file that was released", f"SHA-256 {table.sha256}"
                 )
-            with self._open(path, table) as file:
-                for group in range(file.num_row_groups):
-                    with readable(path, table):
-                        rows = file.read_row_group(group)
-                    part = self._values(table, rows, first)
-                    first += len(part)
-                    yield part
+            for rows in self._open(path, table):
+                part = self._values(table, rows, first)
+                first += len(part)
+                yield part
 
-    def _open(self, path: Path, table: Table) -> pq.ParquetFile:
-        """A shard's file, if its features are as those of the first."""
-        file = _opened(path, table)
-        kind = file.schema_arrow.field("feature").type
+    def _open(self, path: Path, table: Table) -> Iterator[pa.Table]:
+        """Return the row groups of a shard, if its features are as those of the first."""
+        kind, groups = _groups(path, table)
         if type_name(kind) != type_name(self.type):
             raise _corrupt(table, f"holds {kind}", f"{self.type}, as the first of its shards")
-        return file
+        return groups
 
     def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
         """Features (n, D) of rows whose image ids should count from `first`."""
@@ -139,8 +208,10 @@ class _FeatureSet:
         return multiplied(values, scale)
 
 
-def _opened(path: Path, table: Table) -> pq.ParquetFile:
-    return open_table(path, table, lambda columns: schemas.check_features(columns, table.path))[0]
+def _groups(path: Path, table: Table) -> tuple[pa.DataType, Iterator[pa.Table]]:
+    """Return the type of a shard's features, and its row groups."""
+    schema, groups = read_groups(path, table, lambda t: schemas.check_features(t, table.path))
+    return schema.field("feature").type, groups
 
 
 def _corrupt(table: Table, what: str, expected: str = "") -> CorruptReleaseError:

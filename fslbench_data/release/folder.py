@@ -1,4 +1,4 @@
-"""A release in a folder: where its files may lie, and that they are those of the manifest."""
+"""A release in a folder, or on the Hub: where its files lie, and that they are the manifest's."""
 
 from __future__ import annotations
 
@@ -8,37 +8,35 @@ from importlib.resources import files
 from os import strerror
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Protocol
 
-from benchmark_spec.errors import CorruptReleaseError, ReleaseNotFoundError
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    HubError,
+    HubNotFoundError,
+    HubUnreachableError,
+    MovedTagError,
+    ReleaseNotFoundError,
+    listing,
+)
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
 from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
-from fslbench_data.hub.address import meant_address
+from fslbench_data.hub.address import HubAddress, is_commit, meant_address, version_of
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.download import fetch_checked, fits_its_name
+from fslbench_data.hub.tag_memory import Memory, Pin
 
 MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
 
 
-class ReleaseFiles(Protocol):
-    """Where the files of a release lie."""
-
-    @property
-    def where(self) -> str:
-        """The folder, or the address on the Hub."""
-
-    @property
-    def hub(self) -> str:
-        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
-
-    def path(self, table: Table) -> Path:
-        """The file of a table, compared with the manifest's SHA-256."""
-
-
 @dataclass(frozen=True)
 class Folder:
-    """A release in a folder, whose files were compared with the manifest when it was opened."""
+    """A release in a folder, whose files were compared with the manifest when it was opened.
+
+    `hub` is the repository and whole commit on the Hub as ``ORG/NAME@COMMIT``, if it is there.
+    """
 
     folder: Path
     hub: str = ""
@@ -49,7 +47,7 @@ class Folder:
         return str(self.folder)
 
     def path(self, table: Table) -> Path:
-        """The file of a table."""
+        """Return the file of a table."""
         return regular_file(self.folder / table.path, self.folder)
 
 
@@ -76,7 +74,8 @@ def regular_file(path: Path, within: Path | None = None) -> Path:
             expected="a file; no device, pipe or socket is read",
             fix="get the release again",
         )
-    if within is not None and not (file.is_relative_to(within) or _is_blob(file, within)):
+    blobs = within and within.parent.name == "snapshots" and within.parent.parent / "blobs"
+    if within is not None and not (file.is_relative_to(within) or file.parent == blobs):
         raise CorruptReleaseError(
             f"{name} leads out of the release",
             where=str(path),
@@ -85,12 +84,6 @@ def regular_file(path: Path, within: Path | None = None) -> Path:
             fix="copy the release with the files that its links lead to, or get it again",
         )
     return file
-
-
-def _pointer(path: Path, name: str) -> CorruptReleaseError:
-    return CorruptReleaseError(
-        f"{name} is {POINTER}", where=str(path), expected=EXPECTED, fix=f"{FIX}, in the release"
-    )
 
 
 def read_manifest_file(path: Path) -> bytes:
@@ -107,11 +100,6 @@ def read_manifest_file(path: Path) -> bytes:
             fix="get the release again",
         )
     return content
-
-
-def _is_blob(file: Path, snapshot: Path) -> bool:
-    """Whether a file is what a link in ``snapshots/<commit>/`` of the Hub's cache leads to."""
-    return snapshot.parent.name == "snapshots" and file.parent == snapshot.parent.parent / "blobs"
 
 
 def embedded_folder() -> Path:
@@ -159,4 +147,155 @@ def check_file(folder: Path, table: Table) -> None:
         where=str(folder / table.path),
         expected=expected,
         fix="get the release again; a table is never edited in place",
+    )
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """The files of a release at one commit of a repository, under the address that was chosen."""
+
+    address: HubAddress
+    commit: str
+
+    @property
+    def where(self) -> str:
+        """The address."""
+        return str(self.address)
+
+    @property
+    def hub(self) -> str:
+        """Repository and commit."""
+        return f"{self.address.repo_id}@{self.commit}"
+
+    def path(self, table: Table) -> Path:
+        """Find the file of a table in the cache, or fetch it, and compare its SHA-256 once."""
+        memory = Memory(self.address.repo_id)
+
+        def whole(path: Path) -> bool:
+            if memory.is_whole(path, table.sha256):
+                return True
+            if sha256_of(path) != table.sha256:
+                return False
+            memory.remember_whole(path, table.sha256)
+            return True
+
+        return fetch_checked(
+            self.address.repo_id, table.path, self.commit, whole, f"SHA-256 {table.sha256}"
+        )
+
+
+ReleaseFiles = Folder | HubFiles
+"""Where the files of a release lie."""
+
+
+def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
+    """Read the manifest of a release on the Hub, and pin its files to the commit that it has now.
+
+    A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did when
+    it was first loaded from this cache.  Raises a MovedTagError or a CorruptReleaseError if they do
+    not, or the manifest is of another version than the tag.
+    """
+    if not address.revision:
+        address = HubAddress(address.repo_id, newest_tag(address.repo_id))
+    try:
+        path = fetch_checked(
+            address.repo_id,
+            MANIFEST_FILE,
+            address.revision,
+            fits_its_name,
+            "the bytes that its name in the cache promises",
+        )
+    except HubNotFoundError as error:
+        raise _with_tags(error, address) from None
+    commit = address.revision if is_commit(address.revision) else path.parent.name
+    if version_of(address.revision) is not None:
+        _check_pin(address, Pin(commit, sha256_of(path)))
+    manifest = Manifest.from_json(read_manifest_file(path), f"{MANIFEST_FILE} of {address}")
+    if version_of(address.revision) not in (None, version_of(f"v{manifest.version}")):
+        raise CorruptReleaseError(
+            f"the tag {address.revision} holds version {manifest.version} of {manifest.name}",
+            where=str(address),
+            expected="a tag that says the version of its release",
+            fix="tell the maintainers, or load it by its commit",
+        )
+    return manifest, HubFiles(address, commit)
+
+
+def newest_tag(repo_id: str) -> str:
+    """Find the tag of a repository's highest version; without a connection, of those loaded before.
+
+    Raises a HubNotFoundError if no tag is one of a version, such as v1.0.0.
+    """
+    from huggingface_hub import constants
+
+    remembered = Memory(repo_id).tags()
+    try:
+        tags = remembered if constants.HF_HUB_OFFLINE else _tags(repo_id)
+    except HubUnreachableError as error:
+        if remembered:
+            raise error.saying(
+                fix=f"{error.fix}; or name a version that was loaded before: {listing(remembered)}"
+            ) from None
+        raise
+    versions = {version: tag for tag in tags if (version := version_of(tag)) is not None}
+    if not versions:
+        raise HubNotFoundError(
+            f"{repo_id} has no released version"
+            f"{' in the cache' if constants.HF_HUB_OFFLINE else ''}",
+            where=repo_id,
+            expected="a tag such as v1.0.0" + (f"; its tags are {listing(tags)}" if tags else ""),
+            fix="name a branch or a commit: ORG/NAME@main",
+        )
+    return versions[max(versions)]
+
+
+def _tags(repo_id: str) -> list[str]:
+    with hub_errors("listing its tags", repo_id):
+        return [tag.name for tag in api().list_repo_refs(repo_id, repo_type="dataset").tags]
+
+
+def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError:
+    """The error about a revision that is not there, with those that are."""
+    try:
+        tags = _tags(address.repo_id)
+    except HubError:
+        return error
+    near = [f"v{address.revision.lstrip('vV')}", f"v{address.revision.lstrip('vV')}.0"]
+    meant = next((tag for tag in near if tag in tags and tag != address.revision), None)
+    return error.saying(
+        expected=f"one of the tags {listing(tags)}; or a branch or a whole commit" if tags else "",
+        fix=f"did you mean {address.repo_id}@{meant}?" if meant else "",
+    )
+
+
+def _check_pin(address: HubAddress, now: Pin) -> None:
+    """Compare what a tag names with what it named before, or remember it."""
+    memory = Memory(address.repo_id)
+    before = memory.pin(address.revision)
+    if before is None:
+        memory.remember_pin(address.revision, now)
+        return
+    kept = f"remove {memory.pin_path(address.revision)}"
+    if before.commit != now.commit:
+        raise MovedTagError(
+            f"the tag {address.revision} of {address.repo_id} was moved: it names commit "
+            f"{now.commit}",
+            where=str(address),
+            expected=f"{before.commit}, which it named when it was first loaded here",
+            fix="ask the maintainers why: the tag of a release is never moved. "
+            f"{address.repo_id}@{before.commit} is what you had; to take the other, {kept}",
+        )
+    if before.manifest != now.manifest:
+        raise CorruptReleaseError(
+            f"{MANIFEST_FILE} of {address} is not the one that was first loaded here",
+            where=str(address),
+            expected=f"SHA-256 {before.manifest}; found {now.manifest}",
+            fix="try again later; if it stays so, one of them is forged: compare with what others "
+            f"have, then {kept}",
+        )
+
+
+def _pointer(path: Path, name: str) -> CorruptReleaseError:
+    return CorruptReleaseError(
+        f"{name} is {POINTER}", where=str(path), expected=EXPECTED, fix=f"{FIX}, in the release"
     )

@@ -55,12 +55,13 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
     """
     name = TaskSetName.parse(entry.name)
     _check(entry, name)
+    schema = schemas.task_set(name)
     for folder in _folders():
         with suppress(OSError, FSLBenchError):
             path = folder / f"{entry.digest}.parquet"
             if not is_kept(path):
                 continue
-            table = read_table(path, entry, lambda t: schemas.check(t, schemas.task_set(name), ""))
+            table = read_table(path, entry, lambda t: schemas.check(t, schema, ""), own=True)
             if content_digest(table) == entry.digest:
                 return table
     sizes, groups = design()

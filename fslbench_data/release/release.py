@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import ReleaseError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Kind, Table
+from benchmark_spec.tables import Dataset, Kind, Table
 from fslbench_data.hub.address import HubAddress, is_address
-from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
     Folder,
@@ -27,17 +27,38 @@ from fslbench_data.release.folder import (
     embedded_folder,
     read_manifest,
 )
-from fslbench_data.release.listed import about, check_dataset, find_results, find_tables
-from fslbench_data.release.reference_results import read_results
-from fslbench_data.release.shown import release_html, release_text
-from fslbench_data.release.tables import read_table
-from fslbench_data.release.task_tables import read_tasks
+from fslbench_data.release.redrawn import redrawn
+from fslbench_data.release.tables import (
+    check_attributes,
+    check_classes,
+    check_images,
+    check_results,
+    check_rows,
+    check_tasks,
+    read_table,
+)
+from fslbench_data.submission.canonical import canonical
+from fslbench_data.submission.html_table import html_table
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import COUNTS, content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.tasks.drawn import groups_of
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
+
+
+def read_results(entry: Table, path: Path, *, counts_only: bool) -> Submission:
+    """Read the results that a release lists, perhaps only the columns that all must have.
+
+    The release's maker chose how many tasks they answer, before anyone compares with them.  Raises
+    a CorruptReleaseError if the file cannot be read, or holds results of another method.
+    """
+    columns = COUNTS if counts_only else ()
+    table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
+    results = check_results(Submission(*content_of(table, str(path))), entry)
+    bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
+    return replace(results, bindings=bound)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,13 +70,27 @@ class Release:
     _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
 
     def __str__(self) -> str:
+        return self._title
+
+    @property
+    def _title(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
 
     def __repr__(self) -> str:
-        return release_text(self.manifest, self.files.where)
+        return f"<Release {self._summary()}\n in {self.files.where}>"
 
     def _repr_html_(self) -> str:
-        return release_html(self.manifest)
+        task_sets = Counter(table.dataset for table in self._tables("tasks"))
+        datasets = self.manifest.datasets
+        rows = ((of.name, of.n_classes, of.n_images, task_sets[of.name]) for of in datasets)
+        columns = ("data set", "classes", "images", "task sets")
+        return html_table(self._summary(), columns, rows, len(datasets))
+
+    def _summary(self) -> str:
+        return (
+            f"{self._title}: {len(self.manifest.datasets)} data sets, {len(self._tables('tasks'))} "
+            f"task sets, {len({*self.methods})} reference methods"
+        )
 
     @property
     def hub(self) -> str:
@@ -106,7 +141,7 @@ class Release:
 
     def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
         """What the release says of a task set, without its tasks."""
-        check_dataset(self.manifest, dataset)
+        self._about(dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
                 return info
@@ -135,9 +170,22 @@ class Release:
         return values.reshape(table.num_rows, -1)
 
     def _tasks(self, entry: Table, column: str = "") -> pa.Table:
-        images = self.images if entry.dataset in self.datasets_with("images") else None
-        known = about(self.manifest, entry.dataset)
-        return read_tasks(entry, known, self.files.path, self.classes, images, column)
+        """Read a task set, or one column of it, or draw it again where no table is stored."""
+        name = TaskSetName.parse(entry.name)
+
+        def check(table: pa.Table) -> object:
+            return schemas.check(table, schemas.task_set(name), f"{entry.dataset}/{name}")
+
+        def design() -> tuple[list[int], NDArray[np.int64] | None]:
+            sizes: list[int] = self.classes(entry.dataset).column("n_images").to_pylist()
+            return sizes, self.groups(entry.dataset)
+
+        if entry.drawn:
+            table = redrawn(entry, design)
+            table = table.select([column]) if column else table
+        else:
+            table = read_table(self.files.path(entry), entry, check, [column] if column else ())
+        return check_tasks(table, entry, self._about(entry.dataset), name.protocol)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
@@ -146,7 +194,7 @@ class Release:
         entry, where = self._find("classes", dataset, ""), f"classes of {dataset}"
         path = self.files.path(entry)
         table = read_table(path, entry, lambda table: schemas.check_classes(table, where))
-        checked = release_values.check_classes(table, entry, about(self.manifest, dataset))
+        checked = check_classes(table, entry, self._about(dataset))
         return self._classes.setdefault(dataset, checked)
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
@@ -158,7 +206,7 @@ class Release:
         """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
         entry = self._find("images", dataset, "")
         table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
-        return release_values.check_images(table, entry, about(self.manifest, dataset))
+        return check_images(table, entry, self._about(dataset))
 
     def groups(self, dataset: str) -> NDArray[np.int64] | None:
         """The group of each image of a data set, -1 of one without; None where none are known."""
@@ -171,14 +219,13 @@ class Release:
 
         float16, or float32 where they were rounded to steps of a scale.
         """
-        shards = find_tables(self.manifest, "features", dataset, backbone)
-        return read_features(shards, self.files.path)
+        return read_features(self._shards("features", dataset, backbone), self.files.path)
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
         """Attributes of images, row i of image id i: :data:`benchmark_spec.schemas.ATTRIBUTES`."""
         entry = self._find("attributes", dataset, name)
         table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
-        return release_values.check_attributes(table, entry)
+        return check_attributes(table, entry)
 
     def references(
         self, *, counts_only: bool = False, only: Collection[TaskSetInfo] | None = None
@@ -206,8 +253,11 @@ class Release:
 
     def reference(self, name: str, *, counts_only: bool = False) -> Submission:
         """One reference method's results; `counts_only` as for :meth:`references`."""
-        table = find_results(self.manifest, name)
-        return read_results(table, self.files.path(table), counts_only=counts_only)
+        tables = {table.name: table for table in self._tables("results")}
+        if name not in tables:
+            raise UnknownNameError("reference method", name, tables)
+        path = self.files.path(tables[name])
+        return read_results(tables[name], path, counts_only=counts_only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
@@ -225,7 +275,30 @@ class Release:
         return [table for table in self.manifest.tables if table.kind == kind]
 
     def _find(self, kind: Kind, dataset: str, name: str) -> Table:
-        return find_tables(self.manifest, kind, dataset, name)[0]
+        return self._shards(kind, dataset, name)[0]
+
+    def _shards(self, kind: Kind, dataset: str, name: str) -> list[Table]:
+        """Find a table of a data set, which has no name if it is the only one; or all its shards.
+
+        Raises an UnknownNameError or, of a kind that has no names, a ReleaseError.
+        """
+        self._about(dataset)
+        tables = [table for table in self._tables(kind) if table.dataset == dataset]
+        if shards := [table for table in tables if table.name == name]:
+            return shards
+        if name:
+            names = list(dict.fromkeys(table.name for table in tables))
+            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self._title}")
+        having = dict.fromkeys(table.dataset for table in self._tables(kind))
+        what = f"release {self._title} has no {kind} of {dataset}"
+        raise ReleaseError(what, expected=f"one of {', '.join(having)}")
+
+    def _about(self, dataset: str) -> Dataset:
+        """Return what the manifest says of a data set; raise an UnknownNameError without any."""
+        for about in self.manifest.datasets:
+            if about.name == dataset:
+                return about
+        raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self._title}")
 
     def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
         path = self.files.path(entry)
@@ -251,15 +324,15 @@ def load_release(where: str | Path | None = None) -> Release:
         If a file differs from the manifest, or a tag names another commit than it did.
     """
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
-        from fslbench_data.release.hub_files import open_on_hub
+        from fslbench_data.release.folder import open_on_hub
 
         manifest, on_hub = open_on_hub(HubAddress.parse(where))
-        release_values.check_rows(manifest, on_hub.where)
+        check_rows(manifest, on_hub.where)
         return Release(manifest, on_hub)
     if where is None:
         return _embedded()
     folder, manifest = read_manifest(where)
-    release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
+    check_rows(manifest, str(folder / MANIFEST_FILE))
     for table in manifest.tables:
         if not table.drawn:
             check_file(folder, table)

@@ -1,24 +1,29 @@
 """Read a release's tables without trusting them.
 
-A release may come from a stranger, who wrote its manifest too.  So before a row is decoded the
-file's rows, columns and lists are those that the manifest promises, and what they take in memory
-is in proportion to the file.
+A release may come from a stranger, who wrote its manifest too.  So its tables are decoded in the
+sandbox, and what they take in memory is in proportion to the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from benchmark_spec.errors import CorruptReleaseError, ReleaseError
-from benchmark_spec.tables import Table
-from fslbench_data.release.parquet_claims import MOST_FOOTER, ClaimError, GroupClaim, read_claims
+from benchmark_spec.errors import CorruptReleaseError, TooLargeError, UnreadableError, shown
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.tables import Dataset, Table
+from fslbench_data.sandbox.client import read_untrusted_table
+from fslbench_data.sandbox.reader import read_parquet_table
 from fslbench_data.submission.canonical import printable
+from fslbench_data.submission.model import Submission
 
 Check = Callable[[pa.Table], object]
 """Raises a SchemaError about a table, here one without rows, of other columns than it should be."""
@@ -28,131 +33,96 @@ _SMALL, _RATIO = 64 * _MIB, 256
 _LARGE, _LARGE_RATIO = 4096 * _MIB, 8
 """A table takes at most 64 MiB of memory or 256 times its file; beyond 4 GiB 8 times its file.
 Ids and features take up to 4 times their file, texts 16 times."""
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, list[str]]:
-    """Open a table of a release; nothing of it is decoded.
+def read_table(
+    path: Path,
+    entry: Table,
+    check: Check,
+    columns: Sequence[str] = (),
+    *,
+    names: bool = False,
+    own: bool = False,
+) -> pa.Table:
+    """Read a table of a release, or those of some columns that it has.
 
-    Returns the file, and the columns of texts that are better read as dictionaries first: a row of
-    them may be a few bits that stand for a long text.  Raises a CorruptReleaseError if it is not
-    the Parquet file that the manifest promises in `entry`, or would take much more memory than such
-    a file has bytes; and what `check` raises.
+    Raises a CorruptReleaseError if it is not the Parquet file that the manifest promises in
+    `entry`, or takes much more memory than such a file has bytes; and what `check` raises.
+
+    Parameters
+    ----------
+    names
+        Give names as dictionaries, as submissions store them.
+    own
+        Whether this user's own process wrote the file.
     """
-    with readable(path, entry):
-        groups = read_claims(path, entry.rows)
-        file = _opened(path)
-        schema = file.schema_arrow
-        columns = pa.Table.from_batches([], schema)  # empty_table() would import pandas
-        leaves = [file.schema.column(i) for i in range(len(file.schema))]
-        named = [leaf.path for leaf in leaves]
-        if any([column.name for column in group.columns] != named for group in groups):
-            raise ClaimError("has other columns in its row groups than in its schema")
-        texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
-        size = path.stat().st_size
-    check(columns)
-    needed = _memory(path, entry, groups, list(_leaves(schema)))
-    allowed = _allowed(size)
-    if needed > allowed:
-        expected = f"at most {allowed} for a file of {size}"
-        raise _corrupt(path, entry, f"would take {needed} bytes of memory", expected)
-    shared = {column.name for group in groups for column in group.columns if column.has_dictionary}
-    return file, sorted(shared & texts)
+    if columns:
+        check(_read(path, entry, {"group": -1}, own))
+    table = _read(path, entry, {"columns": list(columns), "names": names}, own)
+    if not columns:
+        check(pa.Table.from_batches([], table.schema))  # empty_table() would import pandas
+    _check_number(path, entry, table.num_rows)
+    return table
 
 
-def read_table(path: Path, entry: Table, check: Check) -> pa.Table:
-    """Read a whole table of a release; raises what :func:`open_table` raises."""
-    file, texts = open_table(path, entry, check)
-    with readable(path, entry):
-        if not texts:
-            table = file.read()
-            table.validate(full=True)
-            return table
-        table = _opened(path, texts).read()
-        table.validate(full=True)
-        size = path.stat().st_size
-        allowed = _allowed(size)
-        needed = sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks)
-        if needed <= allowed:
-            return table.cast(file.schema_arrow)
-    expected = f"at most {allowed} for a file of {size}"
-    raise _corrupt(path, entry, f"holds texts of {needed} bytes", expected)
+def read_groups(path: Path, entry: Table, check: Check) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Return a table's columns, and its row groups, of which one at a time is in memory.
+
+    Raises what :func:`read_table` raises; about rows, some of it after the last group.
+    """
+    head = _read(path, entry, {"group": -1})
+    check(head)
+    groups, rows = (int(head.schema.metadata[key]) for key in (b"row_groups", b"rows"))
+    _check_number(path, entry, rows)
+    size = path.stat().st_size
+    lists = [kind for kind in head.schema.types if pa.types.is_fixed_size_list(kind)]
+    bits = sum(kind.list_size * kind.value_type.bit_width for kind in lists)
+    if rows * bits // 8 > allowed_memory(size):
+        raise _too_much(path, entry)
+
+    def parts() -> Iterator[pa.Table]:
+        left, found = allowed_memory(size), 0
+        for group in range(groups):
+            part = _read(path, entry, {"group": group})
+            left, found = left - part.nbytes, found + part.num_rows
+            if left < 0:
+                raise _too_much(path, entry)
+            if found > entry.rows:
+                break
+            yield part
+        _check_number(path, entry, found)
+
+    return head.schema, parts()
 
 
-@contextmanager
-def readable(path: Path, entry: Table) -> Iterator[None]:
-    """Turn what goes wrong while a table is read into this package's errors."""
+def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) -> pa.Table:
+    """Read a table where nothing that it holds can do harm; the package's and own ones here."""
     try:
-        yield
-    except ClaimError as error:
-        raise _corrupt(path, entry, str(error)) from None
-    except MemoryError:
-        raise ReleaseError(
-            f"{entry.path} takes more memory than there is",
-            where=str(path),
-            fix="use a machine with more memory",
-        ) from None
+        if own or path.is_relative_to(_PACKAGE):
+            return read_parquet_table(path, entry.path, **options)
+        most = allowed_memory(path.stat().st_size)
+        seconds = 60.0 + path.stat().st_size / _MIB
+        return read_untrusted_table(path, entry.path, options, most, seconds)
+    except (TooLargeError, UnreadableError) as error:
+        raise _corrupt(path, entry, error.what.removeprefix(f"{entry.path} ")) from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise _corrupt(path, entry, f"cannot be read: {printable(error)}") from None
 
 
-def _opened(path: Path, texts: list[str] | None = None) -> pq.ParquetFile:
-    """A file with bounds on its footer, and some columns as dictionaries."""
-    return pq.ParquetFile(
-        path,
-        read_dictionary=texts or [],
-        thrift_string_size_limit=MOST_FOOTER,
-        thrift_container_size_limit=100_000,
-        pre_buffer=False,
-    )
-
-
-def _allowed(size: int) -> int:
+def allowed_memory(size: int) -> int:
+    """Return how many bytes of memory a table may take whose file has so many."""
     return max(_SMALL, min(_RATIO * size, max(_LARGE, _LARGE_RATIO * size)))
 
 
-def _memory(
-    path: Path, entry: Table, groups: tuple[GroupClaim, ...], leaves: list[tuple[int | None, int]]
-) -> int:
-    """Bytes that a table takes, if its lists are as long as the schema says."""
-    memory = pages = 0
-    for group in groups:
-        if len(group.columns) != len(leaves):
-            raise _corrupt(path, entry, "has columns in columns")
-        for column, (length, width) in zip(group.columns, leaves, strict=True):
-            name = column.name[:60]
-            if length is not None and column.values != group.rows * length:
-                what = f"has {column.values} values of {name!r} in {group.rows} rows"
-                raise _corrupt(path, entry, what)
-            if column.differences:
-                raise _corrupt(path, entry, f"stores {name!r} as differences between texts")
-            memory += column.values * width
-            pages += column.page_bytes
-    return max(memory, pages)
+def _check_number(path: Path, entry: Table, rows: int) -> None:
+    if rows != entry.rows:
+        raise _corrupt(path, entry, f"has {rows} rows, not {entry.rows}")
 
 
-def _leaves(schema: pa.Schema) -> Iterator[tuple[int | None, int]]:
-    """Of each column: its values a row, None for any number, and bytes a value without texts."""
-    for field in schema:
-        if pa.types.is_struct(field.type):
-            yield from _leaves(pa.schema(list(field.type)))
-            continue
-        kind, levels = field.type, 0
-        length: int | None = 1
-        if pa.types.is_fixed_size_list(kind):
-            kind, length, levels = kind.value_type, kind.list_size, 4
-        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            kind, length, levels = kind.value_type, None, 4
-        yield length, levels + (kind.bit_width // 8 or 1 if pa.types.is_primitive(kind) else 8)
-
-
-def _text_bytes(array: pa.Array) -> int:
-    """Bytes of the texts of a column, or of its lists, that was read as a dictionary."""
-    while not pa.types.is_dictionary(array.type):
-        if not pa.types.is_nested(array.type):
-            return 0
-        array = array.flatten()
-    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
-    return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
+def _too_much(path: Path, entry: Table) -> CorruptReleaseError:
+    most = allowed_memory(path.stat().st_size) // _MIB
+    return _corrupt(path, entry, f"takes more than {most} MiB of memory to read")
 
 
 def _corrupt(path: Path, entry: Table, what: str, expected: str = "") -> CorruptReleaseError:
@@ -161,4 +131,151 @@ def _corrupt(path: Path, entry: Table, what: str, expected: str = "") -> Corrupt
         where=str(path),
         expected=expected or f"{entry.rows} rows of Parquet, as the manifest says",
         fix="get the release again; if it stays so, tell its maintainers",
+    )
+
+
+OUT_OF_THE_FOLDER = r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)"
+"""What is in a path of an image that does not stay in the folder of images."""
+
+
+MOST_ROWS = 2**31 - 1
+"""Rows of a table: ids are int32."""
+
+
+def check_rows(manifest: Manifest, where: str) -> None:
+    """Refuse a manifest that lists other rows than it has classes and images, or too many tasks."""
+    about = {dataset.name: dataset for dataset in manifest.datasets}
+    rows = Counter[tuple[str, str, str]]()
+    for table in manifest.tables:
+        rows[table.kind, table.dataset, table.name] += table.rows
+    for (kind, dataset, name), number in rows.items():
+        least, most = 0, MOST_ROWS
+        if kind == "classes":
+            least = most = about[dataset].n_classes
+        elif kind in ("images", "features", "attributes"):
+            least = most = about[dataset].n_images
+        elif kind == "tasks" and (of := TaskSetName.parse(name)).interval == "open":
+            most = about[dataset].n_images // (of.protocol.way * of.protocol.per_class)
+        if not least <= number <= min(most, MOST_ROWS):
+            bound = f"{most}" if least == most else f"at most {min(most, MOST_ROWS)}"
+            raise CorruptReleaseError(
+                f"{' '.join(filter(None, (kind, shown(name, 60)[1:-1], 'of', dataset)))}: the "
+                f"manifest lists {number} rows",
+                where=where,
+                expected=f"{bound}, by its numbers of classes and images",
+                fix="get the release again, and tell its maintainers",
+            )
+
+
+def check_classes(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
+    """Return the classes if they count from 0 and their images follow each other."""
+    _complete(table, entry, table.column_names)
+    _counts_from_0(table, entry, "class_id")
+    sizes = _integers(table, "n_images").astype(np.int64)
+    if (sizes < 1).any() or sizes.sum() != about.n_images:
+        raise corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
+    if not np.array_equal(_integers(table, "first_image_id"), sizes.cumsum() - sizes):
+        raise corrupt(entry, "does not number images class by class", "sums of the sizes before")
+    superclasses = number_of_superclasses(table)
+    if superclasses != about.n_superclasses:
+        raise corrupt(
+            entry,
+            f"has {superclasses} superclasses",
+            f"{about.n_superclasses}, the number that {MANIFEST_FILE} says",
+        )
+    return table
+
+
+def number_of_superclasses(table: pa.Table) -> int:
+    """Count the superclasses of classes; 0 where they have none."""
+    if "superclass" not in table.column_names:
+        return 0
+    return len(pc.unique(table.column("superclass")))
+
+
+def check_images(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
+    """Return the images if they count from 0, class by class, with paths that stay in a folder."""
+    _complete(table, entry, ["image_id", "class_id", "class_name"])
+    _counts_from_0(table, entry, "image_id")
+    classes = _integers(table, "class_id")
+    _in_range(classes, entry, "class_id", about.n_classes)
+    if (np.diff(classes) < 0).any():
+        raise corrupt(entry, "is not in the order of classes", "class_id that never falls")
+    astray = pc.match_substring_regex(table.column("path"), OUT_OF_THE_FOLDER)
+    if pc.any(astray).as_py():
+        raise corrupt(entry, "has paths that lead out of the folder of images", "paths in it")
+    return table
+
+
+def check_attributes(table: pa.Table, entry: Table) -> pa.Table:
+    """Return the attributes if there is a list for each image, in order."""
+    _complete(table, entry, ["image_id", "attributes"])
+    _counts_from_0(table, entry, "image_id")
+    return table
+
+
+def check_tasks(table: pa.Table, entry: Table, about: Dataset, protocol: Protocol) -> pa.Table:
+    """Return tasks, or some columns of them, if their ids are all in range and none is missing."""
+    _complete(table, entry, table.column_names)
+    if "task_id" in table.column_names:
+        _counts_from_0(table, entry, "task_id")
+    for name, most in (
+        ("class_ids", about.n_classes),
+        ("support", about.n_images),
+        ("query", about.n_images),
+        ("query_label", protocol.way),
+    ):
+        if name in table.column_names:
+            _in_range(_integers(table, name), entry, name, most)
+    return table
+
+
+def check_results(submission: Submission, entry: Table) -> Submission:
+    """Return a reference method's results if they are of that method alone.
+
+    Their tasks and counts are checked as those of any submission, where they are compared.
+    """
+    named = pc.unique(submission.table.column("method")).to_pylist()
+    if {*named, *submission.methods} != {entry.name}:
+        raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")
+    return submission
+
+
+def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
+    for name in columns:
+        for chunk in table.column(name).chunks:
+            nulls = chunk.null_count
+            if not nulls and pa.types.is_nested(chunk.type):
+                nulls = chunk.flatten().null_count
+            if nulls:
+                raise corrupt(entry, f"has nulls in column {name!r}", "a value in every row")
+
+
+def _counts_from_0(table: pa.Table, entry: Table, name: str) -> None:
+    if not np.array_equal(_integers(table, name), np.arange(len(table))):
+        raise corrupt(entry, f"has other values of {name} or another order", "0, 1, 2, …")
+
+
+def _in_range(values: NDArray[np.integer], entry: Table, name: str, most: int) -> None:
+    if values.size and (values.min() < 0 or values.max() >= most):
+        worst = values.min() if values.min() < 0 else values.max()
+        raise corrupt(entry, f"has {worst} among its {name}", f"0 to {most - 1}")
+
+
+def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
+    """Values of a column without nulls, or of its lists."""
+    column = table.column(name).combine_chunks()
+    if pa.types.is_nested(column.type):
+        column = column.flatten()
+    values: NDArray[np.integer] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def corrupt(entry: Table, what: str, expected: str = "", where: str = "") -> CorruptReleaseError:
+    """Make the error about a table whose values are not those of a release."""
+    return CorruptReleaseError(
+        f"{entry.path} {what}",
+        where=where,
+        expected=expected,
+        fix="get the release again, and tell its maintainers: fslbench-build verify lists problems",
     )

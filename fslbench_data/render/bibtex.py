@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark_spec.catalogue import catalogue
-from benchmark_spec.catalogue.papers import INTERVALS, META_DATASET, PAPERS, SPURIOUS_BIAS
+from benchmark_spec.catalogue import INTERVALS, META_DATASET, PAPERS, SPURIOUS_BIAS, catalogue
 from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.naming import slug
 from benchmark_spec.protocol import TaskSetName

@@ -2,10 +2,9 @@
 
 A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate
 to gigabytes and schemas nested so deep that the reader crashes; no look at its footer tells,
-since a footer can lie.  So a process of its own reads such files (:mod:`.server`), under a limit
-on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`,
-:mod:`.column_reader`).  One process reads many files; one that it does not survive, or that takes
-too much, costs a new process.
+since a footer can lie.  So a process of its own reads such files (:mod:`.server`), under a
+limit on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`).  One
+process reads many files; one that it does not survive, or that takes too much, costs a new process.
 """
 
 from __future__ import annotations
@@ -14,14 +13,17 @@ import atexit
 import os
 import stat
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
+from types import TracebackType
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
+from analysis_sql.queries.limits import MEMORY, SECONDS, check_seconds, memory_bytes
+from benchmark_spec.errors import FSLBenchError, QueryError, TooLargeError, UnreadableError
 from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
@@ -30,7 +32,7 @@ from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
 
-__all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns"]
+__all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns", "read_untrusted_table"]
 
 _lock = RLock()
 _server: Process | None = None
@@ -46,7 +48,7 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     path = Path(path)
     source = printable(str(path))
     _check(path, source)
-    table = _read(path, source, limits)
+    table = _read("submission", path, source, limits)
     metadata = (table.schema.metadata or {}).get(METADATA_KEY)
     table = table.replace_schema_metadata(None)
     if metadata is None:
@@ -68,11 +70,22 @@ def read_untrusted_columns(
     source = printable(str(path))
     try:
         _check(path, source)
-        return _read(path, source, limits, sorted(wanted))
+        return _read("columns", path, source, limits, sorted(wanted))
     except UnreadableError as error:
         raise error.saying(fix="write the file again") from None
     except TooLargeError as error:
         raise error.saying(fix="give the log of fewer tasks or methods") from None
+
+
+def read_untrusted_table(
+    path: Path, where: str, options: dict[str, Any], most_bytes: int, seconds: float
+) -> pa.Table:
+    """Read a table as :func:`fslbench_data.sandbox.reader.read_parquet_table` does, of those bytes.
+
+    Raises a TooLargeError if it takes more memory or time; an UnreadableError if it cannot be read.
+    """
+    limits = Limits(memory_bytes=most_bytes, seconds=seconds)
+    return _read("table", path, where, limits, options, most_bytes)
 
 
 def _check(path: Path, source: str) -> None:
@@ -91,23 +104,31 @@ def _check(path: Path, source: str) -> None:
     refuse_lfs_pointer(path)
 
 
-def _read(path: Path, where: str, limits: Limits, columns: list[str] | None = None) -> pa.Table:
-    """Let the other process read a file, which messages call `where`: a submission, or columns."""
+def _read(
+    what: Literal["submission", "columns", "table"],
+    path: Path,
+    where: str,
+    limits: Limits,
+    options: Any = None,
+    most_bytes: int = sys.maxsize,
+) -> pa.Table:
+    """Let the other process read a file, which messages call `where`."""
     global _server
     request = {
+        "what": what,
         "path": str(path.absolute()),
         "where": where,
         "limits": asdict(limits),
-        "columns": columns,
+        "options": options,
     }
     with _lock:
         while True:
             first = _server is None
             server = _server = _server or _started()
             try:
-                (table,) = server.ask(request, limits.seconds)
+                (table,) = server.ask(request, limits.seconds, most_bytes=most_bytes)
             except EndedError as ended:
-                if first or ended.cause == "late":  # else earlier files may be to blame
+                if first or ended.cause in ("late", "large"):  # else earlier files may be to blame
                     raise _error_of(ended, where, limits) from None
             else:
                 return table
@@ -132,7 +153,7 @@ def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
     """Say what a file has done to the process that read it."""
     if ended.cause == "late":
         return _too_large(where, f"takes more than {limits.seconds:g} seconds to read")
-    if ended.cause == "memory":
+    if ended.cause in ("memory", "large"):
         most = f"takes more than {limits.memory_bytes // MIB} MiB of memory to read"
         return _too_large(where, most)
     return UnreadableError(
@@ -171,3 +192,72 @@ def _forget() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+_LOAD_SECONDS = 600.0
+
+
+class QueryProcess:
+    """A process with a database of its own; it starts while the tables are read here.
+
+    A query may take so many seconds until the last row of its result is here, and so much memory,
+    such as ``1GB``, besides what the tables take; its result may be as large.  The latter holds on
+    Linux; elsewhere only what DuckDB itself counts is limited.  Raises a QueryError if either is no
+    such limit.
+    """
+
+    def __init__(self, *, seconds: float = SECONDS, memory: str = MEMORY) -> None:
+        check_seconds(seconds)
+        self._seconds, self._memory, self._bytes = seconds, memory, memory_bytes(memory)
+        self._process = Process("query")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.stop()
+
+    def load(self, tables: Mapping[str, object]) -> None:
+        """Open the database over those that are Arrow tables, not only made when they are read.
+
+        Raises a QueryError if no process can do so.
+        """
+        made = {name: table for name, table in tables.items() if isinstance(table, pa.Table)}
+        try:
+            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=made)
+        except EndedError as ended:
+            raise QueryError(
+                f"no process could be started to run the query ({ended.cause}, {ended.code})",
+                fix="see whether the machine has memory left",
+            ) from None
+
+    def run(self, sql: str, *, spent: float = 0.0) -> pa.Table:
+        """Run one SELECT over the tables of :meth:`load`, of whose seconds some are spent.
+
+        Raises a QueryError if it is no SELECT, fails, or takes more memory or time than it may.
+        """
+        try:
+            left = max(self._seconds - spent, 0.001)
+            request = {"sql": sql, "seconds": left}
+            answers = self._process.ask(request, left, most_bytes=self._bytes)
+        except EndedError as ended:
+            raise self._error_of(ended) from None
+        return pa.concat_tables(answers)
+
+    def _error_of(self, ended: EndedError) -> QueryError:
+        """What a query has done to the process that ran it."""
+        if ended.cause == "late":
+            return QueryError(
+                f"the query ran for more than {self._seconds:g} seconds",
+                fix="ask for less, or allow more with --seconds",
+            )
+        what = {
+            "memory": f"the query takes more than {self._memory} of memory",
+            "large": f"the result takes more than {self._memory}",
+        }.get(ended.cause, f"the query ended the process that ran it ({ended.code})")
+        return QueryError(what, fix="ask for less, or allow more with --memory")

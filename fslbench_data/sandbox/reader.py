@@ -1,10 +1,11 @@
-"""Reading a Parquet submission piece by piece, counting what comes out as it comes."""
+"""Reading a Parquet submission, log or table by pieces, counting what comes out as it comes."""
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,8 @@ from fslbench_data.submission.canonical import canonical, printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.reading import check_rows, texts_of
 
-_BATCH = 1 << 16
-"""Rows decoded at once."""
+_BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
+"""Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
 _MOST_COLUMNS = 64
 """A submission has ten at most; which of more are unknown need not be told."""
 _MOST_ENTRIES = 100_000
@@ -155,3 +156,104 @@ def unreadable(where: str, reason: Exception | str) -> UnreadableError:
         expected="a whole Parquet file, neither cut short nor encrypted; texts in UTF-8",
         fix="write the submission again with Submission.write",
     )
+
+
+def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits) -> pa.Table:
+    """Read the wanted columns as they are, texts as dictionaries where they can be.
+
+    Of the metadata what pandas says of its index is kept.
+
+    Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted_columns`, an error of
+    Arrow, or a MemoryError.
+    """
+    data = whole_content(path, where, limits)
+    file = opened(data, limits)
+    schema = pa.schema([field for field in file.schema_arrow if field.name in wanted])
+    names = schema.names
+    if not names:
+        return schema.empty_table()
+    texts = _texts(file, wanted)
+    try:
+        batches = list(_column_batches(opened(data, limits, texts), names, where, limits))
+    except (OSError, pa.ArrowNotImplementedError):  # texts that cannot be read as dictionaries
+        batches = list(_column_batches(file, names, where, limits))
+    check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
+    if not batches:
+        return schema.empty_table()
+    kept = {k: v for k, v in (file.schema_arrow.metadata or {}).items() if k == b"pandas"}
+    return pa.Table.from_column_batches(batches).replace_schema_metadata(kept or None)
+
+
+def read_parquet_table(
+    path: Path,
+    where: str,
+    *,
+    columns: Sequence[str] = (),
+    names: bool = False,
+    group: int | None = None,
+) -> pa.Table:
+    """Read a Parquet file of a release, some of its columns, or one row group.
+
+    Raises an error of Arrow, or an UnreadableError if there are other rows than its footer says.
+
+    Parameters
+    ----------
+    names
+        Read the names that submissions have as dictionaries.
+    group
+        -1 gives no rows, but the numbers of rows and row groups in the metadata.
+    """
+    file = pq.ParquetFile(path, pre_buffer=False)
+    metadata, schema = file.metadata, file.schema_arrow
+    if group == -1:
+        numbers = {"rows": str(metadata.num_rows), "row_groups": str(metadata.num_row_groups)}
+        return pa.Table.from_batches([], schema.with_metadata(numbers))
+    if names:
+        file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
+    wanted = [name for name in schema.names if name in columns] if columns else None
+    if group is None:
+        table, rows = file.read(wanted, use_threads=False), metadata.num_rows
+    else:
+        table = file.read_row_group(group, wanted, use_threads=False)
+        rows = metadata.row_group(group).num_rows
+    check_rows(table.num_rows, rows, where)
+    table.validate(full=True)
+    return table
+
+
+def _texts(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:
+    """Paths of the texts among the wanted columns, within lists too."""
+    leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    return [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.path.split(".")[0] in wanted
+    ]
+
+
+def _column_batches(
+    file: pq.ParquetFile, names: list[str], where: str, limits: Limits
+) -> Iterator[pa.RecordBatch]:
+    values = 0
+    groups = (  # one at a time, since dictionaries within lists differ
+        file.iter_batches(_COLUMN_ROWS, row_groups=[group], columns=names, use_threads=False)
+        for group in range(file.num_row_groups)
+    )
+    for batch in chain.from_iterable(groups):
+        values += sum(map(_values, batch.columns))
+        if values > limits.list_values:
+            raise TooLargeError(
+                f"{where} holds more than {limits.list_values:,} values",
+                expected=f"at most {limits.list_values:,} in {', '.join(names)}",
+                fix="give the log of fewer tasks or methods",
+            )
+        yield batch
+
+
+def _values(array: pa.Array) -> int:
+    """Entries of a column, of its innermost lists."""
+    while pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        if pa.types.is_struct(array.type):
+            return sum(map(_values, array.flatten()))
+        array = array.flatten()
+    return len(array)

@@ -62,19 +62,22 @@ def _end_with(parent: int) -> None:
 
 def _reading() -> Answer:
     """Reads strangers' files; `taken` before any of them counts for none of them."""
-    from fslbench_data.sandbox import column_reader, reader
+    from fslbench_data.sandbox import reader
 
     taken = _address_space()
 
     def read(request: Any, _: Tables) -> Iterable[pa.Table]:
         where, limits = request["where"], Limits(**request["limits"])
-        path, columns = Path(request["path"]), request["columns"]
-        _bound(taken + limits.memory_bytes, limits.seconds)
+        path, options = Path(request["path"]), request["options"]
+        pages = limits.memory_bytes if request["what"] == "table" else 0  # beside what they hold
+        _bound(taken + limits.memory_bytes + pages, limits.seconds)
         try:
-            if columns is None:
+            if request["what"] == "submission":
                 yield reader.read_bounded(path, where, limits)
+            elif request["what"] == "columns":
+                yield reader.read_columns(path, where, options, limits)
             else:
-                yield column_reader.read_columns(path, where, columns, limits)
+                yield reader.read_parquet_table(path, where, **options)
         except (FSLBenchError, MemoryError):
             raise
         except Exception as error:

@@ -22,7 +22,7 @@ from fslbench_data.scoring.selection import Answers, Selected, Selection, select
 from fslbench_data.scoring.signature import Signature, signature_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
-from fslbench_data.validation.runs import Group
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 Steps = dict[str, AnyInts]

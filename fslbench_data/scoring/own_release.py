@@ -35,7 +35,7 @@ from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.runs import Group
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 OWN_TASKS = "own-tasks"

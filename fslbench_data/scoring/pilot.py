@@ -25,7 +25,7 @@ from fslbench_data.validation.per_class import (
     class_differences,
     rows_of,
 )
-from fslbench_data.validation.runs import Group
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated, counts_on, validate
 
 

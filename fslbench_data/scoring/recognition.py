@@ -11,7 +11,7 @@ import numpy as np
 from analysis_sql.recognition import ALPHA, Answered, Recognitions, log_orders, recognise
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import reference_results
-from fslbench_data.validation.runs import Group
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 SEED = 0

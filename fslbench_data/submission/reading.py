@@ -99,26 +99,26 @@ def readable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Content:
-    """Read a Parquet submission with its metadata, perhaps only the columns that it must have.
+COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive")
+"""Columns of a submission but those that say what was answered."""
 
-    With `any_texts` texts are read that cannot be dictionaries, and may be far longer than the
-    file.
-    """
-    source = str(path)
+
+def read_parquet(path: Path) -> Content:
+    """Read a Parquet submission with its metadata."""
     file = pq.ParquetFile(path)
     schema, claimed = file.schema_arrow, file.metadata.num_rows
-    metadata = (schema.metadata or {}).get(METADATA_KEY)
-    needed = {*SUBMISSION.names, "fingerprint", "run", "transductive"}
-    chosen = [name for name in schema.names if name in needed] if counts_only else None
     try:
         file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
-        table = file.read(columns=chosen)
+        table = file.read()
     except OSError:  # texts stored as differences cannot be read so
-        if not any_texts:
-            raise
-        table = pq.ParquetFile(path, pre_buffer=False).read(columns=chosen)
-    check_rows(table.num_rows, claimed, source)
+        table = pq.ParquetFile(path, pre_buffer=False).read()
+    check_rows(table.num_rows, claimed, str(path))
+    return content_of(table, str(path))
+
+
+def content_of(table: pa.Table, source: str) -> Content:
+    """Take a submission and its metadata from the table of a Parquet file."""
+    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
     table = canonical(table, source)
     if metadata is None:
         warn_of_lost_metadata(table.column_names if table.num_rows else (), source)

@@ -14,7 +14,10 @@ from benchmark_spec.extras import require
 
 require("torch", "torch")
 
-from fslbench_data.torch.batches import TaskBatch, collate  # noqa: E402 - only where there is torch
-from fslbench_data.torch.dataset import TaskDataset  # noqa: E402
+from fslbench_data.torch.tensors import (  # noqa: E402 - only where there is torch
+    TaskBatch,
+    TaskDataset,
+    collate,
+)
 
 __all__ = ["TaskBatch", "TaskDataset", "collate"]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils.data import Dataset
 
-from benchmark_spec.errors import MethodFailedError, SpecError
+from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError
 from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
+from fslbench_data.submission.recorder import Recorder, array_of
 from fslbench_data.tasks import Task
 
 Transform = Callable[[Any], torch.Tensor]
@@ -142,3 +144,142 @@ def device_of(device: Any) -> torch.device:
             expected="one that this machine has, such as cpu or cuda",
         ) from None
     return opened
+
+
+@dataclass(frozen=True, eq=False)
+class TaskBatch:
+    """B tasks of one protocol.
+
+    Attributes
+    ----------
+    tasks
+        Which they are.
+    support : float32 (B, K, S, D), or (B, K, S, C, H, W) of pictures
+        Row k is of the class at position k.
+    query : float32 (B, K·Q, D), or (B, K·Q, C, H, W) of pictures
+        In the frozen order.
+    query_label : int64 (B, K·Q)
+        Position of each query's class: for the loss of a training task.  A method that is
+        evaluated must not see it.
+    """
+
+    tasks: tuple[Task, ...]
+    support: torch.Tensor
+    query: torch.Tensor
+    query_label: torch.Tensor
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> TaskBatch:
+        """Return the batch with its tensors on a device."""
+        return self._mapped(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> TaskBatch:
+        """Return the batch in pinned memory; a DataLoader asks for it."""
+        return self._mapped(lambda tensor: tensor.pin_memory())
+
+    def record(self, recorder: Recorder, predictions: Any) -> int:
+        """Record predictions (B, K·Q): positions 0..K-1, a tensor of any device or an array.
+
+        Returns
+        -------
+        int
+            The number of correct ones.
+
+        Raises
+        ------
+        PredictionError
+            If they are anything else, such as scores of classes.
+        DoubledTaskError
+            If a task of the batch has been recorded.
+        """
+        first = self.tasks[0]
+        begin = f"{first.info}, the batch that begins with task {first.task_id}"
+        where = f"{recorder.name} on {begin}"
+        rows = array_of(predictions, where)
+        if rows.shape[:1] != (len(self.tasks),):
+            raise PredictionError(
+                f"there are predictions for {len(rows) if rows.ndim else 'no'} tasks",
+                where=where,
+                expected=f"{len(self.tasks)} rows, one for each task of the batch",
+            )
+        return sum(recorder.add(task, row) for task, row in zip(self.tasks, rows, strict=True))
+
+    def _mapped(self, change: Any) -> TaskBatch:
+        return replace(
+            self,
+            support=change(self.support),
+            query=change(self.query),
+            query_label=change(self.query_label),
+        )
+
+
+def collate(batches: Sequence[TaskBatch]) -> TaskBatch:
+    """Join batches of tasks to one, as ``DataLoader(..., collate_fn=collate)`` wants.
+
+    Raises a SpecError if the tasks are of several protocols, or their images of several shapes.
+    """
+    shapes = {(batch.support.shape[1:], batch.query.shape[1:]) for batch in batches}
+    if len(shapes) > 1:
+        names = sorted({str(task.info) for batch in batches for task in batch.tasks})
+        raise SpecError(
+            f"a batch cannot hold tasks of several shapes: {', '.join(names)}",
+            fix="use a DataLoader for each protocol and backbone",
+        )
+    return TaskBatch(
+        tuple(task for batch in batches for task in batch.tasks),
+        torch.cat([batch.support for batch in batches]),
+        torch.cat([batch.query for batch in batches]),
+        torch.cat([batch.query_label for batch in batches]),
+    )
+
+
+class TaskDataset(Dataset[TaskBatch]):
+    """Give the tasks of a task set in their frozen order, each as a batch of one.
+
+    The same index gives the same tensors, in any process, if `transform` does.
+
+    Parameters
+    ----------
+    release
+        Where the tasks are from.
+    dataset, task_set
+        Which tasks, such as ``"digits"`` and ``"open-5w5s5q"``.
+    features
+        Name of a backbone of the release; or
+    images, transform
+        the folder of the data set's pictures, as ``evaluate`` takes it, and what makes a tensor
+        of a picture: a function of an RGB image of Pillow, such as torchvision's transforms.
+
+    Raises
+    ------
+    UnknownNameError
+        If the release has no such data set, task set or features.
+    SourceError
+        If pictures are missing.
+
+    Examples
+    --------
+    >>> tasks = TaskDataset(release, "digits", "open-5w5s5q", features="pixels")  # doctest: +SKIP
+    >>> tasks[0].support.shape  # doctest: +SKIP
+    torch.Size([1, 5, 5, 64])
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        dataset: str,
+        task_set: str,
+        *,
+        features: str | None = None,
+        images: str | Path | Literal[True] | None = None,
+        transform: Transform | None = None,
+    ) -> None:
+        self.tasks = release.task_set(dataset, task_set)
+        self._images = image_tensors(release, dataset, features, images, transform)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __getitem__(self, index: int) -> TaskBatch:
+        task = self.tasks[index]
+        label = torch.from_numpy(task.query_label.astype("int64"))
+        return TaskBatch((task,), *task_tensors(self._images, [task]), label[None])

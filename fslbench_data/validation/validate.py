@@ -20,10 +20,8 @@ from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.streaming import Source, Streamed, open_all
-from fslbench_data.validation.register import register
-from fslbench_data.validation.rows import Rows, Terms
+from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 from fslbench_data.validation.rules import RULES
-from fslbench_data.validation.runs import Group, sum_runs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,10 +52,8 @@ class Validated:
     def is_prefix(self, group: Group) -> bool:
         """Whether a group answers the first tasks of its set, as many as the submitter chose.
 
-        Half of a uniform set that reuses images was declared by its suite, not by the submitter.
-
-        Who looks before choosing how many will find a number that flatters; no rule to stop while
-        it runs, and no maker of a release, has seen what comes of it.
+        Who looks before choosing how many finds a number that flatters.  A rule to stop, the maker
+        of a release, and a suite that declares half of its set, have not looked.
         """
         key = (group.method, group.info.dataset, str(group.info.name))
         binding = self.submission.bindings.get(key)

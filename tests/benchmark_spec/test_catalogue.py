@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark_spec.catalogue import catalogue, lookup
-from benchmark_spec.catalogue.superclasses import superclasses_of
+from benchmark_spec.catalogue import catalogue, lookup, superclasses_of
 from benchmark_spec.errors import CatalogueError, UnknownNameError
 
 # Lafargue et al. (TMLR 2024), Table 2, and the two sizes that it misreports (13,463 and 39,252)

@@ -21,9 +21,9 @@ import json, re, resource, sys, time
 from pathlib import Path
 from fslbench_data.release.release import load_release
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.folder_files import FolderFiles
+from fslbench_data.leaderboard.repository import FolderFiles
 from fslbench_data.sandbox.client import stop
-from fslbench_data.leaderboard.export import leaderboard_csv
+from fslbench_data.leaderboard.tables import leaderboard_csv
 
 start = time.monotonic()
 found = leaderboard(FolderFiles(sys.argv[1]), [load_release()], datasets="digits")
@@ -46,12 +46,12 @@ HELD = """
 import gc, json, sys, tracemalloc
 import pyarrow as pa
 from fslbench_data.leaderboard.acceptance import check_submission
-from fslbench_data.leaderboard.folder_files import FolderFiles
+from fslbench_data.leaderboard.repository import FolderFiles
 from fslbench_data.leaderboard.repository import list_submissions
 from fslbench_data.release.release import load_release
 
 files, releases = FolderFiles(sys.argv[1]), [load_release()]
-names = list_submissions(files).submissions
+names = list_submissions(files)[0]
 check_submission(files, names[0], releases)  # what is made once
 gc.collect()
 tracemalloc.start()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from fslbench_data.leaderboard.folder_files import FolderFiles
-from fslbench_data.leaderboard.repository import submission_name
+from fslbench_data.leaderboard.repository import FolderFiles, submission_name
 from fslbench_data.submission.model import Submission
 
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.tables import Dataset
 from fslbench_data.files.pictures import decode
-from fslbench_data.release.pictures import picture_paths
+from fslbench_data.release.pictures import picture_paths, some_pictures
 from fslbench_data.release.release import Release
-from fslbench_data.release.stored_pictures import some_pictures
 from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import LadderReport, step_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_spec.errors import HubError, HubNotFoundError
-from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.hub.transfer import transferred
+from fslbench_data.hub.calls import api, hub_errors, transferred
 from fslbench_data.render.page import INDEX
 
 TAG = "fslbench-report"

@@ -32,8 +32,12 @@ from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from benchmark_spec.version import __version__
 from builders.cli import main
 from builders.hub.results_repo import UNKNOWN, WORKFLOW, Installation, start_results_repository
-from fslbench_data.leaderboard.folder_files import FolderFiles
-from fslbench_data.leaderboard.repository import SUBMISSIONS, read_board, submission_name
+from fslbench_data.leaderboard.repository import (
+    SUBMISSIONS,
+    FolderFiles,
+    read_board,
+    submission_name,
+)
 from fslbench_data.leaderboard.submit import prepare, propose
 from fslbench_data.release.release import Release
 

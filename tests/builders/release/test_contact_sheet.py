@@ -10,8 +10,8 @@ from tiny_features import write_pictured_release
 from benchmark_spec.errors import SpecError
 from builders.cli import main
 from builders.release.contact_sheet import contact_sheet
+from fslbench_data.release.pictures import stored_pictures
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.release.stored_pictures import stored_pictures
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 

@@ -29,8 +29,8 @@ from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.evaluation.loop import evaluate
+from fslbench_data.release.pictures import stored_pictures
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.release.stored_pictures import stored_pictures
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 

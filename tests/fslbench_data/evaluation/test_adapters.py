@@ -14,7 +14,7 @@ import pytest
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import FSLBenchWarning, MethodFailedError, SpecError
-from fslbench_data.evaluation.loader import load_callable
+from fslbench_data.evaluation.adapters import load_callable
 from fslbench_data.release.release import Release
 
 Array = np.ndarray[Any, Any]

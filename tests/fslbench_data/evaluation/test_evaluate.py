@@ -32,7 +32,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from fslbench_data.cli import main
-from fslbench_data.evaluation.loader import load_callable
+from fslbench_data.evaluation.adapters import load_callable
 from fslbench_data.release import pictures as pictures_on_disk
 from fslbench_data.release.pictures import MARK, mark_of, picture_name
 from fslbench_data.release.release import Release

@@ -15,7 +15,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.json_format import render_json
 from fslbench_data.submission.bindings import Stopping
-from fslbench_data.validation.stopping_rules import check_may_stop
+from fslbench_data.validation.rules import check_may_stop
 
 ONE_SHOT: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
 

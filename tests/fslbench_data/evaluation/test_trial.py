@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fslbench_data as fb
-from fslbench_data.evaluation import trial
-from fslbench_data.evaluation.trial import Expectation, _duration
+from fslbench_data.evaluation import loop as trial
+from fslbench_data.evaluation.loop import Expectation, _duration
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
 

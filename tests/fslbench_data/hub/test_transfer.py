@@ -20,9 +20,8 @@ from builders.hub.publish import publish
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.calls import hub_errors
+from fslbench_data.hub.calls import hub_errors, transferred
 from fslbench_data.hub.download import fetch
-from fslbench_data.hub.transfer import transferred
 from fslbench_data.release.release import Release, load_release
 
 pytest.importorskip("hf_xet", reason="needs hf_xet, which huggingface_hub brings on most machines")

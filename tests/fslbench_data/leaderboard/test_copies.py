@@ -19,18 +19,17 @@ from hypothesis import strategies as st
 from results_repository import Repository
 
 from fslbench_data.hub.address import HubAddress
-from fslbench_data.leaderboard import checking
-from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_submission
-from fslbench_data.leaderboard.checking import check_all
-from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
-from fslbench_data.leaderboard.folder_files import FolderFiles
-from fslbench_data.leaderboard.history import arrivals
-from fslbench_data.leaderboard.hub_files import HubResults
+from fslbench_data.leaderboard import acceptance
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_all, check_submission
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.repository import ResultsFiles
-from fslbench_data.leaderboard.review import review
-from fslbench_data.leaderboard.review_text import review_text
-from fslbench_data.leaderboard.tables import COPIES_NOTE, leaderboard_tables
+from fslbench_data.leaderboard.repository import FolderFiles, HubResults, ResultsFiles, arrivals
+from fslbench_data.leaderboard.review import review, review_text
+from fslbench_data.leaderboard.tables import (
+    COPIES_NOTE,
+    leaderboard_csv,
+    leaderboard_json,
+    leaderboard_tables,
+)
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.model import Submission
@@ -200,7 +199,7 @@ def test_many_files_on_the_hub_are_asked_for_in_parts(
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
     for name in reversed(names):
         hub.commit("org/results", {name: name.encode()})
-    monkeypatch.setattr("fslbench_data.leaderboard.hub_files._ASKED", 2)
+    monkeypatch.setattr("fslbench_data.leaderboard.repository._ASKED", 2)
     came = HubResults.open(HubAddress("org/results")).came(names)
     assert sorted(names, key=came.__getitem__) == names[::-1]
 
@@ -252,7 +251,7 @@ def checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
             found[name] = check_submission(files, name, *others)
         return found[name]
 
-    monkeypatch.setattr(checking, "check_submission", check)
+    monkeypatch.setattr(acceptance, "check_submission", check)
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -284,7 +283,7 @@ def test_room_is_for_who_came_first(
     names = sorted(
         repository.add(answers(newer, {KEY: _counts(newer, seed)}, f"m{seed}")) for seed in range(4)
     )
-    monkeypatch.setattr(checking, "MOST_VALUES", 2 * len(_counts(newer)))
+    monkeypatch.setattr(acceptance, "MOST_VALUES", 2 * len(_counts(newer)))
     files = _Given(repository.folder, {name: -i for i, name in enumerate(names)})
     found = leaderboard(files, [newer])
     assert sorted(found.boards[0].submissions) == [name[12:76] for name in names[2:]]

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from results_repository import Repository
 
-from fslbench_data.leaderboard import duplicate_results
+from fslbench_data.leaderboard import standing
 from fslbench_data.leaderboard.acceptance import Result
-from fslbench_data.leaderboard.duplicate_results import duplicates
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.review import review
-from fslbench_data.leaderboard.review_text import review_text
-from fslbench_data.leaderboard.standing import REFERENCE, Entry
+from fslbench_data.leaderboard.review import review, review_text
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, duplicates
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import renamed
@@ -97,4 +95,4 @@ def test_ten_thousand(info: TaskSetInfo) -> None:
     ((*group,),) = duplicates(entries)
     assert len(group) == 5000
     assert time.perf_counter() - begun < 5
-    assert duplicate_results.LEAST == 5
+    assert standing.LEAST == 5

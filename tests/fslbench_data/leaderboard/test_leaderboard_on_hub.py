@@ -31,7 +31,7 @@ def full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[HubServer, Repository]:
     """A Hub with a release and submissions to it, too many for one by one; and in a folder."""
-    monkeypatch.setattr("fslbench_data.leaderboard.hub_files._ONE_BY_ONE", 4)
+    monkeypatch.setattr("fslbench_data.leaderboard.repository._ONE_BY_ONE", 4)
     hub.create_repo("org/toy", files=Path(newer.files.where))
     hub.tag("org/toy", "v2.0.0")
     (repository.folder / "leaderboard.toml").write_text(BOARD)

@@ -14,10 +14,9 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import interval
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.leaderboard import ranking as module
+from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.acceptance import Result
-from fslbench_data.leaderboard.ranking import ranked
-from fslbench_data.leaderboard.standing import Entry, Standing
+from fslbench_data.leaderboard.standing import Entry, Standing, ranked
 from fslbench_data.leaderboard.tables import set_table
 from fslbench_data.scoring.designs import NO_UNITS, estimable
 from fslbench_data.scoring.signature import scored_set
@@ -82,7 +81,7 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
         assert row.rank == rank
         assert row.accuracy == interval(Moments.of(x, UNIT), "open", 0.95)
         assert row.intervals["class-aware"].accuracy == class_aware_interval(DESIGN, x, UNIT, 0.95)
-        assert row.could_be_best == sets.possible[i]
+        assert row.first.could_be_best == sets.possible[i]
         assert row.intervals["class-aware"].could_be_best == sets.possible_new_classes[i]
         if rank == 1:
             assert (row.difference, row.intervals["class-aware"].difference) == (None, None)
@@ -93,7 +92,7 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
         assert row.intervals["class-aware"].difference.mean == aware.mean
         assert row.intervals["class-aware"].difference.halfwidth == pytest.approx(aware.halfwidth)
         p = ttest_rel(best, x, alternative="greater").pvalue
-        assert row.could_be_best == (p > 0.05 / 8)
+        assert row.first.could_be_best == (p > 0.05 / 8)
     assert found.could_be_best(found.interval_kind) == sets.possible.sum()
     assert 1 < found.could_be_best(found.interval_kind) < 9
     assert found.could_be_best("class-aware") == sets.possible_new_classes.sum()
@@ -121,7 +120,7 @@ def test_equal_means_share_a_rank_and_the_first_label_leads() -> None:
     assert found.leader == "b"
     assert rows[1].difference is not None
     assert rows[1].difference.mean == 0.0
-    assert rows[1].could_be_best
+    assert rows[1].first.could_be_best
 
 
 def test_identical_and_constant_differences() -> None:
@@ -134,15 +133,15 @@ def test_identical_and_constant_differences() -> None:
         0,
         True,
     )
-    assert same.could_be_best
+    assert same.first.could_be_best
     assert behind.difference is not None
     assert (behind.difference.halfwidth, behind.difference.constant) == (0, True)
-    assert behind.could_be_best is False  # 2^-40
+    assert behind.first.could_be_best is False  # 2^-40
     assert behind.intervals["class-aware"].difference is not None
     assert behind.intervals["class-aware"].difference.halfwidth is None
     few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
     _, last = few.rows()
-    assert last.could_be_best
+    assert last.first.could_be_best
     assert last.difference is not None
     assert (last.difference.constant, last.difference.halfwidth) == (True, None)
 
@@ -162,12 +161,12 @@ def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndar
     assert ahead.difference is not None
     assert (ahead.accuracy.tasks, ahead.difference.tasks) == (10, 10)
     assert ahead.difference.mean > 0
-    assert ahead.could_be_best
+    assert ahead.first.could_be_best
     assert behind.difference == interval(Moments.of(short - counts[8][:20], UNIT), "open", 0.95)
     assert behind.intervals["class-aware"].difference == class_aware_interval(
         DESIGN, short - counts[8][:20], UNIT, 0.95
     )
-    assert not behind.could_be_best
+    assert not behind.first.could_be_best
 
 
 def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
@@ -187,7 +186,7 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
         assert row.intervals["class-aware"].accuracy.halfwidth is None
         assert row.difference is not None
         assert row.difference.halfwidth is None
-        assert (row.could_be_best, row.intervals["class-aware"].could_be_best) == (None, None)
+        assert (row.first.could_be_best, row.intervals["class-aware"].could_be_best) == (None, None)
     alone = _standing([_entry("high", [UNIT] * 30, stopped="gone")])
     (row,) = alone.rows()
     assert (alone.leader, alone.compared, alone.could_be_best(alone.interval_kind)) == (
@@ -195,7 +194,7 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
         0,
         None,
     )
-    assert (row.rank, row.difference, row.could_be_best) == (None, None, None)
+    assert (row.rank, row.difference, row.first.could_be_best) == (None, None, None)
     # one that answered more than any ordinary method
     longer = _standing([_entry("a", counts[5][:10]), _entry("s", counts[6], stopped="a")])
     _, stopped = longer.rows()
@@ -215,7 +214,7 @@ def test_closed_sets_claim_nothing(counts: np.ndarray) -> None:
         None,
     )
     for row in found.rows():
-        assert row.could_be_best is None
+        assert row.first.could_be_best is None
         assert [*row.intervals] == ["closed"]
         assert row.accuracy.kind == "closed"
     _, row = found.rows()
@@ -259,7 +258,7 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(
     known = {name for name, row in found.items() if row.intervals["class-aware"].accuracy.halfwidth}
     assert known == {"a", "p29", "p28"}
     assert all(found[f"p{m}"].intervals["class-aware"].could_be_best for m in range(20, 28))
-    assert not any(found[f"p{m}"].could_be_best for m in range(20, 30))
+    assert not any(found[f"p{m}"].first.could_be_best for m in range(20, 30))
     assert all(row.accuracy.halfwidth for row in found.values())
 
 

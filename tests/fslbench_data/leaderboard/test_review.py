@@ -8,11 +8,10 @@ import pyarrow.compute as pc
 import pytest
 from results_repository import Repository
 
-from fslbench_data.leaderboard import review_text as module
-from fslbench_data.leaderboard.folder_files import FolderFiles, LooseFiles
+from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.review import review
-from fslbench_data.leaderboard.review_text import review_text
+from fslbench_data.leaderboard.repository import FolderFiles, LooseFiles
+from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission

@@ -11,7 +11,7 @@ from hub_server import HubServer
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, LicenceError
 from builders.hub.publish import publish
-from fslbench_data.release.feature_cache import copies_folder
+from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
 
 REPO = "org/sharded"

@@ -21,8 +21,8 @@ from builders.release.diff import diff
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
-from fslbench_data.release import feature_cache as feature_copies
-from fslbench_data.release.feature_cache import copies_folder
+from fslbench_data.release import features as feature_copies
+from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every set of features is worth a copy, and the copies are in a folder of the test's own."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
-    monkeypatch.setattr("fslbench_data.release.feature_cache.LEFT_FREE", 0)
+    monkeypatch.setattr("fslbench_data.release.features.LEFT_FREE", 0)
     return tmp_path / "assets"
 
 
@@ -62,7 +62,7 @@ def test_shards_read_as_one_and_again(
     expected = _stored(sharded, backbone)
     first = sharded.features("birds", backbone)
     raw = np.load(_copy())
-    monkeypatch.setattr("fslbench_data.release.features.open_table", None)  # it is not read again
+    monkeypatch.setattr("fslbench_data.release.features.read_groups", None)  # it is not read again
     second = load_release(sharded.files.where).features("birds", backbone)
     for found in (first, second, raw):
         assert (found.shape, found.dtype) == (expected.shape, dtype)
@@ -189,7 +189,7 @@ def test_where_no_copy_can_be_written(
     assert np.array_equal(found, expected)
     assert not _is_mapped(found)
     assets.unlink()
-    monkeypatch.setattr("fslbench_data.release.feature_cache.LEFT_FREE", 2**62)  # no room
+    monkeypatch.setattr("fslbench_data.release.features.LEFT_FREE", 2**62)  # no room
     found = sharded.features("birds", "net")
     assert np.array_equal(found, expected)
     assert not list(copies_folder().iterdir())
@@ -199,7 +199,7 @@ def test_a_disk_that_fills_up_meanwhile(sharded: Release, monkeypatch: pytest.Mo
     def full(_: Array) -> Array:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fslbench_data.release.feature_cache.np.ascontiguousarray", full)
+    monkeypatch.setattr("fslbench_data.release.features.np.ascontiguousarray", full)
     found = sharded.features("birds", "net")
     assert np.array_equal(found, _stored(sharded, "net"))
     assert not list(copies_folder().iterdir())  # nor any temporary file

@@ -137,7 +137,7 @@ def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> Non
     folder = forge(toy, tmp_path / "r", path, data, rows=rows, n_classes=rows, n_images=rows)
     ((kind, what),) = opened(folder)
     assert kind == "CorruptReleaseError"
-    assert "classes/cats.parquet would take" in what
+    assert "classes/cats.parquet takes more than" in what
 
 
 def test_one_long_text_for_every_row(biased: Release, tmp_path: Path) -> None:
@@ -157,9 +157,7 @@ def test_one_long_text_for_every_row(biased: Release, tmp_path: Path) -> None:
             patch.setattr("fslbench_data.release.tables._RATIO", 1 << 20)
             patch.setattr("fslbench_data.release.tables._LARGE", 25_000_000)
             folder = forge(biased, tmp_path / f"r{index}", entry.path, data)
-            with pytest.raises(
-                CorruptReleaseError, match=r"holds texts of [0-9]+ bytes|would take"
-            ):
+            with pytest.raises(CorruptReleaseError, match="takes more than"):
                 load_release(folder).attributes(entry.dataset, entry.name)
 
 
@@ -414,9 +412,13 @@ def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None
         release.references()
 
 
-def test_every_table_of_the_package_is_small_beside_its_bounds(embedded: Release) -> None:
+def test_every_table_of_the_package_is_small_beside_its_bounds(
+    embedded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fslbench_data.release.tables import read_table
 
+    # which no process needs to be started for
+    monkeypatch.setattr("fslbench_data.release.tables.read_untrusted_table", None)
     for entry in embedded.manifest.tables:
         if entry.drawn:
             continue
@@ -425,41 +427,3 @@ def test_every_table_of_the_package_is_small_beside_its_bounds(embedded: Release
         assert table.num_rows == entry.rows
         assert table.equals(pq.ParquetFile(path).read())
         assert table.nbytes < 32 * entry.bytes
-
-
-def test_claims_are_read_from_headers_alone(sharded: Release, tmp_path: Path) -> None:
-    """A table of 40 MB is looked through in some hundred reads of a kilobyte."""
-    from fslbench_data.release.parquet_claims import read_claims
-
-    features = np.random.default_rng(0).standard_normal((40_000, 512)).astype(np.float16)
-    lists = pa.FixedSizeListArray.from_arrays(features.reshape(-1), 512)
-    path = tmp_path / "large.parquet"
-    pq.write_table(
-        pa.table({"image_id": pa.array(range(40_000), pa.int32()), "feature": lists}), path
-    )
-    read = []
-
-    class Counted(type(path)):  # type: ignore[misc]
-        def open(self, *args: Any, **kw: Any) -> Any:
-            file = super().open("rb", buffering=0)
-            whole = file.read
-
-            class File:
-                def read(self, most: int = -1) -> bytes:
-                    read.append(len(found := whole(most)))
-                    return found
-
-                def __getattr__(self, name: str) -> Any:
-                    return getattr(file, name)
-
-                def __enter__(self) -> Any:
-                    return self
-
-                def __exit__(self, *_: object) -> None:
-                    file.close()
-
-            return File()
-
-    claims = read_claims(Counted(path), 40_000)
-    assert sum(group.rows for group in claims) == 40_000
-    assert sum(read) < path.stat().st_size // 50

@@ -17,7 +17,7 @@ from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox import process as process_module
-from fslbench_data.sandbox.querying import QueryProcess
+from fslbench_data.sandbox.client import QueryProcess
 from fslbench_data.scoring.sql import connect, tables
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
@@ -219,7 +219,7 @@ def test_limits_that_are_large_are_none_in_effect(started: Callable[..., QueryPr
 def test_a_query_ends_soon_after_a_killed_command() -> None:
     code = (
         "from fslbench_data.release.release import load_release\n"
-        "from fslbench_data.sandbox.querying import QueryProcess\n"
+        "from fslbench_data.sandbox.client import QueryProcess\n"
         "from fslbench_data.scoring.sql import tables\n"
         "process = QueryProcess(); process.load(tables(load_release()))\n"
         "print(process._process.pid, flush=True)\n"

@@ -29,8 +29,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.leaderboard.acceptance import results_of
-from fslbench_data.leaderboard.ranking import ranked
-from fslbench_data.leaderboard.standing import Entry
+from fslbench_data.leaderboard.standing import Entry, ranked
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import BETWEEN

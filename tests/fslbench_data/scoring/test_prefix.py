@@ -20,8 +20,8 @@ import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.cli import main
-from fslbench_data.leaderboard.eval_results import _has_interval
 from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.submit import _has_interval
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.claims import conclusive

@@ -15,7 +15,7 @@ from fslbench_data.submission import model, streaming
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.submission.streaming import Streamed, open_submission
-from fslbench_data.validation import register
+from fslbench_data.validation import rows
 from fslbench_data.validation.validate import validate
 
 Columns = dict[str, list[Any]]
@@ -26,7 +26,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "_FEW", 0)
     monkeypatch.setattr(streaming, "BATCH", 7)
     monkeypatch.setattr(model, "BATCH", 7)
-    monkeypatch.setattr(register, "_ROWS", 20)
+    monkeypatch.setattr(rows, "_ROWS", 20)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Parquet that one reader takes for something else than another one does is refused."""
+"""Parquet that one reader takes for something else than another one does does no harm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from hostile_parquet import (
 )
 
 from benchmark_spec.errors import CorruptReleaseError
-from fslbench_data.release.parquet_claims import read_claims
 from fslbench_data.release.release import Release, load_release
 
 PATH = "classes/cats.parquet"
@@ -123,22 +122,10 @@ def test_the_table_as_it_is(toy: Release, table: pa.Table, tmp_path: Path) -> No
 def test_what_two_readers_would_read_differently(
     name: str, toy: Release, table: pa.Table, tmp_path: Path
 ) -> None:
+    """It is refused, or holds what the release does: no bytes are taken for something else."""
     folder = forge(toy, tmp_path / "r", PATH, TWISTS[name](_plain(table)))
-    with pytest.raises(CorruptReleaseError, match=r"classes/cats\.parquet"):
-        load_release(folder).classes("cats")
-
-
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("dictionary", [True, False])
-def test_files_of_ordinary_writers(
-    version: str, dictionary: bool, table: pa.Table, tmp_path: Path
-) -> None:
-    import duckdb
-    import pyarrow.parquet as pq
-
-    path = tmp_path / "x.parquet"
-    options = {"data_page_version": version, "use_dictionary": dictionary, "row_group_size": 3}
-    pq.write_table(table, path, write_page_index=True, write_page_checksum=True, **options)
-    assert len(read_claims(path, ROWS)) == 2
-    duckdb.from_arrow(table).write_parquet(str(path))
-    assert len(read_claims(path, ROWS)) == 1
+    try:
+        found = load_release(folder).classes("cats")
+    except CorruptReleaseError:
+        return
+    assert found.equals(table)

@@ -14,8 +14,7 @@ from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.validation.register import register
-from fslbench_data.validation.rows import Terms
+from fslbench_data.validation.rows import Terms, register
 from fslbench_data.validation.rules import RULES, RowRule
 
 SET = "open-5w5s5q"  # 31 tasks of 25 queries

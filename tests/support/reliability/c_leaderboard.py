@@ -11,8 +11,7 @@ from results_repository import Repository
 from analysis_sql.ranking.best import claim
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.ranking import ranked
-from fslbench_data.leaderboard.standing import Entry
+from fslbench_data.leaderboard.standing import Entry, ranked
 from fslbench_data.scoring.signature import scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -104,5 +103,5 @@ def _(world: World) -> str:
         for i, counts in enumerate(rng.binomial(info.protocol.n_query, 0.6, (40, info.n_tasks)))
     ]
     table = ranked(scored_set(info), "open", many, 0.95, {})
-    marked = sum(row.could_be_best is False for row in table.rows())
+    marked = sum(row.first.could_be_best is False for row in table.rows())
     return f"{marked} marked no; {claim(0.95)}"

@@ -9,7 +9,7 @@ import pytest
 from ray_processes import CALL, ROUNDS, run
 
 from benchmark_spec.errors import QueryError
-from fslbench_data.sandbox.querying import QueryProcess
+from fslbench_data.sandbox.client import QueryProcess
 from fslbench_data.scoring.sql import tables
 from reliability import Section, World
 

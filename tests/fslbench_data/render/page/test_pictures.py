@@ -19,9 +19,8 @@ from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
 from benchmark_spec.tables import Dataset
 from fslbench_data import report_page
 from fslbench_data.cli import main
-from fslbench_data.release.pictures import picture_paths
+from fslbench_data.release.pictures import picture_paths, some_pictures, stored_pictures
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.release.stored_pictures import some_pictures, stored_pictures
 from fslbench_data.render.page import pictures
 from fslbench_data.render.page.pictures import (
     HardTask,
