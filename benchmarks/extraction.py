@@ -36,10 +36,10 @@ from builders.execution.reproducible import reproducible
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
 from builders.features.block_job import Survey
+from builders.features.checkpoints import timm_preprocessing
 from builders.features.extraction import Settings
 from builders.features.forward import Extraction, Network
 from builders.features.processor import default_threads, facts
-from builders.features.timm_models import preprocessing_of
 from builders.sources.image_set import About, ImageSet, images_table
 from fslbench_data.files.pictures import decode
 
@@ -105,7 +105,7 @@ def _backbone(network: Network, kept: dict[Any, Backbone] = {}) -> Backbone:  # 
 
 def _preprocessing(name: str, module: Any) -> Preprocessing:
     if name == VIT:
-        return preprocessing_of(resolve_data_config(model=module))
+        return timm_preprocessing(resolve_data_config(model=module))
     size = {"efficientnet_lite1": 240, "efficientnet_lite2": 260}.get(name, 224)
     kernel: Any = "bilinear" if name == "mobilenet_v2" else "bicubic"
     colours = (127.0,) * 3, (128.0,) * 3

@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmark_spec.protocol import Protocol
-from builders.sampling.attribute_biased import draw_ladder
-from builders.sampling.image_attributes import image_attributes
+from builders.sampling.attribute_biased import draw_ladder, image_attributes
 
 CLASSES, IMAGES, ATTRIBUTES, OF_ALL = 20, 600, 190, 1000
 PROTOCOL = Protocol(5, 5, 15)

@@ -180,8 +180,7 @@ FEATURES = (
 
 def widths_on_features(seeds: int) -> Figure:
     """Figure 4: the open interval against Q on the features in the package, 5 ways, NCC."""
-    from builders.query_size.sweep import sweep
-    from builders.query_size.task_sets import QuerySets
+    from builders.query_size.sweep import QuerySets, sweep
     from fslbench_data import load_release
 
     release, rows = load_release(), []

@@ -18,7 +18,7 @@ from benchmark_spec.errors import OutputError
 from benchmark_spec.tables import Table
 from builders.execution.steps import lock_folder
 from builders.features.block_job import JOURNAL_FILE, BlockResult, WorkFolder
-from builders.training import kept_images
+from builders.training import images as kept_images
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 from fslbench_data.files import whole_file

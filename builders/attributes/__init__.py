@@ -16,19 +16,19 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError
 from builders.attributes import pixels
 from builders.attributes.captioner import GIVEN
-from builders.attributes.captions import write_captions
+from builders.attributes.captioners import write_captions
 from builders.attributes.given import (
     ATTRIBUTES,
+    TEXTS,
+    came_with,
     check_given,
     given_attributes,
     given_texts,
     given_values,
-    has_texts,
 )
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
-from builders.attributes.statistics import AttributeStatistics, attribute_statistics
-from builders.attributes.table import attributes_table
-from builders.attributes.words import Words, load_tagger
+from builders.attributes.table import AttributeStatistics, attribute_statistics, attributes_table
+from builders.attributes.taggers import Words, load_tagger
 from builders.features.extraction import Settings
 from builders.sources.image_set import ImageSet, Progress, silent
 
@@ -61,26 +61,12 @@ def make_attributes(
 ) -> MadeAttributes:
     """Make the attributes of a data set's images as a recipe says.
 
-    Parameters
-    ----------
-    source
-        The module of :mod:`builders.sources` that has read the images.
-    raw
-        Their raw folder, where given texts lie.
-    work, settings
-        As for :func:`builders.attributes.captions.write_captions`, which raises its errors.
-
-    Raises
-    ------
-    SourceError
-        If the source has no texts or attributes of its own, or an image cannot be shown.
-    MissingPackageError
-        If what the recipe needs is not installed.
+    `source` is the module of :mod:`builders.sources` that has read the images, `raw` their raw
+    folder, where given texts lie; `work` and `settings` are as for
+    :func:`builders.attributes.captioners.write_captions`, which raises its errors.  SourceError if
+    the source has no texts or attributes of its own, or an image cannot be shown.
     """
-    made: dict[str, Any] = {
-        "recipe": recipe.without_paths,
-        "images": content_digest(images.images),
-    }
+    made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
     total = len(images.images)
 
     def counted(what: str) -> Callable[[int], None]:
@@ -89,9 +75,9 @@ def make_attributes(
     if recipe.attributes == PIXELS:
         attributes = pixels.pixel_attributes(images, counted("attributes of pixels"))
         images.check_unchanged()
-        return MadeAttributes(attributes_table(attributes), {**made, **pixels.describe()})
+        return MadeAttributes(attributes_table(attributes), {**made, **pixels.DEPENDS_ON})
     if recipe.attributes == GIVEN:
-        came = has_texts(source) or images.texts is not None
+        came = came_with(source, TEXTS) is not None or images.texts is not None
         titles = _given(images, source, raw, progress) if came else [None] * total
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
@@ -122,11 +108,9 @@ def make_attributes(
 
 
 def _given(images: ImageSet, source: str, raw: Path | None, progress: Progress) -> list[str | None]:
-    if images.texts is not None:
-        return given_texts(images, source, raw or Path(), progress)
-    if raw is None:
+    if raw is None and images.texts is None:
         raise SourceError(
             f"the texts of {images.name} are read from its raw folder, and none is given",
             fix="name the folder with --raw",
         )
-    return given_texts(images, source, raw, progress)
+    return given_texts(images, source, raw or Path(), progress)

@@ -20,6 +20,7 @@ delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969), which nee
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from scipy.special import ndtri
 
 from analysis_sql.intervals.intervals import check_level, halfwidth_per_deviation
 from benchmark_spec.errors import SpecError
+from fslbench_data.render.table import Column, Table, csv_text, right
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -37,14 +39,8 @@ Counts = NDArray[np.int64]
 class Detection:
     """Detection accuracy of one table relative to another, in percent.
 
-    Attributes
-    ----------
-    by, of
-        Who detects, and whose attributes are taken for the truth.
-    images
-        Those with any attribute in `of`.
-    accuracy, halfwidth
-        None where there are no images, and where there is no spread.
+    `by` detects, the attributes of `of` are taken for the truth, and `images` have any of these;
+    accuracy and half-width are None where there are no images, and where there is no spread.
     """
 
     by: str
@@ -56,17 +52,10 @@ class Detection:
 
 @dataclass(frozen=True)
 class AttributeAgreement:
-    """One attribute in both tables.
+    """How many images have one attribute in both tables, in one alone and in none.
 
-    Attributes
-    ----------
-    both, first_only, second_only, neither
-        Images that have it in both tables, in one alone, in none.
-    kappa
-        Cohen's; None where all images have it in both tables.
-    halfwidth
-        Of the interval of kappa; None where the delta method sees no spread, as of an attribute of
-        one table alone.
+    Cohen's `kappa` is None where all images have it in both tables, the half-width of its interval
+    where the delta method sees no spread, as of an attribute of one table alone.
     """
 
     attribute: str
@@ -80,18 +69,10 @@ class AttributeAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two tables of attributes compared.
+    """Two tables of attributes, by name, compared.
 
-    Attributes
-    ----------
-    first, second
-        Their names.
-    images, level
-        How many images, and the intervals' confidence level.
-    detection
-        Of the second relative to the first, and the other way round.
-    attributes
-        Of either table: those of most images first, then by name.
+    `detection` is of the second relative to the first, and the other way round; `attributes` are
+    those of either table, those of most images first, then by name.
     """
 
     first: str
@@ -107,10 +88,7 @@ def agreement(
 ) -> Agreement:
     """Compare two tables of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
 
-    Raises
-    ------
-    SpecError
-        If they are not of the same images, or of none.
+    SpecError if they are not of the same images, or of none.
     """
     check_level(level)
     ids = [table.column("image_id").to_pylist() for table in (first, second)]
@@ -160,24 +138,18 @@ def _by_attribute(a: Words, b: Words, level: float) -> tuple[AttributeAgreement,
     counts = np.column_stack([cells, len(a) - cells.sum(axis=1)])
     kappas, halfwidths = kappa(counts, level)
     rows = [
-        AttributeAgreement(name, both, first, second, neither, _known(value), _known(width))
-        for name, (both, first, second, neither), value, width in zip(
-            names, counts.tolist(), kappas, halfwidths, strict=True
-        )
+        AttributeAgreement(name, *cells, *(None if np.isnan(x) else float(x) for x in interval))
+        for name, cells, *interval in zip(names, counts.tolist(), kappas, halfwidths, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (row.neither, row.attribute)))
 
 
 def kappa(counts: Counts, level: float) -> tuple[Floats, Floats]:
-    """Compute Cohen's kappa and the half-width of its interval, both (A,).
+    """Compute Cohen's kappa and the half-width of its interval, both (A,); NaN where there is none.
 
-    NaN where there is none.  The delta method: kappa moves with each image by its influence, which
-    is the same for all images of a cell.
-
-    Parameters
-    ----------
-    counts : int (A, 4)
-        Images of each attribute: in both tables, in the first alone, in the second alone, in none.
+    Of counts (A, 4): images of each attribute in both tables, in the first alone, in the second
+    alone, in none.  The delta method: kappa moves with each image by its influence, which is the
+    same for all images of a cell.
     """
     images = counts.sum(axis=1)
     shares = counts / images[:, None]
@@ -201,5 +173,53 @@ def kappa(counts: Counts, level: float) -> tuple[Floats, Floats]:
     return value, np.where(flat, np.nan, width)
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+MOST = 20
+"""Attributes that the table for people shows."""
+
+NOTE = (
+    "detection accuracy: the share of an image's attributes in one table that the other has, too, "
+    "mean over images. kappa: Cohen's, 1 for the same images, 0 for as many in common as chance "
+    "gives. Images taken as independent."
+)
+
+
+def agreement_tables(compared: Agreement) -> list[Table]:
+    """Lay out detection accuracies, and agreement on the attributes of most images."""
+    detection = (
+        Column("detected by", attrgetter("by")),
+        Column("of the attributes of", attrgetter("of")),
+        right("images", lambda row: f"{row.images:,}"),
+        right("detection accuracy %", lambda row: _with_width(row.accuracy, row.halfwidth, 2)),
+    )
+    kinds = (
+        Column("attribute", attrgetter("attribute")),
+        right("both", attrgetter("both")),
+        right(f"{compared.first} only", attrgetter("first_only")),
+        right(f"{compared.second} only", attrgetter("second_only")),
+        right("kappa", lambda row: _with_width(row.kappa, row.halfwidth, 3)),
+    )
+    rows = compared.attributes
+    first = sum(row.both + row.first_only > 0 for row in rows)
+    second = sum(row.both + row.second_only > 0 for row in rows)
+    shared = sum(row.both > 0 for row in rows)
+    shown = f"the {MOST} of most images" if len(rows) > MOST else "all"
+    images = f"{compared.images:,} images, {100 * compared.level:.8g} % intervals"
+    found = f"{first:,} and {second:,}, on an image in both {shared:,}; {shown}, in images"
+    return [
+        Table(f"{compared.first} and {compared.second}: {images}", detection, compared.detection),
+        Table(f"Attributes: {found}", kinds, rows[:MOST]),
+    ]
+
+
+def agreement_csv(compared: Agreement) -> str:
+    """Write one row an attribute."""
+    names = ("attribute", "both", "first_only", "second_only", "neither", "kappa", "halfwidth")
+    columns = tuple(Column(name, attrgetter(name)) for name in names)
+    return csv_text(Table("", columns, compared.attributes))
+
+
+def _with_width(value: float | None, halfwidth: float | None, digits: int) -> str | None:
+    if value is None:
+        return None
+    width = "" if halfwidth is None else f" ± {halfwidth:.{digits}f}"
+    return f"{value:.{digits}f}{width}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark_spec.errors import UnknownNameError
-from builders.features.preprocessing import Preprocessing
+from builders.features.backbone import Preprocessing
 
 GIVEN = "given"
 """In place of a captioner: texts that came with the data set."""
@@ -23,18 +23,9 @@ CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_O
 class Captioner(ABC):
     """A network that writes captions.
 
-    Attributes
-    ----------
-    name
-        As in a recipe, with a folder's or file's name in place of its path.
-    preprocessing
-        What makes the network's input of a picture.
-    weights
-        Where its weights came from, with their SHA-256.
-    generation
-        How captions are generated.
-    model, tokenizer
-        As the library of its family has them.
+    `name` is as in a recipe, with a folder's or file's name in place of its path; `weights` says
+    where they came from, with their SHA-256, and `generation` how captions are generated; `model`
+    and `tokenizer` are as the library of its family has them.
     """
 
     name: str

@@ -12,11 +12,14 @@ A source has them if its module defines them:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, SpecError
 from builders.sources import SOURCES, source_module
 from builders.sources.image_set import ImageSet, Progress, Text, silent
 
@@ -76,11 +79,6 @@ def given_values(
     return values, objects
 
 
-def has_texts(source: str) -> bool:
-    """Whether texts came with a data set."""
-    return _came_with(source, TEXTS) is not None
-
-
 def sentences(text: Text) -> str:
     """Join title, description and tags; a description that repeats the title is left out."""
     title, description = text.title.strip(), text.description.strip()
@@ -90,9 +88,9 @@ def sentences(text: Text) -> str:
 
 def check_given(source: str, name: str, where: str = "") -> Any:
     """Return what a source has of that name, :data:`TEXTS` or :data:`ATTRIBUTES`, or refuse it."""
-    came = _came_with(source, name)
+    came = came_with(source, name)
     if came is None:
-        others = ", ".join(other for other in SOURCES if _came_with(other, name))
+        others = ", ".join(other for other in SOURCES if came_with(other, name))
         raise SourceError(
             f"no {_NOUNS[name]} came with {source}",
             where=where,
@@ -103,5 +101,95 @@ def check_given(source: str, name: str, where: str = "") -> Any:
     return came
 
 
-def _came_with(source: str, name: str) -> Any:
+def came_with(source: str, name: str) -> Any:
+    """Return what a source has of that name, or None."""
     return getattr(source_module(source), name, None)
+
+
+MARK = "~"
+"""Between what came with a data set and how a tagger errs, in a recipe."""
+
+_PARTS = ("miss", "invent", "seed")
+_LONGEST_SEED = 18
+"""Digits."""
+
+
+@dataclass(frozen=True)
+class TaggerErrors:
+    """A tagger that errs at known rates, so that what its errors do to tasks can be seen.
+
+    Each attribute that an image has is missed with one probability, each other of the source's
+    attributes invented with another, all independently::
+
+        u(seed, path, word) = the first eight bytes of the SHA-256 of the three, parted by zero
+                              bytes, over 2^64
+
+    and the tagger errs where u lies below the rate.  So nothing depends on an order, taggers of
+    other seeds err independently, and one seed errs at a higher rate wherever it does at a lower.
+    """
+
+    miss: float = 0.0
+    invent: float = 0.0
+    seed: int = 0
+
+    def __str__(self) -> str:
+        rates = (str(rate).removesuffix(".0") for rate in (self.miss, self.invent))
+        return ",".join(f"{n}={v}" for n, v in zip(_PARTS, (*rates, self.seed), strict=True))
+
+    @classmethod
+    def parse(cls, text: str, where: str = "") -> TaggerErrors:
+        """Read ``miss=0.2,invent=0.05,seed=1``: what is absent is 0."""
+        values: dict[str, str] = {}
+        for part in text.split(","):
+            name, equals, value = part.partition("=")
+            if not equals or name not in _PARTS or name in values:
+                raise SpecError(
+                    f"{part!r} in {text!r} does not say how a tagger errs",
+                    where=where,
+                    expected="miss=RATE,invent=RATE,seed=NUMBER, each once or not at all",
+                )
+            values[name] = value
+        seed = values.pop("seed", "0")
+        if not (seed.isascii() and seed.isdigit() and len(seed) <= _LONGEST_SEED):
+            raise SpecError(
+                f"seed={seed} is no seed",
+                where=where,
+                expected=f"a whole number of at most {_LONGEST_SEED} digits, 0 or more",
+            )
+        rates = dict.fromkeys(values, 0.0)
+        for name, value in values.items():
+            try:
+                rates[name] = float(value)
+            except ValueError:
+                rates[name] = math.nan
+            if not 0 <= rates[name] <= 1:
+                raise SpecError(
+                    f"{name}={value} is no rate of errors",
+                    where=where,
+                    expected="a number from 0 to 1, such as 0.2",
+                )
+        return cls(**rates, seed=int(seed))
+
+    def __call__(
+        self, attributes: Sequence[Sequence[str]], paths: Sequence[str], words: Sequence[str]
+    ) -> list[list[str]]:
+        """Give the attributes that the tagger finds of each of N images: sorted, each once.
+
+        Of their true ones and paths in the images table, and all words that may be invented.
+        """
+        vocabulary = {word.lower() for word in words}
+        return [
+            sorted(
+                w for w in vocabulary.union(true) if (w in true) is not self._errs(path, w, true)
+            )
+            for path, true in zip(paths, attributes, strict=True)
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """Give what a table's provenance says of the errors."""
+        return asdict(self)
+
+    def _errs(self, path: str, word: str, true: Sequence[str]) -> bool:
+        digest = sha256(f"{self.seed}\0{path}\0{word}".encode()).digest()
+        chance = int.from_bytes(digest[:8], "big") / 2**64
+        return chance < (self.miss if word in true else self.invent)

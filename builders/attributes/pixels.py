@@ -44,7 +44,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +57,9 @@ NAMES = (
     *("monochrome", "line art", "filled", "wide", "tall"),
 )
 COLOURS = NAMES[:12]
-VERSION = 1
-"""Of the definitions: another one gives other attributes."""
-
 CELLS = 256
+DEPENDS_ON = {"definitions": 1, "cells": CELLS}
+"""What the attributes depend on: the version of their definitions, and the cells."""
 WHITE, DARK = 230, 64
 GREY = 18
 """Of 100: chroma over value below which a colour is grey."""
@@ -72,13 +70,6 @@ _HUES = (
     *((255, _BLUE), (295, _PURPLE), (345, _PINK), (360, _RED)),
 )
 """Where the range of a hue ends, and its colour."""
-
-_AHEAD = 64
-
-
-def describe() -> dict[str, Any]:
-    """Return what the attributes depend on."""
-    return {"definitions": VERSION, "cells": CELLS}
 
 
 def pixel_attributes(
@@ -92,9 +83,8 @@ def pixel_attributes(
     total = len(images.images)
     attributes: list[list[str]] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for first in range(0, total, _AHEAD):  # few pictures in memory at a time
-            ids = range(first, min(first + _AHEAD, total))
-            attributes += threads.map(of_image, ids)
+        for first in range(0, total, 64):  # few pictures in memory at a time
+            attributes += threads.map(of_image, range(first, min(first + 64, total)))
             progress(len(attributes))
     return attributes
 

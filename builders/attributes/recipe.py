@@ -10,7 +10,7 @@
 
 TEXTS is ``given`` (that came with the data set) or a captioner: ``vit_gpt2[@FOLDER]``,
 ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.  TAGGER is ``textblob`` or ``spacy[:MODEL]``.
-ERRORS is ``miss=RATE,invent=RATE,seed=NUMBER`` (:mod:`builders.attributes.tagger_errors`).
+ERRORS is ``miss=RATE,invent=RATE,seed=NUMBER`` (:mod:`builders.attributes.given`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from pathlib import Path
 from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
 from builders.attributes.captioners import CaptionerName
-from builders.attributes.given import ATTRIBUTES, TEXTS, check_given
-from builders.attributes.tagger_errors import MARK, TaggerErrors
-from builders.attributes.words import TAGGERS, check_tagger, load_tagger
+from builders.attributes.given import ATTRIBUTES, MARK, TEXTS, TaggerErrors, check_given
+from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS = {"texts", "text"}
 """Options of the general sources that name the texts of own data."""
@@ -41,16 +40,9 @@ EXPECTED = (
 class Recipe:
     """A recipe, taken apart.
 
-    Attributes
-    ----------
-    texts, tagger
-        ``given`` or a captioner, and what finds the words; empty where attributes are no words.
-    attributes
-        ``given`` or ``pixels`` where they are no words, else empty.
-    word
-        The one of the given attributes that is asked for; empty if all are.
-    errors
-        Of a tagger that finds the given attributes; None where nothing errs.
+    `texts` (``given`` or a captioner) and `tagger` are empty where attributes are no words;
+    `attributes` is then ``given`` or ``pixels``, `word` the one of the given that is wanted, empty
+    for all, and `errors` those of a tagger that finds them.
     """
 
     texts: str = ""
@@ -110,22 +102,11 @@ def check_recipe(
     where: str = "",
     options: Collection[str] = (),
 ) -> None:
-    """Refuse at once a recipe that cannot be followed for a source.
+    """Refuse at once a recipe that cannot be followed for a source with such options.
 
-    Parameters
-    ----------
-    source, options
-        The module of :mod:`builders.sources` that reads the data set, and the options it is given;
-        those of :data:`OWN_TEXTS` name texts.
-    weights
-        Where folders and files of captioners are also looked for.
-
-    Raises
-    ------
-    SourceError, UnknownNameError
-        If the source has no texts, or no attributes of its own, or not that one.
-    MissingPackageError, BackboneError
-        If the tagger or the captioner is not installed, or its folder is not as it should be.
+    `weights` is where folders and files of captioners are also looked for.  SourceError or
+    UnknownNameError if the source has no texts or no such attributes of its own,
+    MissingPackageError or BackboneError if the tagger or captioner is not there as it should be.
     """
     if recipe.attributes == GIVEN:
         attributes = check_given(source, ATTRIBUTES, where)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +21,8 @@ def attributes_table(
 ) -> pa.Table:
     """Make a table of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
 
-    Parameters
-    ----------
-    attributes : N
-        Of each image, in the order of image ids: sorted, each once, in lower case.
-    texts : N, optional
-        What they are words of; null throughout unless given.
+    Of each of N images, in the order of their ids, the attributes (sorted, each once, in lower
+    case) and the text that they are words of, if any.
     """
     columns = [
         pa.array(range(len(attributes)), pa.int32()),
@@ -80,3 +78,54 @@ def _bad_word(attributes: Sequence[str | None]) -> bool:
 def _out_of_order(attributes: Sequence[str | None]) -> bool:
     words = [word or "" for word in attributes]
     return words != sorted(set(words))
+
+
+@dataclass(frozen=True)
+class AttributeStatistics:
+    """How many attributes a data set has, as in Table 2 of FewSTAB (Zheng et al., ECCV 2024).
+
+    `unique` counts different attributes, `per_class` is the mean of those that any image of a class
+    has, `spurious_per_class` of those that some of them have and some have not (a spurious
+    correlation), `per_image` of those of an image; `without` counts images without any.
+    """
+
+    classes: int
+    images: int
+    unique: int
+    per_class: float
+    spurious_per_class: float
+    per_image: float
+    without: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.classes} classes, {self.images:,} images, {self.unique:,} attributes; "
+            f"per class {self.per_class:.2f}, of these spurious {self.spurious_per_class:.2f}; "
+            f"per image {self.per_image:.2f}, none for {self.without:,}"
+        )
+
+
+def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> AttributeStatistics:
+    """Count the attributes of a table that has a row for each image, in the order of classes."""
+    of_image = table.column("attributes").to_pylist()
+    if len(of_image) != sum(class_sizes) or not of_image:
+        raise SchemaError(
+            f"the table has {len(of_image)} rows", expected=f"{sum(class_sizes)}, one an image"
+        )
+    unique: set[str] = set()
+    of_classes = spurious = first = 0
+    for size in class_sizes:
+        counts = Counter(a for words in of_image[first : first + size] for a in set(words))
+        first += size
+        unique |= set(counts)
+        of_classes += len(counts)
+        spurious += sum(number < size for number in counts.values())
+    return AttributeStatistics(
+        classes=len(class_sizes),
+        images=len(of_image),
+        unique=len(unique),
+        per_class=of_classes / len(class_sizes),
+        spurious_per_class=spurious / len(class_sizes),
+        per_image=sum(map(len, of_image)) / len(of_image),
+        without=sum(not words for words in of_image),
+    )

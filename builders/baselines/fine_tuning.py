@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
-from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
-from builders.baselines.tables import Tensor, full_precision
-from builders.features.preprocessing import Preprocessing
+from builders.baselines.heads import MOMENTUM, RATE, STEPS, Tensor, cosine_decay, full_precision
+from builders.features.backbone import Preprocessing
 from fslbench_data.files.pictures import decode
 
 BACKBONE_RATE = 1e-4
@@ -33,17 +32,10 @@ _QUERIES_AT_ONCE = 100
 
 
 class FineTuner:
-    """Fine-tunes copies of a network.
+    """Fine-tunes a copy of a network.
 
-    Parameters
-    ----------
-    module
-        A ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, to
-        float32, and stays as it is.
-    device
-        Where the copy works, as torch names it.
-    rate
-        Learning rate of the network at the start.
+    `module` is a ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, to
+    float32, and stays as it is.  `rate` is the learning rate of the network at the start.
     """
 
     def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:

@@ -1,23 +1,158 @@
 """Heads on frozen features, as section 4 of Lafargue et al. (TMLR 2024) has them.
 
-All of them take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.
+All of them take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.  With
+s_k the sum of the support vectors x_ki of class k and q a query,
+
+    NCC          cos(q, s_k) = q·s_k/|s_k|            the nearest class centroid
+    MatchingNet  mean over i of q·x_ki = q·s_k/S      the mean cosine to the class's support images
+
+so both take one product of queries and sums.  A factor common to all classes (the length of q, S)
+changes no prediction.  At one shot the two are the same, |s_k| being 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import cos, pi
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.extras import require
-from builders.baselines.centroids import matching_net, ncc
-from builders.baselines.linear_probe import linear_probe
-from builders.baselines.tables import Tensor, full_precision, groups, unit_vectors
 from builders.training.logistic import logistic_regression
+
+Tensor = Any
+"""A ``torch.Tensor``."""
+
+MOST_TASKS = 64
+"""Tasks at once on a CPU: what more of them gather falls out of its cache."""
+
+CPU_BYTES, GPU_BYTES = 2**25, 2**31
+"""How much a group of tasks may gather."""
+
+_BLOCK_BYTES = 2**22
+"""Of features that are made unit vectors at a time."""
+
+
+def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
+    """Divide features (N, D) by their lengths, in float64; a zero vector stays zero.
+
+    They are floating-point numbers of any type, and become float64 or, unless `double`, float32.
+    """
+    torch = require("torch")
+    if features.ndim != 2 or features.dtype.kind != "f":
+        raise SpecError(
+            f"features are of type {features.dtype} and shape {features.shape}",
+            expected="floating-point numbers (N, D)",
+        )
+    kind = torch.float64 if double else torch.float32
+    unit = torch.empty(features.shape, dtype=kind, device=device)
+    step = max(1, _BLOCK_BYTES // (8 * max(1, features.shape[1])))
+    for start in range(0, len(features), step):
+        rows = torch.from_numpy(features[start : start + step].astype(np.float64)).to(device)
+        length = rows.norm(dim=1, keepdim=True)
+        if not bool(torch.isfinite(length).all()):
+            first = start + int((~torch.isfinite(length[:, 0])).nonzero()[0, 0])
+            raise SpecError(f"the features of image {first} are not finite")
+        unit[start : start + step] = rows / torch.where(length > 0, length, 1.0)
+    return unit
+
+
+def groups(tasks: int, rows: int, unit: Tensor) -> Iterator[slice]:
+    """Yield which tasks are taken at once: each gathers `rows` rows of the unit vectors (N, D)."""
+    of_task = max(1, rows * unit.shape[1] * unit.element_size())
+    on_cpu = unit.device.type == "cpu"
+    step = max(1, min(MOST_TASKS, CPU_BYTES // of_task) if on_cpu else GPU_BYTES // of_task)
+    for start in range(0, tasks, step):
+        yield slice(start, min(start + step, tasks))
+
+
+def gather(unit: Tensor, ids: Tensor) -> Tensor:
+    """Take the rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
+    rows = unit.index_select(0, ids.reshape(-1))
+    return rows.view(*ids.shape, unit.shape[1])
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Compute products of float32 in float32, also where torch was told to be less exact."""
+    torch = require("torch")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def ncc(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
+    """Compute NCC's cosines, as :attr:`builders.baselines.heads.Head.scores`."""
+    torch = require("torch")
+    sums = _sums(unit, support)
+    if support.shape[2] > 1:  # one vector has its length already
+        length = sums.norm(dim=-1, keepdim=True)
+        sums = sums / torch.where(length > 0, length, 1.0)
+    return torch.bmm(gather(unit, query), sums.mT)
+
+
+def matching_net(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
+    """Compute MatchingNet's mean cosines, as :attr:`builders.baselines.heads.Head.scores`."""
+    sums = _sums(unit, support)
+    return require("torch").bmm(gather(unit, query), sums.mT) / support.shape[2]
+
+
+def _sums(unit: Tensor, support: Tensor) -> Tensor:
+    """Add up each class's support vectors to (B, K, D); none is copied first."""
+    bag = require("torch").nn.functional.embedding_bag
+    sums = bag(support.reshape(-1, support.shape[2]), unit, mode="sum")
+    return sums.view(*support.shape[:2], unit.shape[1])
+
+
+STEPS, MOMENTUM, RATE = 30, 0.9, 0.1
+
+
+def cosine_decay(step: int, steps: int = STEPS) -> float:
+    """Return the share of the learning rate at a step 0..steps-1."""
+    return (1.0 + cos(pi * step / steps)) / 2.0
+
+
+def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
+    """Compute the queries' logits in float64, less what all classes share.
+
+    It is what the paper's FT does to its head, with a backbone that stays as it is: W of ones and b
+    of zeros at the start, 30 steps of SGD with momentum 0.9 on the mean cross-entropy of the whole
+    support set, the learning rate falling from 0.1 along half a cosine,
+
+        lr_t = 0.1 · (1 + cos(π t/30))/2,   t = 0..29
+        v <- 0.9 v + φ'      (W, b) <- (W, b) - lr_t v
+
+    The gradient is R X/n for the weights, R = P - Y (K, n), so that W = 1 + A X at all times with
+    A (K, n) following the same recursion on R/n: only the products of the support features are
+    needed.  The ones add the same to all classes' logits, which changes neither P nor a prediction.
+    """
+    torch = require("torch")
+    tasks, way, shot = support.shape
+    x = gather(unit, support.reshape(tasks, -1))
+    gram = torch.bmm(x, x.mT)
+    target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=1)
+    coefficients = torch.zeros_like(target).expand(tasks, -1, -1)
+    intercept = coefficients.sum(dim=2, keepdim=True)
+    velocity, drift = coefficients, intercept
+    for step in range(STEPS):
+        logits = torch.bmm(coefficients, gram) + intercept
+        residual = (logits.softmax(dim=1) - target) / (way * shot)
+        velocity = MOMENTUM * velocity + residual
+        drift = MOMENTUM * drift + residual.sum(dim=2, keepdim=True)
+        rate = RATE * cosine_decay(step)
+        coefficients = coefficients - rate * velocity
+        intercept = intercept - rate * drift
+    weights = torch.bmm(coefficients, x)
+    return (torch.bmm(weights, gather(unit, query).mT) + intercept).mT
+
 
 CLOSE = 5e-6
 """Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.
@@ -30,16 +165,10 @@ Float32 is off by up to 4e-7 at 768 dimensions, 6e-7 at 2048.
 class Head:
     """A head on frozen features.
 
-    Attributes
-    ----------
-    description
-        For those who read its results.
-    scores
-        ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row
-        numbers of B tasks' support images (B, K, S) and of their queries (B, M), makes scores
-        (B, M, K), of which the largest counts.
-    double
-        Whether it needs float64; otherwise it is computed in float32 where that decides.
+    ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row numbers
+    of B tasks' support images (B, K, S) and of their queries (B, M), makes scores (B, M, K), of
+    which the largest counts.  Unless it needs float64 (`double`), it is computed in float32 where
+    that decides.
     """
 
     description: str
@@ -67,19 +196,8 @@ def head_of(name: str) -> Head:
 class Predictor:
     """A head on one data set's features.
 
-    Parameters
-    ----------
-    head
-        One of :data:`HEADS`.
-    features : float (N, D)
-        Row i is image i.
-    device
-        As torch names it, such as ``cpu`` or ``cuda``.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        If there is no such head, or the features are no such array, or not finite.
+    `head` is one of :data:`HEADS`, row i of the features (N, D) image i, the device as torch names
+    it.  UnknownNameError if there is no such head, SpecError if features are not finite.
     """
 
     def __init__(self, head: str, features: NDArray[Any], device: str = "cpu") -> None:
@@ -89,12 +207,7 @@ class Predictor:
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
         """Predict int64 (T, M), positions 0..K-1 of classes.
 
-        Parameters
-        ----------
-        support : int (T, K, S)
-            Image ids of T tasks' support images.
-        query : int (T, M)
-            Image ids of their queries.
+        Of T tasks' support images (T, K, S) and queries (T, M), by their ids.
         """
         predicted, close = _predictions(self._head, self._unit, support, query)
         again = np.flatnonzero(close.any(axis=1))

@@ -28,13 +28,7 @@ LAYOUT = "{1,5,10}-shot/<backbone>/<head>/<dataset>.pt"
 
 
 def results_folder(folder: Path) -> Path:
-    """Find the results in `folder`: the results themselves, or a checkout of the repository.
-
-    Raises
-    ------
-    SourceError
-        If there are none; says what `folder` is instead.
-    """
+    """Find the results in `folder`: the results themselves, or a checkout of the repository."""
     for place in PLACES:
         if any((folder / place).glob("*-shot/*/*/*.pt")):
             return folder / place
@@ -56,15 +50,9 @@ def import_published(folder: Path, release: Release) -> Submission:
     ``<backbone>/<head>`` as there; shots, backbones, heads and data sets that are not there are
     left out.
 
-    Raises
-    ------
-    SourceError
-        If the folder holds no results, or those of an unknown head or data set.
-    UnsafeFileError
-        If a file holds anything but a tensor.
-    AccuracyError
-        If a file has another number of tasks than its task set, or an accuracy is no multiple of
-        1/(K·Q).
+    SourceError if the folder holds no results, or those of an unknown head or data set,
+    UnsafeFileError if a file holds anything but a tensor, AccuracyError if it has another number of
+    tasks than its task set, or an accuracy is no multiple of 1/(K·Q).
     """
     results = results_folder(folder)
     recorders: dict[str, Recorder] = {}

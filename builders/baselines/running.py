@@ -2,20 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from builders.baselines.fine_tuning import PictureFineTuner
-from builders.baselines.heads import head_of
-from builders.baselines.task_ranges import predictions
-from builders.execution.engine import Engine
+from builders.baselines.heads import Predictor, head_of
+from builders.execution.engine import Engine, LocalEngine, Work, job_name
+from builders.execution.reproducible import reproducible
 from builders.features.backbone import Backbone
+from builders.features.processor import default_threads
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
+
+TASKS = 512
+"""Tasks of a range; range r of a set is the tasks from 512·r."""
+
+Range = tuple[int, int]
+"""Which of the task sets, and the first of its tasks."""
+
+
+@dataclass(frozen=True)
+class TaskRanges:
+    """The job that answers ranges of tasks with a head, on features (N, D) of a data set's images.
+
+    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M).
+    """
+
+    head: str
+    features: NDArray[Any] = field(repr=False)
+    sets: Sequence[tuple[NDArray[Any], NDArray[Any]]] = field(repr=False)
+    device: str
+    threads: int
+    name: str = field(default_factory=job_name)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a process."""
+        return int(self.device != "cpu")
+
+    def start(self) -> Work[Range, NDArray[np.int64]]:
+        """Put the features where the head works."""
+        with reproducible(self.threads):
+            predict = Predictor(self.head, self.features, self.device)
+
+        def work(ranges: Iterable[Range]) -> Iterator[NDArray[np.int64]]:
+            for number, first in ranges:
+                support, query = self.sets[number]
+                with reproducible(self.threads):
+                    yield predict(support[first : first + TASKS], query[first : first + TASKS])
+
+        return work
+
+
+def predictions(
+    head: str,
+    features: NDArray[Any],
+    sets: Sequence[tuple[NDArray[Any], NDArray[Any]]],
+    *,
+    device: str = "cpu",
+    engine: Engine | None = None,
+    threads: int | None = None,
+) -> list[NDArray[np.int64]]:
+    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes.
+
+    `head`, `features` and `device` are as for :class:`builders.baselines.heads.Predictor`, which
+    raises its errors; `engine` computes, this process unless given, with all threads unless given.
+    """
+    job = TaskRanges(head, features, list(sets), device, threads or default_threads())
+    ranges = [
+        (number, first)
+        for number, (support, _) in enumerate(sets)
+        for first in range(0, len(support), TASKS)
+    ]
+    predicted: list[list[NDArray[np.int64]]] = [[] for _ in sets]
+    answers: NDArray[np.int64]
+    for (number, _), answers in (engine or LocalEngine()).run(job, ranges):
+        predicted[number].append(answers)
+    return [np.concatenate(parts) for parts in predicted]
 
 
 def run_head(
@@ -34,15 +105,8 @@ def run_head(
 
     The method is named ``<backbone>/<head>``; the submission has predictions and the counts of
     each class, but on `pooled` sets, whose tasks are thousands, the counts of tasks alone.
-
-    Parameters
-    ----------
-    task_sets
-        Names of those to answer; all unless given.
-    features
-        Gives those (N, D) of a data set; the release's unless given.
-    device, engine, threads
-        As for :func:`builders.baselines.task_ranges.predictions`, which raises its errors.
+    `features` gives those (N, D) of a data set; the release's unless given.  The last three are as
+    for :func:`predictions`, which raises its errors.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -80,14 +144,8 @@ def run_ft(
     """Fine-tune a backbone on every task of some task sets, or on the first few.
 
     The method is named ``<backbone>/FT``; the submission has predictions and the counts of each
-    class, and says how many tasks it answered if not all.
-
-    Parameters
-    ----------
-    device
-        As torch names it, such as ``cpu`` or ``cuda``.
-    images, dataset, task_sets, max_tasks, journal, show_progress
-        As for :func:`fslbench_data.evaluate`, which raises its errors.
+    class, and says how many tasks it answered if not all.  Parameters are as of
+    :func:`fslbench_data.evaluate`, which raises its errors.
     """
     submission = evaluate(
         PictureFineTuner(backbone.module, backbone.preprocessing, device),

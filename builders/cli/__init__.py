@@ -1,27 +1,11 @@
-"""The command ``fslbench-build``, for maintainers: one file a command."""
+"""The command ``fslbench-build``, for maintainers."""
 
 from __future__ import annotations
 
 import click
 
 from benchmark_spec.version import __version__
-from builders.cli.agreement import agreement
-from builders.cli.attributes import attributes
-from builders.cli.diff import diff
-from builders.cli.doctor import doctor
-from builders.cli.features import features
-from builders.cli.fetch import fetch
-from builders.cli.import_published import import_published
-from builders.cli.init import init
-from builders.cli.picture import picture
-from builders.cli.publish import publish
-from builders.cli.query_size import query_size
-from builders.cli.release import release
-from builders.cli.results_repo import results_repo
-from builders.cli.source import source
-from builders.cli.train import answer, train
-from builders.cli.verify import verify
-from builders.cli.webhook import webhook
+from builders.cli import attributes, hub, images, query_size, release, train
 from fslbench_data.cli import ErrorGroup
 
 
@@ -34,24 +18,7 @@ def main() -> None:
     """
 
 
-for command in (
-    fetch,
-    source,
-    features,
-    attributes,
-    agreement,
-    doctor,
-    init,
-    release,
-    verify,
-    diff,
-    picture,
-    publish,
-    results_repo,
-    webhook,
-    query_size,
-    import_published,
-    train,
-    answer,
-):
-    main.add_command(command)
+for _module in (images, attributes, release, hub, train, query_size):
+    for _command in vars(_module).values():
+        if isinstance(_command, click.Command):
+            main.add_command(_command)

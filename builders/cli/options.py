@@ -13,6 +13,8 @@ from fslbench_data.cli.options import FILE, check_free
 if TYPE_CHECKING:
     from builders.execution.engine import Engine
     from builders.features import Settings
+    from builders.features.processor import Device
+    from fslbench_data.release.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +33,7 @@ def _all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
+device_type = click.Choice(["cpu", "cuda"])
 spec_option: Callable[[F], F] = click.option(
     "--spec",
     type=FILE,
@@ -75,7 +78,7 @@ extraction_options = _all_of(
     ),
     click.option(
         "--device",
-        type=click.Choice(["cpu", "cuda"]),
+        type=device_type,
         help="Where the network computes: by default on a GPU where there is one.",
     ),
     click.option(
@@ -120,6 +123,13 @@ def check_table_file(path: Path | None) -> None:
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
 
 
+def open_release(name: str) -> Release:
+    """Open a release; `embedded` is the one that comes with the package."""
+    from fslbench_data.release.release import load_release
+
+    return load_release(None if name == "embedded" else name)
+
+
 def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
     """Return the engine that the options ask for."""
     from builders.execution.engine import LocalEngine
@@ -134,21 +144,14 @@ def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
 
 
 def settings_from(
-    *,
-    weights: Path | None,
-    device: str | None,
-    dtype: str,
-    engine_name: str,
-    address: str | None,
-    **fields: Any,
+    *, device: Device | None, dtype: str, engine_name: str, address: str | None, **fields: Any
 ) -> Settings:
     """Return how to extract, as the options say; `fields` has those that are fields of it."""
     from builders.features import Settings
     from builders.features.processor import default_device
 
     return Settings(
-        weights=weights,
-        device="cuda" if device == "cuda" else "cpu" if device == "cpu" else default_device(),
+        device=device or default_device(),
         dtype="bfloat16" if dtype == "bf16" else "float32",
         engine=engine_from(engine_name=engine_name, address=address),
         **fields,

@@ -9,6 +9,7 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    check_output,
     level_option,
     output_option,
     parse_queries,
@@ -82,18 +83,23 @@ def query_size(
     variance of a task's accuracy falls with Q, and says which Q* the fit prefers, how sure that
     is, and what other numbers cost. A method's predictions say the same of that method.
     """
-    from builders.query_size.origins import of_folder, of_predictions
-    from builders.query_size.sweep import sweep
-    from builders.query_size.task_sets import QuerySets
+    from builders.query_size.sweep import QuerySets, of_folder, of_predictions, sweep
     from builders.query_size.text import print_sweep, sweep_csv, sweep_json
-    from fslbench_data.cli.options import check_output
     from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.submission.model import Submission
 
     check_output(path)
-    _check_origin(dataset, features, images, predictions, settings["parts"])
+    if predictions is not None:
+        if features or images or settings["parts"]:
+            raise click.UsageError("--predictions takes no --features, --images or --parts")
+    elif not features:
+        raise click.UsageError(
+            "give --features of the release, --images and their --features, or --predictions"
+        )
+    if not dataset and images is None:
+        raise click.UsageError("give --dataset, one of the release")
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
     asked = parse_queries(queries)
     if predictions is not None:
@@ -114,22 +120,3 @@ def query_size(
         json=lambda: sweep_json(swept),
         table=lambda console: print_sweep(swept, console),
     )
-
-
-def _check_origin(
-    dataset: str,
-    features: str | None,
-    images: Path | None,
-    predictions: Path | None,
-    parts: int,
-) -> None:
-    """Refuse options that do not go together."""
-    if predictions is not None:
-        if features or images or parts:
-            raise click.UsageError("--predictions takes no --features, --images or --parts")
-    elif not features:
-        raise click.UsageError(
-            "give --features of the release, --images and their --features, or --predictions"
-        )
-    if not dataset and images is None:
-        raise click.UsageError("give --dataset, one of the release")

@@ -1,9 +1,9 @@
-"""``fslbench-build release``."""
+"""``fslbench-build init``, ``release``, ``verify``, ``diff`` and ``picture``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,14 +12,25 @@ from builders.cli.options import (
     FOLDER,
     extraction_options,
     made_option,
+    open_release,
     settings_from,
 )
-from fslbench_data.cli.options import FILE
+from fslbench_data.cli.options import FILE, check_output, output, output_to, release_option
 
-if TYPE_CHECKING:
-    from builders.features import Settings
-    from builders.release.spec import ReleaseSpec
-    from fslbench_data.release.release import Release
+
+@click.command()
+@click.argument("folder", type=FILE, metavar="FOLDER")
+@output_to(about="Write the specification there, such as my_release.toml.")
+def init(folder: Path, path: Path | None) -> None:
+    """Write a first specification for a folder of images, with comments.
+
+    FOLDER has one folder a class. What only you know, such as the licence, is left empty: a build
+    asks for it.
+    """
+    from builders.release.first_spec import first_spec
+
+    check_output(path)
+    output(first_spec(folder, str(path or "")), path)
 
 
 @click.command()
@@ -77,6 +88,7 @@ def release(
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
     from builders.release.features import uses_networks
+    from builders.release.preflight import dry_run
     from builders.release.spec_file import find_spec, read_spec
     from builders.release.writer import is_finished
     from fslbench_data.render.console import steps
@@ -86,22 +98,23 @@ def release(
     settings = None
     if uses_networks(specification) or elsewhere:
         settings = settings_from(**extraction)
+    how: dict[str, Any] = {"raw": raw, "allow_missing": allow_missing, "settings": settings}
+    ready = [read_precomputed(path) for path in extracted]
     if only_told:
-        _tell(specification, raw, allow_missing, settings, extracted)
+        with steps("reading what a build would read") as progress:
+            planned = dry_run(specification, **how, extracted=ready, progress=progress)
+        for line in planned.lines():
+            click.echo(line)
+        if planned.missing:
+            click.get_current_context().exit(1)
         return
     if folder is None:
         raise click.UsageError("give -o, a new folder, or --dry-run")
     before = is_finished(folder)
     with steps(f"making {specification.name} {specification.version}") as progress:
+        older = None if earlier is None else open_release(earlier)
         manifest = build_release(
-            specification,
-            folder,
-            raw=raw,
-            allow_missing=allow_missing,
-            settings=settings,
-            features=[read_precomputed(path) for path in extracted],
-            earlier=_opened(earlier) if earlier is not None else None,
-            progress=progress,
+            specification, folder, **how, features=ready, earlier=older, progress=progress
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]
@@ -113,34 +126,117 @@ def release(
     )
 
 
-def _tell(
-    specification: ReleaseSpec,
-    raw: Path | None,
-    allow_missing: bool,
-    settings: Settings | None,
-    extracted: tuple[Path, ...],
-) -> None:
-    """Print a dry run."""
-    from builders.features.precomputed import read_precomputed
-    from builders.release.preflight import dry_run
+@click.command()
+@click.argument("folder", type=FILE, metavar="DIR")
+@click.option(
+    "--raw",
+    type=FOLDER,
+    help="Folder of the raw folders, as for `release`: every image is read and hashed again.",
+)
+@click.option(
+    "--spec",
+    type=FILE,
+    metavar="SPEC.toml",
+    help="With --raw: what the release was made from, if its sources take options.",
+)
+@click.pass_context
+def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None) -> None:
+    """Check a release: nothing in it is believed that can be computed again.
+
+    Compares every file and table with the manifest, draws every task set again from its
+    provenance, and looks for images used twice, images on both sides of a task, classes that are
+    not distinct and ids beyond their class.  With --raw it also looks for images that are not the
+    released ones.  Ends with exit code 1 if anything is wrong.
+    """
+    from builders.release.spec_file import find_spec, read_spec
+    from builders.release.verify import verify as check
     from fslbench_data.render.console import steps
 
-    with steps("reading what a build would read") as progress:
-        planned = dry_run(
-            specification,
-            raw,
-            allow_missing=allow_missing,
-            settings=settings,
-            extracted=[read_precomputed(path) for path in extracted],
-            progress=progress,
-        )
-    for line in planned.lines():
-        click.echo(line)
-    if planned.missing:
-        click.get_current_context().exit(1)
+    if spec is not None and raw is None:
+        raise click.UsageError("--spec goes with --raw")
+    specification = read_spec(find_spec(spec)) if spec is not None else None
+    with steps(f"verifying {folder}") as progress:
+        done = check(folder, progress, raw=raw, spec=specification)
+    manifest = done.manifest
+    for problem in done.problems:
+        click.echo(f"{problem.path}: {problem.what}")
+    images = f"{done.images_read:,} images read again, " if raw is not None else ""
+    tasks = sum(table.kind == "tasks" for table in manifest.tables)
+    click.echo(
+        f"{manifest.name}@{manifest.version} {manifest.digest[:12]}: "
+        f"{len(manifest.tables)} tables, {done.drawn_again} of {tasks} task sets drawn again "
+        f"with equal digests, {images}{len(done.problems) or 'no'} "
+        f"problem{'s' if len(done.problems) != 1 else ''}"
+    )
+    if done.problems:
+        ctx.exit(1)
 
 
-def _opened(earlier: str) -> Release:
+@click.command()
+@click.argument("old", type=FILE, metavar="A")
+@click.argument("new", type=FILE, metavar="B")
+@click.pass_context
+def diff(ctx: click.Context, old: Path, new: Path) -> None:
+    """Say what differs from release A to release B, and which version number that raises.
+
+    A release is a folder, or ORG/NAME@v1.0.0 on the Hub; `embedded` names the one that comes with
+    the package.  Ends with exit code 1 if the version of B says less than has changed.
+    """
+    from builders.release.diff import diff as compare
+
+    a, b = open_release(str(old)), open_release(str(new))
+    difference = compare(a, b)
+    for change in difference.changes:
+        click.echo(f"{change.level:5}  {change.where}: {change.what}")
+    if difference.needed is None:
+        click.echo(f"{a} and {b} say the same")  # whatever their versions
+        return
+    number = len(difference.changes)
+    rises = f"raises the {difference.raised} number" if difference.raised else "is not above it"
+    click.echo(
+        f"{number} change{'s' if number > 1 else ''}: {difference.needed} at "
+        f"most; {b} after {a} {rises}, which is {'enough' if difference.enough else 'too little'}"
+    )
+    if not difference.enough:
+        ctx.exit(1)
+
+
+@click.command()
+@click.option("--dataset", required=True, metavar="D")
+@click.option("--task-set", "task_set", required=True, metavar="NAME", help="Such as open-5w5s5q.")
+@click.option("--task", "task_id", type=int, default=0, show_default=True, help="Number from 0.")
+@click.option(
+    "--images",
+    type=FILE,
+    metavar="DIR",
+    help="The images, as for `fslbench evaluate`; by default those that the release holds.",
+)
+@click.option("--cell", type=click.IntRange(16, 512), default=96, show_default=True, help="Pixels.")
+@release_option
+@output_to(about="The picture (.png).", required=True)
+def picture(
+    dataset: str,
+    task_set: str,
+    task_id: int,
+    images: Path | None,
+    cell: int,
+    release: str | None,
+    path: Path,
+) -> None:
+    """Draw a task: its classes, support images and queries, with their attributes."""
+    from benchmark_spec.errors import OutputError
+    from builders.release.contact_sheet import contact_sheet
+    from fslbench_data.files import whole_file
+    from fslbench_data.release.pictures import picture_paths
     from fslbench_data.release.release import load_release
 
-    return load_release(None if earlier == "embedded" else earlier)
+    check_output(path)
+    if path.suffix.lower() != ".png":
+        raise OutputError(f"{path} does not end in .png", expected="a PNG file")
+    opened = load_release(release)
+    info = opened.task_set_info(dataset, task_set)
+    paths = picture_paths(opened, dataset, True if images is None else images)
+    sheet = contact_sheet(opened, info, task_id, paths, cell)
+    with whole_file(path) as temporary:
+        sheet.save(temporary, format="PNG")
+    click.echo(f"wrote {path}", err=True)

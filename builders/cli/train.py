@@ -1,4 +1,4 @@
-"""``fslbench-build train`` and ``fslbench-build answer``."""
+"""``fslbench-build train``, ``answer`` and ``import-published``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from typing import Any
 
 import click
 
-from builders.cli.options import ABSOLUTE, FOLDER, engine_from, engine_options, made_option
-from fslbench_data.cli.options import FILE, output_to, release_option
+from builders.cli.options import (
+    ABSOLUTE,
+    FOLDER,
+    device_type,
+    engine_from,
+    engine_options,
+    made_option,
+)
+from fslbench_data.cli.options import FILE, check_submission, output_to, release_option
 
 
 @click.command()
@@ -30,7 +37,7 @@ from fslbench_data.cli.options import FILE, output_to, release_option
 )
 @click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda"]),
+    type=device_type,
     default="cpu",
     show_default=True,
     help="Where the methods compute.",
@@ -62,14 +69,13 @@ def train(
     from builders.training.several import plan, train_all
 
     planned = plan(runs, seeds, folder.resolve())
-    for name, digest in train_all(
-        planned, raw, engine=who, threads=threads, device=device, told=_tell
-    ):
+    how: dict[str, Any] = {"threads": threads, "device": device}
+    for name, digest in train_all(planned, raw, engine=who, **how, told=_tell):
         click.echo(f"{name} {digest}")
     click.echo(f"wrote {folder}", err=True)
 
 
-def _tell(text: str) -> None:
+def _tell(text: str) -> None:  # a trained process pickles it
     click.echo(text, err=True)
 
 
@@ -106,12 +112,11 @@ def answer(
     names others: those have thousands of tasks.
     """
     from benchmark_spec.extras import require
-    from fslbench_data.cli.options import check_submission
     from fslbench_data.release.release import load_release
 
     check_submission(path)
     require("torch")
-    from builders.training.answers import answer as answer_tasks
+    from builders.training.trained import answer as answer_tasks
     from builders.training.trained import load_trained
 
     submission = answer_tasks(
@@ -121,3 +126,23 @@ def answer(
     submission.write(path)
     (folder / "answers.journal").unlink(missing_ok=True)
     click.echo(f"wrote {path}", err=True)
+
+
+@click.command("import-published")
+@click.argument("folder", type=FILE, metavar="DIR")
+@output_to(about="Submission file to write (.parquet).", required=True)
+@release_option
+def import_published(folder: Path, path: Path, release: str | None) -> None:
+    """Turn the released per-task accuracies of Lafargue et al. (TMLR 2024) into a submission.
+
+    DIR is a checkout of their repository, RafLaf/FSL-benchmark-again, or the folder in it with the
+    results: {1,5,10}-shot/<backbone>/<head>/<dataset>.pt.
+    """
+    from builders.baselines.published_results import contents_text
+    from builders.baselines.published_results import import_published as read
+    from fslbench_data.release.release import load_release
+
+    check_submission(path)
+    submission = read(folder, load_release(release))
+    submission.write(path)
+    click.echo(f"wrote {path}: {contents_text(submission)}", err=True)

@@ -44,18 +44,10 @@ def features_of(
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
     """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
-    Raises what :func:`builders.features.extraction.extracted` does, and SourceError where the
-    images have no pixels to take.
-
-    Parameters
-    ----------
-    backbone
-        As :func:`builders.features.backbones.load_backbone` takes it, or ``pixels``.
-    folder
-        Of the result: unfinished work lies in it, and is gone on with, until the context is left
-        without an exception.
-    progress
-        Is told of so many images more.
+    By a backbone's name or ``pixels``.  Unfinished work lies in the folder of the result, and is
+    gone on with, until the context is left without an exception; `progress` is told of so many
+    images more.  Raises what :func:`builders.features.extraction.extracted` does, and SourceError
+    where the images have no pixels to take.
     """
     check_backbone(backbone)
     if not is_network(backbone):

@@ -1,37 +1,26 @@
 """Backbones by their names.
 
-Four come with packages of weights (:mod:`builders.features.packaged`), and all of open_clip and
-timm by their own names.  ``+paper`` after one of these gives it the preprocessing with which
+Four come with packages of weights (:mod:`builders.features.packaged`), all of open_clip and timm
+by their own names (:mod:`builders.features.checkpoints`), and those that ``fslbench-build train``
+has trained.  ``+paper`` after one of open_clip or timm gives it the preprocessing with which
 Lafargue et al. (TMLR 2024) ran CLIP, DINO and DINOv2 alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from benchmark_spec.errors import UnknownNameError
-from builders.features import open_clip_models, packaged, timm_models, trained_models
+from benchmark_spec.errors import BackboneError, UnknownNameError
+from benchmark_spec.extras import require
+from builders.features import checkpoints, packaged
 from builders.features.backbone import Backbone, DType, Preprocessing
-from builders.features.weights import WEIGHTS
+from builders.features.packaged import WEIGHTS
 
 BACKBONES = tuple(WEIGHTS)
 """Names that stand for one network each."""
-
-_LOADERS = {
-    open_clip_models.FAMILY: open_clip_models.load,
-    timm_models.FAMILY: timm_models.load,
-    trained_models.FAMILY: trained_models.load,
-}
-_FINDERS: Mapping[str, Callable[[str, Path | None], object]] = {
-    open_clip_models.FAMILY: open_clip_models.find,
-    timm_models.FAMILY: timm_models.find,
-    trained_models.FAMILY: trained_models.find,
-}
-
-FAMILIES = (open_clip_models.USAGE, timm_models.USAGE, trained_models.USAGE)
-"""Forms of the other names."""
 
 PAPER_SUFFIX = "+paper"
 PAPER = Preprocessing(
@@ -53,18 +42,14 @@ def check_weights(name: str, weights_folder: Path | None = None) -> None:
     Parameters and errors are those of :func:`load_backbone`.
     """
     family, colon, spec = name.partition(":")
-    if colon and family in _FINDERS:
-        _FINDERS[family](spec.removesuffix(PAPER_SUFFIX), weights_folder)
+    if colon and family in _FAMILIES:
+        _FAMILIES[family].find(spec.removesuffix(PAPER_SUFFIX), weights_folder)
     elif name in WEIGHTS:
-        packaged.find(name, weights_folder)
+        packaged.weights_file(name, weights_folder)
 
 
 def load_backbone(
-    name: str,
-    weights_folder: Path | None = None,
-    *,
-    device: str = "cpu",
-    dtype: DType = "float32",
+    name: str, weights_folder: Path | None = None, *, device: str = "cpu", dtype: DType = "float32"
 ) -> Backbone:
     """Load a pretrained network by its name.
 
@@ -72,8 +57,9 @@ def load_backbone(
     ----------
     name
         One of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE``, such as
-        ``open_clip:ViT-B-16/openai``; or ``timm:MODEL[@FILE]``, such as
-        ``timm:vit_base_patch14_reg4_dinov2.lvd142m``.  The last two perhaps with ``+paper``.
+        ``open_clip:ViT-B-16/openai``; ``timm:MODEL[@FILE]``, such as
+        ``timm:vit_base_patch14_reg4_dinov2.lvd142m`` (these two perhaps with ``+paper``); or
+        ``trained:FOLDER``.
     weights_folder
         What ``fslbench-build fetch`` has filled; FILE is looked for in it too.
 
@@ -85,22 +71,89 @@ def load_backbone(
         If its weights are not there and cannot be had, or are not the right ones.
     """
     family, colon, spec = name.partition(":")
-    if colon and family in _LOADERS:
-        plain = spec.removesuffix(PAPER_SUFFIX)
+    if colon and family in _FAMILIES:
+        load, plain = _FAMILIES[family].load, spec.removesuffix(PAPER_SUFFIX)
         if plain == spec:
-            backbone = _LOADERS[family](spec, weights_folder)
+            backbone = load(spec, weights_folder)
         else:
-            backbone = _LOADERS[family](plain, weights_folder, PAPER)
+            backbone = load(plain, weights_folder, PAPER)
             backbone = replace(backbone, name=backbone.name + PAPER_SUFFIX)
     elif name in WEIGHTS:
         backbone = packaged.load(name, weights_folder)
     else:
+        fix = f"{PAPER_SUFFIX} goes with {' and '.join(FAMILIES)} only"
+        valid = (*BACKBONES, *FAMILIES)
         raise UnknownNameError(
-            "backbone",
-            name,
-            (*BACKBONES, *FAMILIES),
-            fix=f"{PAPER_SUFFIX} goes with {' and '.join(FAMILIES)} only"
-            if name.endswith(PAPER_SUFFIX)
-            else "",
+            "backbone", name, valid, fix=fix if name.endswith(PAPER_SUFFIX) else ""
         )
     return backbone.to(device, dtype)
+
+
+def _find_trained(spec: str, folder: Path | None) -> Path:
+    for place in (Path(spec).expanduser(), *([folder / spec] if folder else [])):
+        if (place / "trained.json").is_file():
+            return place
+    raise BackboneError(
+        f"there is no finished training {spec}",
+        where=f"trained:{spec}",
+        expected="a folder that fslbench-build train has made, here or in the folder of weights",
+    )
+
+
+def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
+    """Load the network of a training; no code of a method of one's own is needed, or run.
+
+    Features are the network's maps, flat.  A picture becomes a grey one of three times the side
+    that the network was trained on, then means of 3 x 3 pixels: glyphs of 84 x 84 pixels become
+    what they were in training.
+    """
+    from builders.training.trained import load_network, training_name
+
+    if paper is not None:
+        raise BackboneError(f"trained:{spec} has its own preprocessing", fix="leave +paper out")
+    place = _find_trained(spec, folder)
+    network, settings, about = load_network(place)
+    side = 3 * settings.data.side
+    return Backbone.of(
+        f"trained:{place.resolve().name}",
+        _flat(network),
+        Preprocessing((side, side), (side, side), "bilinear", (0, 0, 0), (1, 1, 1), side="both"),
+        weights_sha256=about["weights_sha256"],
+        weights={"file": "weights.pt", "method": training_name(settings)},
+    )
+
+
+def _flat(network: Any) -> Any:
+    torch = require("torch")
+
+    class Flat(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """From pictures (B, 3, 3s, 3s) to flat maps of grey images (B, 1, s, s)."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, pictures: Any) -> Any:
+            grey = torch.nn.functional.avg_pool2d(pictures.mean(dim=1, keepdim=True), 3)
+            return self.network((grey * 255).round() / 255).flatten(1)
+
+    return Flat()
+
+
+class _Family(NamedTuple):
+    """How networks of a family are named, found and loaded."""
+
+    usage: str
+    find: Callable[[str, Path | None], object]
+    load: Callable[..., Backbone]
+
+
+_FAMILIES = {
+    "open_clip": _Family(
+        "open_clip:ARCH/TAG_OR_FILE", checkpoints.find_open_clip, checkpoints.load_open_clip
+    ),
+    "timm": _Family("timm:MODEL[@FILE]", checkpoints.find_timm, checkpoints.load_timm),
+    "trained": _Family("trained:FOLDER", _find_trained, _load_trained),
+}
+FAMILIES = tuple(family.usage for family in _FAMILIES.values())
+"""Forms of the names that are not in :data:`BACKBONES`."""

@@ -172,9 +172,7 @@ class BlockJob(ABC):
         """Refuse images that cannot be shown."""
         for image_id, problem in problems.items():
             raise SourceError(
-                problem_of(self.images, image_id, problem),
-                expected="a whole image",
-                fix=self.mend,
+                problem_of(self.images, image_id, problem), expected="a whole image", fix=self.mend
             )
 
     def compute(

@@ -1,15 +1,52 @@
-"""Where the weights of open_clip's and timm's models are: a file at hand, the Hub, or a server."""
+"""Models of open_clip and timm: where their weights are, and how they are loaded.
+
+``open_clip:ARCH/TAG_OR_FILE``
+    Features are image embeddings, not normalised; only the image tower is kept.  A tag whose
+    weights were trained with QuickGELU gets QuickGELU, whatever the architecture's name:
+    open_clip itself only warns.
+``timm:MODEL[@FILE]``
+    Features are what its classifier would see.  MODEL may name the weights too,
+    ``resnet18.a1_in1k``; otherwise they are timm's first choice.  FILE is a checkpoint instead of
+    the Hub's, with or without a classifier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
-from benchmark_spec.errors import BackboneError, FSLBenchError, HubError
+from benchmark_spec.errors import BackboneError, FSLBenchError, HubError, UnknownNameError
 from benchmark_spec.extras import require
+from builders.features.backbone import Backbone, Preprocessing
+from fslbench_data.files import sha256_of
 from fslbench_data.hub.download import fetch
+
+_OPEN_CLIP_CONFIG = ("mean", "std", "interpolation", "resize_mode")
+"""What a tag of open_clip says of preprocessing."""
+
+TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
+"""Of timm's repositories on the Hub, best first."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The weights of a model.
+
+    `name` is ``FAMILY:MODEL`` as it was named, with a file's name in place of its path; `weights`
+    says where they came from, and `config` is what the library says of them: nothing of a file of
+    open_clip's.
+    """
+
+    name: str
+    model: str
+    file: Path
+    weights: Mapping[str, str]
+    config: Any
 
 
 def local_file(text: str, folder: Path | None) -> Path | None:
@@ -25,18 +62,8 @@ def hub_file(
 ) -> tuple[Path, dict[str, str]]:
     """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
 
-    BackboneError says which file to provide, and how, where there is none or no connection.
-
-    Parameters
-    ----------
-    name
-        Of the backbone, for messages.
-    repo
-        ``owner/name``, or ``owner/name@revision``.
-    files
-        In order of preference.
-    by_hand
-        How the backbone is named with a file, ``timm:resnet18@FILE``.
+    BackboneError says which file to provide, and how (`by_hand`), where there is none or no
+    connection.  `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` counts.
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None
@@ -91,3 +118,166 @@ def loading(name: str, path: Path) -> Iterator[None]:
             expected="a checkpoint of that architecture, as its library saves it",
             fix="check that the file belongs to the architecture and is whole",
         ) from error
+
+
+def find_open_clip(spec: str, folder: Path | None, family: str = "open_clip") -> Checkpoint:
+    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name."""
+    open_clip = require("open_clip")
+    arch, _, wanted = spec.partition("/")
+    if arch not in open_clip.list_models():
+        raise UnknownNameError("open_clip architecture", arch, open_clip.list_models())
+    by_hand = f"{family}:{arch}/FILE"
+    tag = open_clip.get_pretrained_cfg(arch, wanted) if wanted else {}
+    if tag:
+        name = f"{family}:{arch}/{wanted}"
+        repo, _, file_name = tag["hf_hub"].rpartition("/")  # owner/name/ or owner/name/file
+        file_name = file_name or "open_clip_pytorch_model.bin"
+        usual = file_name == "open_clip_pytorch_model.bin"
+        safe = "open_clip_model" if usual else Path(file_name).stem
+        files = (f"{safe}.safetensors", file_name)
+        return Checkpoint(name, arch, *hub_file(name, repo, files, by_hand), tag)
+    if wanted and (file := local_file(wanted, folder)):
+        return Checkpoint(f"{family}:{arch}/{file.name}", arch, file, {"file": file.name}, {})
+    raise UnknownNameError(
+        f"weights of open_clip's {arch}",
+        wanted,
+        open_clip.list_pretrained_tags_by_model(arch),
+        fix=f"or the path of a checkpoint: {by_hand}",
+    )
+
+
+def create_open_clip(checkpoint: Checkpoint, **options: Any) -> Any:
+    """Return the whole model, with what open_clip's ``create_model`` takes besides."""
+    tag = checkpoint.config
+    with loading(checkpoint.name, checkpoint.file):
+        return require("open_clip").create_model(
+            checkpoint.model,
+            pretrained=str(checkpoint.file),
+            force_quick_gelu=bool(tag.get("quick_gelu")),
+            force_preprocess_cfg={k: tag[k] for k in _OPEN_CLIP_CONFIG if tag.get(k) is not None},
+            require_pretrained=True,
+            **options,
+        )
+
+
+def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
+    """Load the image tower of ``ARCH/TAG_OR_FILE``, with its own preprocessing or the paper's."""
+    checkpoint = find_open_clip(spec, folder)
+    tower = create_open_clip(checkpoint, force_image_size=paper.crop if paper else None).visual
+    # of towers that give the tokens too (CoCa), the embedding alone
+    tower.register_forward_hook(lambda _, __, out: out[0] if isinstance(out, tuple) else out)
+    return Backbone.of(
+        checkpoint.name,
+        tower,
+        paper or open_clip_preprocessing(tower.preprocess_cfg),
+        weights_sha256=sha256_of(checkpoint.file),
+        weights=checkpoint.weights,
+    )
+
+
+def open_clip_preprocessing(config: dict[str, Any]) -> Preprocessing:
+    """Tell what open_clip's ``image_transform_v2`` does for evaluation with that configuration."""
+    size = config["size"]
+    size = (size, size) if isinstance(size, int) else tuple(size)
+    sides: dict[str, Any] = {"shortest": "short", "longest": "long", "squash": "both"}
+    if config["resize_mode"] not in sides:
+        raise BackboneError(f"open_clip's resize_mode {config['resize_mode']!r} is not known")
+    return Preprocessing(
+        resize=size,
+        crop=size,
+        interpolation="bilinear" if config["interpolation"] == "bilinear" else "bicubic",
+        mean=tuple(config["mean"]),
+        std=tuple(config["std"]),
+        side=sides[config["resize_mode"]],
+        fill=(config["fill_color"],) * 3,
+    )
+
+
+def find_timm(spec: str, folder: Path | None) -> Checkpoint:
+    """Find the weights of ``MODEL[@FILE]``."""
+    timm = require("timm")
+    model, at, wanted = spec.partition("@")
+    arch, _, tag = model.partition(".")
+    if not timm.is_model(arch):
+        raise UnknownNameError("timm model", arch, timm.list_models())
+    tags = [name.partition(".")[2] for name in timm.list_pretrained(f"{arch}.*")]
+    if tag and tag not in tags:
+        raise UnknownNameError(f"weights of timm's {arch}", tag, tags)
+    config, name = timm.get_pretrained_cfg(model), f"timm:{model}"
+    by_hand = f"{name}@FILE"
+    if at:
+        given = local_file(wanted, folder)
+        if given is None:
+            raise BackboneError(f"there is no file {wanted}", where=by_hand)
+        return Checkpoint(f"{name}@{given.name}", model, given, {"file": given.name}, config)
+    if config.hf_hub_id:
+        file, weights = hub_file(name, config.hf_hub_id, TIMM_FILES, by_hand)
+    elif config.url:
+        file, weights = url_file(name, config.url, by_hand)
+    else:
+        raise BackboneError(f"timm has no weights of {model}", fix=f"name a checkpoint: {by_hand}")
+    more = {"tag": config.tag, "licence": config.license}
+    weights |= {key: value for key, value in more.items() if value}
+    return Checkpoint(name, model, file, weights, config)
+
+
+def load_timm(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
+    """Load ``MODEL[@FILE]`` without its classifier, with its own preprocessing or the paper's."""
+    checkpoint = find_timm(spec, folder)
+    timm, file, config = require("timm"), checkpoint.file, checkpoint.config
+    size = {"img_size": paper.crop} if paper and config.fixed_input_size else {}
+    overlay: dict[str, Any] = {"custom_load": False}
+    with loading(checkpoint.name, file):
+        if "@" in checkpoint.name:
+            overlay |= _of_file(file, config)
+        overlay["file"] = str(file)
+        module = timm.create_model(
+            checkpoint.model, pretrained=True, pretrained_cfg_overlay=overlay, **size
+        )
+        module.reset_classifier(0)
+    return Backbone.of(
+        checkpoint.name,
+        module,
+        paper or timm_preprocessing(require("timm.data").resolve_data_config(model=module)),
+        weights_sha256=sha256_of(file),
+        weights=checkpoint.weights,
+    )
+
+
+def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
+    """Tell what timm's ``create_transform`` does for evaluation with that data configuration."""
+    channels, tall, wide = config["input_size"]
+    kernel, mode = config["interpolation"], config["crop_mode"]
+    sides: dict[str, Any] = {"center": "short", "border": "long", "squash": "both"}
+    if channels != 3 or kernel not in ("bilinear", "bicubic") or mode not in sides:
+        raise BackboneError(
+            f"{channels} channels, interpolation {kernel!r}, crop mode {mode!r}",
+            expected="3 channels; bilinear or bicubic; center, border or squash",
+        )
+    mean = tuple(config["mean"])
+    border = tuple(round(255 * value) for value in mean) if mode == "border" else (0, 0, 0)
+    return Preprocessing(
+        resize=(math.floor(tall / config["crop_pct"]), math.floor(wide / config["crop_pct"])),
+        crop=(tall, wide),
+        interpolation=kernel,
+        mean=mean,
+        std=tuple(config["std"]),
+        side=sides[mode],
+        fill=border,
+    )
+
+
+def _of_file(file: Path, config: Any) -> dict[str, Any]:
+    """Tell what a checkpoint has other than the model's own: its number of classes, or its format.
+
+    With the right number of classes timm compares all names: that of another network cannot pass.
+    """
+    if file.suffix == ".npz":
+        return {"custom_load": True}
+    state = require("timm.models").load_state_dict(str(file))
+    names = [config.classifier] if isinstance(config.classifier, str) else config.classifier
+    key = f"{names[0]}.weight" if names else ""
+    classes = len(state[key]) if key in state else 0
+    if classes == config.num_classes + (config.label_offset or 0):
+        return {}
+    return {"num_classes": classes, "label_offset": 0}

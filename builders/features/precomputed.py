@@ -95,16 +95,9 @@ def write_precomputed(
 ) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
-    Raises OutputError if the folder holds anything else or cannot be written, and what
-    :func:`builders.features.features_of` does.
-
-    Parameters
-    ----------
-    backbone
-        As :func:`builders.features.features_of` takes it.
-    folder
-        New, empty, or left by a run of the same: an unfinished one is gone on with, a finished one
-        is left as it is.
+    It is new, empty, or left by a run of the same: an unfinished one is gone on with, a finished
+    one is left as it is.  Raises OutputError if it holds anything else or cannot be written, and
+    what :func:`builders.features.features_of` does.
     """
     done = _finished(folder, images, backbone, settings or Settings())
     if done is not None:
@@ -138,7 +131,6 @@ def read_precomputed(folder: Path) -> PrecomputedFeatures:
     path = folder / FILE
     try:
         tables = parsed_json(path.read_bytes(), _Listed).tables
-        _check_tables(tables)
     except (OSError, ValueError, FSLBenchError) as error:
         raise ReleaseError(
             f"{folder} holds no features that can be read: {error}",
@@ -151,14 +143,13 @@ def read_precomputed(folder: Path) -> PrecomputedFeatures:
 class _Listed(Struct):
     tables: tuple[Table, ...]
 
-
-def _check_tables(tables: tuple[Table, ...]) -> None:
-    check_shards(tables)
-    if not tables or len({table.name for table in tables}) != 1:
-        raise ValueError("it lists no tables, or those of several backbones")
-    for t in tables:
-        if t.path != table_path("features", t.dataset, t.name, *shard_of(t.path)):
-            raise ValueError(f"{t.path} is not where such a table belongs")
+    def __post_init__(self) -> None:
+        check_shards(self.tables)
+        if len({table.name for table in self.tables}) != 1:
+            raise ValueError("it lists no tables, or those of several backbones")
+        for t in self.tables:
+            if t.path != table_path("features", t.dataset, t.name, *shard_of(t.path)):
+                raise ValueError(f"{t.path} is not where such a table belongs")
 
 
 def _write(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from analysis_sql.planning.query_choice import QueryChoice, choose
+from analysis_sql.planning.query_size import Estimate
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.suites import SUITES
-from builders.sampling import Groups, count_tasks, draw_task_set
+from builders.sampling import Groups, count_tasks, draw_task_set, groups_of
+from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 DRAWABLE = tuple(
@@ -22,14 +24,8 @@ DRAWABLE = tuple(
 class Draws:
     """What decides which task sets a data set gives, but Q and the seed.
 
-    Attributes
-    ----------
-    dataset, suite, way, shot
-        Whose tasks, and which; `suite` is one of :data:`DRAWABLE`.
-    sizes
-        Images of each class.
-    groups
-        Group of each image (N,), for the suite `grouped`.
+    `suite` is one of :data:`DRAWABLE`, `sizes` the images of each class, and `groups` the group of
+    each image (N,), for the suite `grouped`.
     """
 
     dataset: str
@@ -42,6 +38,15 @@ class Draws:
     def __post_init__(self) -> None:
         if self.suite not in DRAWABLE:
             raise UnknownNameError("suite to draw without replacement", self.suite, DRAWABLE)
+
+    @classmethod
+    def of(cls, release: Release, dataset: str, suite: str, way: int, shot: int) -> Draws:
+        """Take the classes of a data set of a release, and groups where the suite needs them."""
+        sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
+        draws = cls(dataset, suite, way, shot, sizes)
+        if suite == "grouped":
+            return replace(draws, groups=groups_of(release.images(dataset)))
+        return draws
 
     def name(self, query: int) -> TaskSetName:
         """Name the task set of one Q."""
@@ -62,11 +67,22 @@ class Draws:
         except SamplingError:
             return 0
 
-    def can_draw(self, query: int) -> bool:
-        """Whether there are images enough for a task of this Q."""
-        return self.tasks(query, 0) > 0
 
-    def counted(self, queries: Iterable[int], seeds: int) -> dict[int, list[int]]:
-        """Count T of each seed's set, for the Q, ascending, of which any task can be drawn."""
-        drawable = takewhile(self.can_draw, queries)
-        return {query: [self.tasks(query, seed) for seed in range(seeds)] for query in drawable}
+BEYOND, AT_LEAST = 3, 30
+"""Q are compared up to this many times the largest swept, and up to this many in any case."""
+
+
+def choose_query(
+    estimate: Estimate, draws: Draws, last_swept: int, seeds: int, level: float
+) -> tuple[QueryChoice, dict[int, list[int]]]:
+    """Choose Q of all whole numbers for which every seed draws two tasks; gives also their T.
+
+    These are compared from 1 to :data:`BEYOND` times the largest swept, and to :data:`AT_LEAST` in
+    any case.  T is counted by drawing the classes of each seed's set, so it is that of the whole
+    set.  The estimate of α and w is perhaps of other images than those that `draws` are of.
+    """
+    last = max(BEYOND * last_swept, AT_LEAST)
+    drawable = takewhile(lambda query: draws.tasks(query, 0) > 0, range(1, last + 1))
+    tasks = {query: [draws.tasks(query, seed) for seed in range(seeds)] for query in drawable}
+    more = min(tasks.get(last, [0])) >= 2
+    return choose(estimate, draws.shot, tasks, level, more=more), tasks

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from msgspec import ValidationError, convert
+
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice, best_query, width_factors
 from analysis_sql.planning.query_size import Covariance, Estimate
 from benchmark_spec.errors import FSLBenchError
-from builders.query_size.compared import choose_query
-from builders.query_size.draws import Draws
+from builders.query_size.draws import Draws, choose_query
 from builders.query_size.sweep import QuerySweep
 
 MOST_SEEDS = 1000
@@ -24,25 +26,11 @@ Images = Literal["these", "others"]
 class QueryEvidence:
     """Why a protocol has so many queries.
 
-    Attributes
-    ----------
-    query, low, high
-        Q, and the confidence interval of Q*; None is undetermined.
-    suite, seeds, level
-        Of the task sets whose T and half-width were compared.
-    criterion
-        What is least at Q.
-    images
-        ``these`` if α and w were estimated on images that the task sets are drawn from.
-    dataset, release, method
-        What α and w were estimated on; `release` is empty for the release itself.
-    swept
-        The Q of the task sets that they come from.
-    alpha, w, covariance, freedom
-        The estimates, in fractions squared.
-    rows
-        Of each Q swept the mean T, and the open half-width in percentage points as observed and by
-        the model, there.
+    `low` and `high` are the confidence interval of Q* (None is undetermined); `criterion` is least
+    at Q among the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared, were
+    estimated on `dataset`, `release` (empty for the release itself) and `method` at the Q `swept`,
+    on ``these`` images, which the task sets are drawn from, or on ``others``; `rows` has of each
+    the mean T, and the open half-width in percentage points as observed and by the model.
     """
 
     query: int
@@ -94,26 +82,17 @@ class QueryEvidence:
     def parse(cls, content: Mapping[str, Any]) -> QueryEvidence:
         """Read what :meth:`as_json` wrote; a ValueError if it is none."""
         try:
-            fields = dict(content)
-            (a, b), (c, d) = fields["covariance"]
-            fields |= {"covariance": ((a, b), (c, d)), "swept": tuple(fields["swept"])}
-            evidence = cls(**fields | {"rows": tuple(map(dict, fields["rows"]))})
-            fits = 1 <= evidence.seeds <= MOST_SEEDS and min(evidence.swept) >= 1
-        except (KeyError, TypeError, ValueError) as error:
+            evidence = convert(content, cls)
+        except ValidationError as error:
             raise ValueError(f"no evidence for a number of queries: {error!r}") from None
-        if not fits:
+        if not (1 <= evidence.seeds <= MOST_SEEDS and min(evidence.swept, default=0) >= 1):
             raise ValueError(f"evidence of {evidence.seeds} seeds, Q = {evidence.swept}")
         return evidence
 
     def as_json(self) -> dict[str, Any]:
         """Give plain values for a manifest."""
-        matrix = [list(row) for row in self.covariance]
-        return {
-            **asdict(self),
-            "covariance": matrix,
-            "swept": list(self.swept),
-            "rows": list(self.rows),
-        }
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return values
 
     def problems(self, draws: Draws) -> Iterator[str]:
         """Choose again from the estimates and the class sizes; say what comes out otherwise."""

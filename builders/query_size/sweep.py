@@ -2,21 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import check_level, halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.planning.query_choice import QueryChoice, width_factors
-from analysis_sql.planning.query_size import PooledEstimate, VarianceModel, jackknife_images, pool
-from benchmark_spec.errors import SpecError
-from builders.query_size.compared import choose_query
-from builders.query_size.draws import Draws
-from builders.query_size.task_sets import QuerySets, estimates
+from analysis_sql.planning.query_size import (
+    MIN_TASKS,
+    PooledEstimate,
+    SetEstimate,
+    VarianceModel,
+    estimate_set,
+    jackknife_images,
+    pool,
+)
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    SamplingError,
+    SchemaError,
+    SourceError,
+    SpecError,
+    SubmissionError,
+)
+from builders.baselines.heads import Predictor, head_of
+from builders.features.precomputed import read_precomputed
+from builders.query_size.draws import Draws, choose_query
+from builders.sampling import Stream, groups_of
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.pilot import Results
+from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSet
+from fslbench_data.validation.per_class import class_counts, rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySets:
+    """What stays the same while the number of queries changes.
+
+    `head` and `features` are as for :class:`builders.baselines.heads.Predictor`, with images in
+    class order, `method` is ``<backbone>/<head>``, and `origin` says where the features come from.
+    """
+
+    draws: Draws
+    head: str
+    features: NDArray[Any]
+    method: str
+    origin: str
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        dataset: str,
+        backbone: str,
+        head: str,
+        *,
+        way: int,
+        shot: int,
+        suite: str,
+    ) -> QuerySets:
+        """Take a head, a suite, and the features of a release, by name."""
+        head_of(head)
+        draws = Draws.of(release, dataset, suite, way, shot)
+        features = release.features(dataset, backbone)
+        return cls(draws, head, features, f"{backbone}/{head}", f"release {release}")
+
+    def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
+        """Count the correct queries of each class of each task, int64 (T, K)."""
+        right = self._predict(task_set.support, task_set.query) == task_set.query_label
+        ways = range(self.draws.way)
+        by_class = [(right & (task_set.query_label == k)).sum(axis=1) for k in ways]
+        return np.stack(by_class, axis=1).astype(np.int64)
+
+    @cached_property
+    def _predict(self) -> Predictor:
+        return Predictor(self.head, self.features)
+
+    def parts(self, number: int) -> NDArray[np.int64]:
+        """Say which of `number` parts each image belongs to, int64 (N,).
+
+        Every class is spread evenly over the parts, in random order; with groups, these are
+        spread, none of them divided.
+        """
+        draws, (unit, units) = self.draws, self._units()
+        stream = Stream("query-size", draws.dataset, "parts")
+        most = min(*draws.sizes, units)
+        if number > most:
+            raise SpecError(
+                f"{number} parts of the images of {draws.dataset} are more than its smallest class "
+                "has images" + ("" if draws.groups is None else ", or than there are groups"),
+                expected=f"0 parts, or 3 to {most}",
+            )
+        if draws.groups is None:
+            by_class = [stream.permutations(1, n)[0] % number for n in draws.sizes]
+            return np.concatenate(by_class).astype(np.int64)
+        part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
+        return part[unit]
+
+    def _units(self) -> tuple[NDArray[np.int64], int]:
+        """Number what is not divided, a group or else an image; of each image, and of all."""
+        groups, images = self.draws.groups, sum(self.draws.sizes)
+        if groups is None:
+            return np.arange(images, dtype=np.int64), images
+        alone = groups.max() + 1 + np.arange(groups.size)
+        _, unit = np.unique(np.where(groups < 0, alone, groups), return_inverse=True)
+        return unit.astype(np.int64), int(unit.max()) + 1
+
+    def only(self, keep: NDArray[np.bool_]) -> QuerySets:
+        """Keep some images (N,) only."""
+        sizes, groups = self.draws.sizes, self.draws.groups
+        class_of = np.repeat(np.arange(len(sizes)), sizes)
+        kept = np.bincount(class_of[keep], minlength=len(sizes)).tolist()
+        draws = replace(
+            self.draws, sizes=tuple(kept), groups=None if groups is None else groups[keep]
+        )
+        return replace(self, draws=draws, features=self.features[keep])
+
+
+def estimates(counts: Sequence[tuple[int, NDArray[Any]]], seed: int) -> list[SetEstimate]:
+    """Estimate one seed's variances from its (Q, counts), for those Q at which they exist."""
+    enough = [(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
+    if not enough:
+        have = ", ".join(f"{len(x)} at Q = {query}" for query, x in counts)
+        raise SamplingError(
+            f"no variance can be estimated from these task sets: tasks are {have} (seed {seed})",
+            expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
+            fix="sweep other numbers of queries, or ask for fewer ways or shots",
+        )
+    return [estimate_set(x, query) for x, query in enough]
+
 
 USUAL = (1, 5, 7)
 """The Q whose cost is always told: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
@@ -27,23 +152,13 @@ Counts = dict[int, list[NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One Q.
+    """One Q: mean T over seeds, and in percentage points what was observed and expected.
 
-    Attributes
-    ----------
-    query
-        Q.
-    tasks
-        Mean T over seeds.
-    accuracy
-        Mean over seeds and tasks, percentage points; None where the head was not run.
-    observed, observed_error
-        Open half-width, percentage points: mean over seeds, and its Monte Carlo standard error.
-        None where the head was not run, or a set has a single task.
-    model
-        The half-width by the variance model, percentage points; None where that is no number.
-        It is that of the root mean square deviation: the mean of a sample deviation over T tasks
-        is smaller by a share of about 1/(4T).
+    `accuracy` is the mean over seeds and tasks, `observed` that of open half-widths over seeds,
+    with its Monte Carlo standard error: None where the head was not run, or a set has one task.
+    `model` is the half-width by the variance model, None where that is no number.  It is that of
+    the root mean square deviation: the mean of a sample deviation over T tasks is smaller by a
+    share of about 1/(4T).
     """
 
     query: int
@@ -58,18 +173,9 @@ class SweepRow:
 class QuerySweep:
     """Everything a sweep found.
 
-    Attributes
-    ----------
-    origin
-        Where the results come from, in words.
-    method, seeds
-        ``<backbone>/<head>``; 0..seeds-1.
-    estimate, model
-        Of the fitted variances, in fractions squared.
-    rows
-        Ascending in Q.  Those of :data:`USUAL` that were not asked for have T but no observation.
-    choice
-        Of all whole Q from 1 on, swept or not.
+    `origin` says where the results come from; `estimate` and `model` are of the fitted variances,
+    in fractions squared; `rows` ascend in Q, and those of :data:`USUAL` that were not asked for
+    have T but no observation; the choice is of all whole Q from 1 on, swept or not.
     """
 
     origin: str
@@ -98,23 +204,12 @@ def sweep(
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
 
     Variances are estimated from the sets with Q >= 2 and at least three tasks.  The model then
-    compares every whole Q of :func:`builders.query_size.compared.choose_query`, swept or not.
+    compares every whole Q of :func:`builders.query_size.draws.choose_query`, swept or not.  `parts`
+    is 0, or how many parts of the images to leave out in turn, for uncertainties by
+    :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
 
-    Parameters
-    ----------
-    queries
-        Q to sweep.
-    parts
-        0, or how many parts of the images to leave out in turn, for uncertainties by
-        :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
-
-    Raises
-    ------
-    SamplingError
-        If the data set holds no task of some Q.
-    SpecError
-        If nothing can be estimated, or a setting is none, such as more parts than the smallest
-        class has images.
+    SamplingError if the data set holds no task of some Q, SpecError if nothing can be estimated, or
+    a setting is none, such as more parts than the smallest class has images.
     """
     asked = sorted(set(queries))
     check_level(level)
@@ -149,15 +244,7 @@ def conclude(
     seeds: int,
     level: float,
 ) -> QuerySweep:
-    """Choose Q for the task sets of `draws`, and lay what was counted beside it.
-
-    Parameters
-    ----------
-    counts
-        By Q, of several sets the correct queries of each class of each task, (T, K).
-    seeds
-        For how many T is counted.
-    """
+    """Choose Q for so many seeds' task sets of `draws`, beside what was counted."""
     model = estimate.model(draws.shot)
     choice, tasks = choose_query(estimate, draws, max(counts), seeds, level)
     shown = sorted({*counts, *(query for query in USUAL if query in tasks)})
@@ -176,7 +263,7 @@ def conclude(
         level=level,
         seeds=seeds,
         rows=tuple(
-            _row(q, tasks[q], counts.get(q), expected.get(q), way=draws.way, level=level)
+            replace(_row(q, tasks[q], counts.get(q), draws.way, level), model=expected.get(q))
             for q in shown
         ),
         estimate=estimate,
@@ -191,7 +278,7 @@ def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:
     counts = {
         query: [sets.counts(draws.draw(query, seed)) for seed in range(seeds)]
         for query in queries
-        if query >= 2 and draws.can_draw(query)
+        if query >= 2 and draws.tasks(query, 0)
     }
     return _pooled(counts, draws.shot)
 
@@ -204,16 +291,10 @@ def _pooled(counts: Counts, shot: int) -> PooledEstimate:
 
 
 def _row(
-    query: int,
-    tasks: list[int],
-    counts: list[NDArray[np.int64]] | None,
-    expected: float | None,
-    *,
-    way: int,
-    level: float,
+    query: int, tasks: list[int], counts: list[NDArray[np.int64]] | None, way: int, level: float
 ) -> SweepRow:
-    """Summarise what was observed at one Q, beside the half-width that the model expects."""
-    row = SweepRow(query, float(np.mean(tasks)), model=expected)
+    """Summarise what was observed at one Q."""
+    row = SweepRow(query, float(np.mean(tasks)))
     if counts is None:
         return row
     by_seed = [Moments.of(x.sum(axis=1), way * query) for x in counts]
@@ -223,3 +304,99 @@ def _row(
     widths = np.array([float(halfwidths(moments, "open", level)) for moments in by_seed])
     error = float(widths.std(ddof=1) / np.sqrt(widths.size)) if widths.size > 1 else None
     return replace(row, observed=float(widths.mean()), observed_error=error)
+
+
+def of_folder(
+    images: Path, folder: Path, head: str, *, way: int, shot: int, suite: str, dataset: str = ""
+) -> QuerySets:
+    """Take an images table and a folder of its features, those of its first data set unless given.
+
+    As ``fslbench-build source -o`` and ``fslbench-build features`` write them.  SourceError or
+    SchemaError if the table cannot be read, is not in class order, or the features are of other
+    images; ReleaseError or UnknownNameError if the folder holds none, or none of the data set.
+    """
+    head_of(head)
+    table, extracted = read_images(images), read_precomputed(folder)
+    dataset = dataset or extracted.datasets[0]
+    features, made = extracted.features(dataset), extracted.provenance(dataset)
+    of_others = made.get("images", content_digest(table)) != content_digest(table)
+    if of_others or len(features) != len(table):
+        raise SourceError(
+            f"the features of {dataset} are of other images than {images}",
+            where=str(folder),
+            fix="extract features of these images, or give the table they were extracted of",
+        )
+    sizes = np.bincount(table.column("class_id").to_numpy())
+    groups = groups_of(table) if suite == "grouped" else None
+    draws = Draws(dataset, suite, way, shot, tuple(sizes.tolist()), groups)
+    method = f"{extracted.backbone}/{head}"
+    return QuerySets(draws, head, features, method, f"{images.name} and {folder.name}")
+
+
+def read_images(path: Path) -> pa.Table:
+    """Read an images table in class order; a SourceError or SchemaError if it is none."""
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(
+            f"{path} cannot be read as an images table: {error}",
+            expected="Parquet, such as `fslbench-build source NAME RAW -o images.parquet` writes",
+        ) from None
+    schemas.check(table, schemas.IMAGES, str(path))
+    ids, classes = table.column("image_id").to_numpy(), table.column("class_id").to_numpy()
+    if not len(table) or (ids != np.arange(len(table))).any() or (np.diff(classes) < 0).any():
+        raise SchemaError(
+            f"{path} does not list images in the order of their ids and classes",
+            expected="image_id 0, 1, ... and class_id ascending from 0",
+        )
+    return table
+
+
+def of_predictions(
+    submission: Submission,
+    release: Release,
+    dataset: str,
+    *,
+    method: str = "",
+    way: int,
+    shot: int,
+    suite: str = "open",
+    seeds: int = 20,
+    level: float = 0.95,
+) -> QuerySweep:
+    """Choose Q from the predictions of a submission on task sets of a release.
+
+    All its task sets of the data set, the ways and the shots count whose images do not recur, that
+    have at least 2 queries and 3 tasks; SubmissionError if there is none, or the results do not say
+    which queries were answered rightly.  Numbers of tasks are compared of `suite`.
+    """
+    results = Results.of(submission, release, only=())
+    method = results.check_method(method) if method else results.only_method()
+    pilots = [
+        results.pilot(info, method)
+        for info in results.pilot_sets([method], way, shot)
+        if info.dataset == dataset and info.n_tasks >= MIN_TASKS
+    ]
+    if not pilots:
+        raise SubmissionError(
+            f"{method} has no results on {dataset} that a number of queries can be chosen from",
+            where=submission.source,
+            expected=f"an open task set of {way} ways and {shot} shots with at least 2 queries and "
+            f"{MIN_TASKS} tasks",
+        )
+    if several := [pilot for pilot in pilots if pilot.runs.runs[0] > 1]:
+        raise SubmissionError(
+            f"{method} has {several[0].runs.runs[0]} runs on {several[0].info}",
+            where=submission.source,
+            expected="one run: several answer the same queries, which are then no new ones",
+            fix="give a file with one of the runs",
+        )
+    counts: Counts = {}
+    for pilot in pilots:
+        rows = rows_of(submission, method, pilot.info)
+        of_set = class_counts(rows, release.task_set(dataset, str(pilot.info.name)))
+        assert of_set is not None  # noqa: S101  (the pilot has them)
+        counts.setdefault(pilot.info.protocol.query, []).append(of_set)
+    estimate = pool([[pilot.estimate for pilot in pilots]], shot)
+    draws = Draws.of(release, dataset, suite, way, shot)
+    return conclude(draws, counts, estimate, method, submission.source, seeds, level)

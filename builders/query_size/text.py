@@ -20,24 +20,12 @@ from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
 def print_sweep(sweep: QuerySweep, console: Console) -> None:
     """Print what was swept, the table, the conclusion, and what it rests on."""
-    console.print(Text(title(sweep), style="bold"), soft_wrap=True)
-    print_table(table(sweep), console)
-    console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
-    console.print(Text(basis(sweep), style="dim"), soft_wrap=True)
-
-
-def title(sweep: QuerySweep) -> str:
-    """Say what was swept, in one line."""
-    return (
+    choice = sweep.choice
+    title = (
         f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
         f"{sweep.suite}, {_seeds(sweep.seeds)}, {100 * sweep.level:.8g} % open intervals "
         f"[{sweep.origin}]"
     )
-
-
-def table(sweep: QuerySweep) -> Table:
-    """Lay out one row a Q: tasks, accuracy, observed and modelled half-width, cost."""
-    choice = sweep.choice
 
     def of_tried(row: SweepRow, text: Callable[[Cost], str]) -> str | None:
         return text(choice.cost_of(row.query)) if row.query in choice.tried else None
@@ -51,7 +39,10 @@ def table(sweep: QuerySweep) -> Table:
         right("cost", lambda row: of_tried(row, lambda cost: _percent(cost.cost))),
         right("from – to", lambda row: of_tried(row, _from_to)),
     )
-    return Table("", columns, sweep.rows)
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    print_table(Table("", columns, sweep.rows), console)
+    console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
+    console.print(Text(basis(sweep), style="dim"), soft_wrap=True)
 
 
 def sentence(sweep: QuerySweep) -> str:

@@ -17,8 +17,7 @@ from builders.execution.steps import Made, Step
 from builders.features.compress import base_of
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf, tables_of
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
 from builders.sampling import groups_of

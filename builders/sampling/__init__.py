@@ -12,8 +12,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import suite_of
-from builders.sampling.balanced import draw_balanced, most_tasks
-from builders.sampling.grouped import draw_grouped, kept_images
+from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
 from fslbench_data.tasks.drawn import DrawnTasks, Groups, checked_sizes, freeze, groups_of
@@ -77,18 +76,20 @@ def draw_task_set(
         Of the schema :func:`benchmark_spec.schemas.task_set`, and what it takes to draw it again.
     """
     seed, suite, protocol = int(seed), name.suite, name.protocol
-    how: dict[str, Any] = {"generator": "Philox"}
-    always: dict[str, Any] = {"suite": suite, "sampler_version": SAMPLER_VERSION}
+    how: dict[str, Any] = {
+        "suite": suite, "sampler_version": SAMPLER_VERSION, "generator": "Philox",
+    }  # fmt: skip
+    keyed: dict[str, Any] = {"dataset": dataset, "seed": seed}
     if suite_of(suite).uniform:
         return draw_uniform(dataset, name, class_sizes, seed=seed, tasks=tasks, groups=groups)
     if suite_of(suite).attributes:
         if attributes is None:
             raise attributes_needed(dataset, name)
+        of_images: dict[str, Any] = {"attributes": attributes, "groups": groups}
         table, special = draw_with_attributes(
-            dataset, name, class_sizes,
-            seed=seed, tasks=tasks, attributes=attributes, groups=groups,
-        )  # fmt: skip
-        return table, {**always, **how, **special, "seed": seed}
+            dataset, name, class_sizes, seed=seed, tasks=tasks, **of_images
+        )
+        return table, {**how, **special, "seed": seed}
     if suite == "published":
         if tasks is not None or seed != SEED:
             raise SamplingError(
@@ -96,12 +97,12 @@ def draw_task_set(
                 expected=f"seed {SEED} and no number of tasks",
             )
         drawn = draw_published(class_sizes, protocol, dataset=dataset)
-        how = {"generator": "RandomState", "max_tasks": MAX_TASKS}
+        how |= {"generator": "RandomState", "max_tasks": MAX_TASKS}
     elif suite == "open":
-        drawn = draw_open(class_sizes, protocol, dataset=dataset, seed=seed, max_tasks=tasks)
+        drawn = draw_open(class_sizes, protocol, **keyed, max_tasks=tasks)
         how["max_tasks"] = tasks
     elif suite == "balanced":
-        drawn = draw_balanced(class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks)
+        drawn = draw_balanced(class_sizes, protocol, **keyed, tasks=tasks)
         how["tasks"] = tasks
     elif suite == "grouped":
         if groups is None:
@@ -110,14 +111,12 @@ def draw_task_set(
                 where=f"{dataset}/{name}",
                 fix="give a source with an images table; counts of a catalogue have no groups",
             )
-        drawn = draw_grouped(
-            class_sizes, protocol, dataset=dataset, seed=seed, groups=groups, max_tasks=tasks
-        )
+        drawn = draw_grouped(class_sizes, protocol, **keyed, groups=groups, max_tasks=tasks)
         how["max_tasks"] = tasks
     else:
         raise SamplingError(f"no sampler draws the suite {suite!r}")
     shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
-    return freeze(drawn, class_sizes, shuffle), {**always, **how, "seed": seed}
+    return freeze(drawn, class_sizes, shuffle), {**how, "seed": seed}
 
 
 def draw_again(

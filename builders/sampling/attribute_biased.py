@@ -30,15 +30,142 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.free_images import STEPS, FreeClass, Pools, scores
-from builders.sampling.image_attributes import Bools, ClassAttributes, ImageAttributes
+from benchmark_spec.suites import LADDER
 from fslbench_data.tasks.drawn import DrawnTasks, Positions, check_number
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAttributes:
+    """The attributes of a class's n images: row a of `has` (A, n) tells which have attribute a."""
+
+    has: Bools
+
+    def __len__(self) -> int:
+        return int(self.has.shape[1])
+
+    @cached_property
+    def present(self) -> Positions:
+        """The attributes (P,) that any image of the class has."""
+        return np.flatnonzero(self.has.any(axis=1))
+
+    @cached_property
+    def spurious(self) -> Bools:
+        """Which attributes (A,) some images of the class have and some do not."""
+        return np.asarray(self.has.any(axis=1) & ~self.has.all(axis=1))
+
+    @cached_property
+    def _counting(self) -> NDArray[np.floating]:
+        """Which images have the attributes that are present, (n, P), of a type with exact sums."""
+        exact = np.float32 if len(self) * self.present.size < 2**24 else np.float64
+        return np.ascontiguousarray(self.has[self.present].T).astype(exact)
+
+    def scores(self, candidates: Positions, chosen: Positions) -> Positions:
+        """Compute the score of each candidate (n,): how usual its attributes are among them.
+
+        The paper's score times n, so that it is a whole number and equal scores are equal.
+        """
+        counting = self._counting
+        among = np.zeros(len(self), counting.dtype)
+        among[candidates] = 1
+        usual = among @ counting
+        usual[np.isin(self.present, chosen)] = 0
+        return np.asarray((counting @ usual)[candidates], np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageAttributes:
+    """The attributes of a data set's images.
+
+    The `names` of all stand in alphabetical order, `classes` in the data set's.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[ClassAttributes, ...]
+
+
+def image_attributes(
+    table: pa.Table, class_sizes: Sequence[int], dataset: str = ""
+) -> ImageAttributes:
+    """Read a table of attributes: ``image_id`` and ``attributes``, one row an image in order."""
+    sizes = np.asarray(class_sizes, np.int64)
+    ids = table.column("image_id").to_numpy()
+    if not np.array_equal(ids, np.arange(sizes.sum())):
+        raise SamplingError(
+            f"the table of attributes has {len(ids)} rows for {sizes.sum()} images, or in another "
+            "order",
+            where=dataset,
+            expected="one row for each image, by id",
+        )
+    lists = table.column("attributes").combine_chunks()
+    flat = lists.flatten()
+    lengths = np.diff(lists.offsets.to_numpy())
+    owner = np.repeat(np.arange(len(ids)), lengths)
+    names, of = np.unique(np.array(flat.to_pylist(), object), return_inverse=True)
+    starts = np.searchsorted(owner, np.concatenate([[0], np.cumsum(sizes)]))
+    classes = []
+    for c, first in enumerate(np.cumsum(sizes) - sizes):
+        mine = slice(starts[c], starts[c + 1])
+        has = np.zeros((names.size, int(sizes[c])), bool)
+        has[of[mine], owner[mine] - first] = True
+        classes.append(ClassAttributes(has))
+    return ImageAttributes(tuple(map(str, names)), tuple(classes))
+
+
+STEPS = tuple(LADDER)
+
+
+class _FreeClass:
+    """A class and its images that are still free, on each step (5, n).
+
+    `choices` are the attributes that it can have in a task.
+    """
+
+    def __init__(self, of: ClassAttributes, protocol: Protocol) -> None:
+        self.of, self.free = of, np.ones((len(STEPS), len(of)), bool)
+        self.update(protocol)
+
+    def update(self, protocol: Protocol) -> None:
+        """Find the choices."""
+        for_support, for_queries = self.free[1:].all(axis=0), self.free[2:]
+        have = self.of.has[:, for_support].sum(axis=1)
+        lack = np.array([(~self.of.has[:, free]).sum(axis=1) for free in for_queries]).min(axis=0)
+        enough = (self.free.sum(axis=1) >= protocol.per_class).all()
+        fits = (have >= protocol.shot) & (lack >= protocol.query) & self.of.spurious
+        self.choices = np.flatnonzero(fits & enough)
+
+    def pools(self, attribute: int, others: Positions, query: int) -> Pools:
+        """Find the images for a task that gives it `attribute`, and the other classes `others`."""
+        has, has_other = self.of.has[attribute], self.of.has[others].any(axis=0)
+        lack = {step: ~has & self.free[STEPS.index(step)] for step in ("intra", "inter", "biased")}
+        narrow = {step: lack[step] & has_other for step in ("inter", "biased")}
+        inter = all(which.sum() >= query for which in narrow.values())
+        candidates = lack | narrow if inter else lack
+        return Pools(
+            np.flatnonzero(has & ~has_other & self.free[1:].all(axis=0)),
+            {step: np.flatnonzero(which) for step, which in candidates.items()},
+            inter,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Images of a class that a task can draw from: for support, and for queries by step."""
+
+    support: Positions
+    query: dict[str, Positions]
+    inter_class: bool
+
 
 ATTEMPTS = 1000
 """Draws in a row that give no task, after which there is none."""
@@ -46,16 +173,10 @@ ATTEMPTS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """T tasks on every step.
+    """T tasks on every step, whose classes are the same.
 
-    Attributes
-    ----------
-    steps
-        By name; classes are the same on all of them.
-    attributes : int64 (T, K)
-        Position of each a_c in the data set's list of names.
-    inter_class : bool (T, K)
-        Whether there were Q candidates with another class's attribute.
+    `attributes` (T, K) are positions of each a_c in the data set's list of names; `inter_class`
+    (T, K) tells whether there were Q candidates with another class's attribute.
     """
 
     steps: dict[str, DrawnTasks]
@@ -75,17 +196,10 @@ def draw_ladder(
 ) -> Ladder:
     """Draw tasks on all steps.
 
-    SamplingError, with the counts of what failed, if not one task or, with `reuse`, not so many can
-    be drawn.
-
-    Parameters
-    ----------
-    attributes, label
-        Of the data set's images, and the name of that table.
-    tasks
-        How many; without `reuse` at most so many, and as many as there are if absent.
-    reuse
-        Whether images recur from task to task (`biased` and the like) or not (`open_biased`).
+    With `reuse` images recur from task to task (`biased` and the like); without (`open_biased`) at
+    most so many `tasks` are drawn, and as many as there are if None.  `label` is the name of the
+    table of attributes.  SamplingError, with the counts of what failed, if not one task or, with
+    `reuse`, not so many can be drawn.
     """
     check_number(tasks, reuse, dataset)
     key = ("biased" if reuse else "open_biased", dataset, label, str(protocol), seed)
@@ -126,7 +240,7 @@ class _Drawing:
     ) -> None:
         self.protocol, self._reuse = protocol, reuse
         self._stream = {part: Stream(*key, part) for part in ("tasks", *STEPS)}
-        self.classes = [FreeClass.whole(of, protocol) for of in attributes.classes]
+        self.classes = [_FreeClass(of, protocol) for of in attributes.classes]
         self.eligible = self._with_choices()
         self.drawn: list[_Task] = []
 
@@ -172,21 +286,18 @@ class _Drawing:
             "random": both[:, shot:],
             "support": self._pick("support", rest, query),
             **{s: self._pick(s, [p.query[s] for p in pools], query) for s in ("intra", "inter")},
-            "biased": np.array(
-                [
-                    self._lowest(self.classes[c].of, pool.query["biased"], attributes)
-                    for c, pool in zip(chosen, pools, strict=True)
-                ]
-            ),
+            "biased": np.array([*map(partial(self._lowest, attributes), chosen, pools)]),
         }
         supports = dict.fromkeys(STEPS, support) | {"random": both[:, :shot]}
         inter = [pool.inter_class for pool in pools]
         return _Task(chosen, attributes, supports, queries, inter)
 
-    def _lowest(self, of: ClassAttributes, pool: Positions, attributes: Positions) -> Positions:
+    def _lowest(self, attributes: Positions, c: int, pools: Pools) -> Positions:
         """Return the Q candidates with the lowest scores; chance orders those with the same."""
+        pool = pools.query["biased"]
         chance = self._stream["biased"].words(pool.size)
-        return pool[np.lexsort((chance, scores(of, pool, attributes)))[: self.protocol.query]]
+        scores = self.classes[c].of.scores(pool, attributes)
+        return pool[np.lexsort((chance, scores))[: self.protocol.query]]
 
     def _pick(self, part: str, pools: list[Positions], count: int) -> Positions:
         """Draw so many of each pool: (K, count)."""
@@ -205,15 +316,13 @@ class _Drawing:
     def ladder(self) -> Ladder:
         """Return all that was drawn."""
         ids = np.array([task.classes for task in self.drawn], np.int32)
-        steps = {
-            step: DrawnTasks(
-                self.protocol,
-                ids,
-                np.array([task.support[step] for task in self.drawn], np.int32),
-                np.array([task.query[step] for task in self.drawn], np.int32),
+        steps = {}
+        for step in STEPS:
+            support, query = (
+                np.array([images[step] for images in sets], np.int32)
+                for sets in zip(*((task.support, task.query) for task in self.drawn), strict=True)
             )
-            for step in STEPS
-        }
+            steps[step] = DrawnTasks(self.protocol, ids, support, query)
         attributes = np.array([task.attributes for task in self.drawn], np.int64)
         return Ladder(steps, attributes, np.array([task.inter_class for task in self.drawn]))
 
@@ -229,3 +338,30 @@ def _refusal(drawing: _Drawing, failed: Counter[str], dataset: str, label: str) 
         expected=f"at least {protocol.way} such classes, with different attributes",
         fix="ask for fewer ways, shots or queries, or use other attributes",
     )
+
+
+def with_other_support(
+    ladder: Ladder, attributes: ImageAttributes, step: str, stream: Stream
+) -> DrawnTasks:
+    """Give the tasks of ``biased`` other support images: the support ablation of FewSTAB.
+
+    Random ones of the class (step ``sc1``), or those that have the class's attribute, whatever
+    others they have (``sc2``).  What a method loses from either to ``biased`` is due to the support
+    set alone.  Every class has enough: S images with its attribute, and S beside its queries.
+    """
+    biased = ladder.steps["biased"]
+    protocol = biased.protocol
+    pools = []
+    for classes, chosen, queries in zip(
+        biased.class_ids, ladder.attributes, biased.query, strict=True
+    ):
+        for c, attribute, query in zip(classes, chosen, queries, strict=True):
+            free = attributes.classes[c].has[attribute].copy()
+            if step == "sc1":
+                free = np.ones(len(attributes.classes[c]), bool)
+            free[query] = False
+            pools.append(np.flatnonzero(free))
+    picked = stream.subsets(np.array([pool.size for pool in pools]), protocol.shot)
+    support = np.array([pool[i] for pool, i in zip(pools, picked, strict=True)], np.int32)
+    shape = (*biased.class_ids.shape, protocol.shot)
+    return DrawnTasks(protocol, biased.class_ids, support.reshape(shape), biased.query)

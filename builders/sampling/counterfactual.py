@@ -36,15 +36,10 @@ STEPS = tuple(COUNTERFACTUAL)
 
 @dataclass(frozen=True, eq=False)
 class Versions:
-    """The objects of a data set that exist once with every value.
+    """The objects of a data set that exist once with each of V values, in alphabetical order.
 
-    Attributes
-    ----------
-    values
-        Of the attribute, in alphabetical order: V of them.
-    groups
-        Of each class, by the number of a group: its objects (n, V), as positions of their images in
-        the class.  An object without a group is one of its own.
+    `groups` has of each class, by the number of a group, its objects (n, V), as positions of their
+    images in the class.  An object without a group is one of its own.
     """
 
     values: tuple[str, ...]
@@ -107,7 +102,7 @@ def draw_counterfactual(
     stream = {part: Stream(*key, part) for part in ("tasks", "any", "other")}
     way, n_values = protocol.way, len(objects.values)
     left = [list(of_class) for of_class in objects.groups]
-    drawn: list[_Task] = []
+    drawn: list[tuple[Positions, ...]] = []  # classes, values, support, and queries of each step
     failed = 0
     while tasks is None or len(drawn) < tasks:
         eligible = np.array([c for c, free in enumerate(left) if len(free) >= protocol.per_class])
@@ -125,13 +120,11 @@ def draw_counterfactual(
         every = np.array(images)  # (K, S+Q, V)
         support, query = every[:, : protocol.shot], every[:, protocol.shot :]
         shape = query.shape[:2]
-        by_step = {
-            "same": _version(query, np.broadcast_to(value[:, None], shape)),
-            "any": _version(query, stream["any"].integers(np.full(shape, n_values))),
-            "other": _version(query, _others(value, protocol.query, stream["other"])),
-        }
+        same = _version(query, np.broadcast_to(value[:, None], shape))
+        any_value = _version(query, stream["any"].integers(np.full(shape, n_values)))
+        other = _version(query, _others(value, protocol.query, stream["other"]))
         of_support = _version(support, np.broadcast_to(value[:, None], support.shape[:2]))
-        drawn.append(_Task(classes, value, of_support, by_step))
+        drawn.append((classes, value, of_support, same, any_value, other))
         if not reuse:
             left = [[group for group in free if group not in taken] for free in left]
     if not drawn or (reuse and len(drawn) < (tasks or 0)):
@@ -143,26 +136,11 @@ def draw_counterfactual(
             expected=f"at least {way} such classes",
             fix="ask for fewer ways, shots or queries",
         )
-    ids, support_ids = (
-        np.array([getattr(t, n) for t in drawn], np.int32) for n in ("classes", "support")
-    )
-    steps = {
-        step: DrawnTasks(
-            protocol, ids, support_ids, np.array([task.query[step] for task in drawn], np.int32)
-        )
-        for step in STEPS
-    }
-    return steps, np.array([task.values for task in drawn])
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A drawn task: positions (K,), values (K,), support (K, S), and queries (K, Q) by step."""
-
-    classes: Positions
-    values: Positions
-    support: Positions
-    query: dict[str, Positions]
+    class_ids, values, supports, *queries = (np.array(part) for part in zip(*drawn, strict=True))
+    ids, support_ids = class_ids.astype(np.int32), supports.astype(np.int32)
+    by_step = zip(STEPS, queries, strict=True)
+    steps = {s: DrawnTasks(protocol, ids, support_ids, q.astype(np.int32)) for s, q in by_step}
+    return steps, values
 
 
 def _pick(

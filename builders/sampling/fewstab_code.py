@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.image_attributes import Bools, ImageAttributes
+from builders.sampling.attribute_biased import Bools, ImageAttributes
 from fslbench_data.tasks.drawn import DrawnTasks, Positions
 
 ATTEMPTS = 20_000
@@ -47,16 +47,10 @@ _TINY = 10**10
 
 @dataclass(frozen=True, eq=False)
 class ReleasedTasks:
-    """T tasks of the released algorithm, and random ones of the same classes.
+    """T tasks of the released algorithm, and random ones of the same classes (`matched`).
 
-    Attributes
-    ----------
-    biased, matched
-        Their classes are the same.
-    attributes : int64 (T, K)
-        Position of each class's attribute in the data set's list of names.
-    inter_class : bool (T, K)
-        Whether its queries were asked to have another class's attribute.
+    `attributes` (T, K) are positions of each class's in the data set's list of names; `inter_class`
+    (T, K) tells whether its queries were to have another class's attribute.
     """
 
     biased: DrawnTasks
@@ -86,10 +80,7 @@ def draw_released(
 ) -> ReleasedTasks:
     """Draw so many tasks; images recur from task to task.
 
-    Raises
-    ------
-    SamplingError
-        If too few attributes fit a class, or a task cannot be found.
+    SamplingError if too few attributes fit a class, or a task cannot be found.
     """
     drawing = _Drawing(attributes, protocol, ("fewstab", dataset, label, str(protocol), seed))
     if drawing.fitting.size < protocol.way:
@@ -101,14 +92,12 @@ def draw_released(
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
     drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks)]
-    ids = np.array([[place.label for place in places] for _, places in drawn], np.int32)
+    ids, support, query = (
+        np.array([[getattr(place, part) for place in places] for _, places in drawn], np.int32)
+        for part in ("label", "support", "query")
+    )
     return ReleasedTasks(
-        DrawnTasks(
-            protocol,
-            ids,
-            np.array([[place.support for place in places] for _, places in drawn], np.int32),
-            np.array([[place.query for place in places] for _, places in drawn], np.int32),
-        ),
+        DrawnTasks(protocol, ids, support, query),
         drawing.matched(ids),
         np.array([chosen for chosen, _ in drawn], np.int64),
         np.array([[place.inter_class for place in places] for _, places in drawn]),
@@ -150,31 +139,25 @@ class _Drawing:
         chosen: Positions = self.fitting[which]
         places: list[_Place] = []
         for i, attribute in enumerate(chosen):
-            others = np.delete(chosen, i)
-            shared = frozenset().union(*(self._holders[other] for other in others))
+            shared = frozenset().union(*(self._holders[a] for a in np.delete(chosen, i)))
             taken = {place.label for place in places}
             classes = sorted(self._holders[attribute] & shared - taken)
             if not classes:
                 return None
             label = classes[int(self._stream["tasks"].integers(np.array([len(classes)]))[0])]
-            place = self._place(label, int(attribute), others, chosen, misses)
+            place = self._place(label, int(attribute), chosen, misses)
             if place is None:
                 return None
             places.append(place)
         return chosen, places
 
     def _place(
-        self,
-        label: int,
-        attribute: int,
-        others: Positions,
-        chosen: Positions,
-        misses: Counter[str],
+        self, label: int, attribute: int, chosen: Positions, misses: Counter[str]
     ) -> _Place | None:
         """Draw the images of a class, or count what is missed."""
         shot, query = self._protocol.shot, self._protocol.query
         has = self._has[label]
-        others = others[self._present[label][others]]
+        others = chosen[(chosen != attribute) & self._present[label][chosen]]
         if not others.size:
             return None
         of_others = has[others].sum(axis=0)

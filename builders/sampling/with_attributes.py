@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
@@ -17,12 +16,16 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.suites import suite_of
-from builders.sampling.attribute_biased import Ladder, draw_ladder
+from builders.sampling.attribute_biased import (
+    ImageAttributes,
+    Ladder,
+    draw_ladder,
+    image_attributes,
+    with_other_support,
+)
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import ReleasedTasks, draw_released
-from builders.sampling.image_attributes import ImageAttributes, image_attributes
-from builders.sampling.support_ablation import with_other_support
-from fslbench_data.tasks.drawn import DrawnTasks, Groups, freeze
+from fslbench_data.tasks.drawn import Groups, freeze
 
 
 def draw_with_attributes(
@@ -66,7 +69,14 @@ def draw_with_attributes(
         drawn, values = steps[suite.step], np.array(objects.values, object)[which]
         inter_class = np.full(which.shape, suite.step == "other")
     queries = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
-    table = _frozen(drawn, class_sizes, queries, name, values, inter_class)
+    table = freeze(drawn, class_sizes, queries)
+    schema = schemas.task_set(name)
+    for column, flat in (
+        ("attributes", pa.array(values.reshape(-1).tolist(), pa.string())),
+        ("inter_class", pa.array(inter_class.reshape(-1))),
+    ):
+        kind = schema.field(column).type
+        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(flat, type=kind))
     number = {"tasks" if reuse else "max_tasks": tasks}
     return table, {**number, "attributes": table_of.digest}
 
@@ -110,22 +120,3 @@ def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:
         where=f"{dataset}/{name}",
         fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/attributes.md',
     )
-
-
-def _frozen(
-    drawn: DrawnTasks,
-    class_sizes: Sequence[int],
-    queries: Stream,
-    name: TaskSetName,
-    values: NDArray[Any],
-    inter_class: NDArray[np.bool_],
-) -> pa.Table:
-    table = freeze(drawn, class_sizes, queries)
-    schema = schemas.task_set(name)
-    for column, flat in (
-        ("attributes", pa.array(values.reshape(-1).tolist(), pa.string())),
-        ("inter_class", pa.array(inter_class.reshape(-1))),
-    ):
-        kind = schema.field(column).type
-        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(flat, type=kind))
-    return table

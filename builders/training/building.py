@@ -1,20 +1,36 @@
-"""Networks and methods as a training's settings name them."""
+"""Networks and methods as a training's settings name them.
+
+The code of a method of somebody's own is found and compared before any of it runs.
+"""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.machinery import ModuleSpec
 from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 from msgspec import Meta
 
 from benchmark_spec.declared import MisfitError, declared
-from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, printable
+from benchmark_spec.errors import (
+    BackboneError,
+    FSLBenchError,
+    SpecError,
+    UnknownNameError,
+    printable,
+    shown,
+)
 from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
 from builders.training.settings import NetworkSettings, RunSettings
 from fslbench_data.evaluation.adapters import load_object
+from fslbench_data.files import sha256_of
 
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")
@@ -32,12 +48,8 @@ _SHAPES: dict[type, Any] = {
 def method_class(name: str) -> type[Method]:
     """Return the class of a method: one of ours, or one that ``MODULE:CLASS`` imports.
 
-    Raises
-    ------
-    UnknownNameError, SpecError
-        If there is no such method, or module, or it is not a whole method.
-    MethodFailedError
-        If importing it fails.
+    UnknownNameError or SpecError if there is no such whole method, MethodFailedError if importing
+    it fails.
     """
     if ":" not in name:
         if name not in METHODS:
@@ -65,11 +77,6 @@ def method_class(name: str) -> type[Method]:
     return kind
 
 
-def short_name(method: str) -> str:
-    """Return the name of a method without its module."""
-    return method.rpartition(":")[2]
-
-
 def check_method(settings: RunSettings) -> None:
     """Raise UnknownNameError or SpecError if there is no such method or setting of it."""
     takes = signature(method_class(settings.method)).parameters
@@ -93,12 +100,8 @@ def check_method(settings: RunSettings) -> None:
 def build_method(settings: RunSettings, classes: int) -> Method:
     """Make a method with new weights, which follow from the seed.
 
-    Raises what :func:`method_class` and :func:`check_method` do.
-
-    Parameters
-    ----------
-    classes
-        How many are trained on.
+    `classes` is how many are trained on.  Raises what :func:`method_class` and
+    :func:`check_method` do.
     """
     check_method(settings)
     kind = method_class(settings.method)
@@ -122,3 +125,76 @@ def build_network(settings: NetworkSettings) -> Network:
     if settings.name == "resnet12":
         return ResNet12(pools=settings.pools)
     return Conv4(settings.channels, settings.pools, settings.slope)
+
+
+def code_of(method: str) -> dict[str, str]:
+    """Tell what a training records of a method of one's own; nothing of one of ours.
+
+    ``code`` is the SHA-256 of the file that the class stands in, ``module`` the module of that file
+    where it is not the one that ``MODULE:CLASS`` names.  Imports the method.
+    """
+    if ":" not in method:
+        return {}
+    kind = method_class(method)
+    file = inspect.getsourcefile(kind)
+    if file is None:
+        return {}
+    code, named = sha256_of(Path(file)), method.rpartition(":")[0]
+    return {"code": code, **({} if kind.__module__ == named else {"module": kind.__module__})}
+
+
+def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
+    """Refuse a method whose code is not what was trained with; it is imported after that.
+
+    Raises a BackboneError; or a SpecError, if there is no such module, and what an import raises.
+    """
+    module = about.get("module", method.rpartition(":")[0])
+    file = source_of(module)
+    if file is None:
+        raise SpecError(
+            f"there is no module {shown(module)}",
+            expected=f"a module that Python finds, in a file of its own: {OWN}",
+            fix="call from the folder that the module lies in, or install it",
+        )
+    wanted, found = about.get("code"), sha256_of(file)
+    if found == wanted:
+        found = code_of(method).get("code", "")
+    if found != wanted:
+        raise BackboneError(
+            f"the code of {shown(method)} is not that which {folder} was trained with",
+            where=str(file),
+            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
+            fix="put the method's code back, or train again",
+        )
+
+
+def source_of(module: str) -> Path | None:
+    """Find the file of a module as an import would, and run neither it nor its packages."""
+    if module == "__main__":  # the script that is running
+        return Path(getattr(sys.modules[module], "__file__", None) or "").absolute()
+    places: list[str] | None = [str(Path.cwd()), *sys.path]
+    found: ModuleSpec | None = None
+    parts = module.split(".")
+    for number in range(len(parts)):
+        if places is None:
+            return None
+        found = _found(".".join(parts[: number + 1]), places)
+        if found is None:
+            return None
+        inside: Iterable[str] | None = found.submodule_search_locations
+        # a namespace's own list would look for its parent among the modules that are imported
+        places = None if inside is None else list(getattr(inside, "_path", inside))
+    if found is None or not found.has_location or found.origin is None:
+        return None
+    return Path(found.origin) if Path(found.origin).is_file() else None
+
+
+def _found(name: str, places: list[str]) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        try:
+            spec = finder.find_spec(name, places, None)
+        except (ImportError, ValueError, OSError):
+            continue
+        if spec is not None:
+            return spec
+    return None

@@ -1,7 +1,8 @@
 """The folder of a training: what lies in it while it goes on, and when it is finished.
 
 ``checkpoint.pt`` is what a stopped one goes on from.  A finished one has ``weights.pt``,
-``curve.csv`` and ``trained.json``, which says how they were made.
+``curve.csv`` and ``trained.json``, which says what its weights depend on.  The folder may come from
+somebody else, or be damaged: whatever stands there is checked first.
 """
 
 from __future__ import annotations
@@ -9,37 +10,70 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta, Struct
 from torch import Tensor
 
-from benchmark_spec.declared import parsed_json
+from benchmark_spec.declared import declared, parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
-from builders.training.about import ABOUT, Begun, check_same, checked, damaged, finished
+from builders.training.building import code_of
 from builders.training.digest import shapes_of, state_sha256
+from builders.training.images import TrainingImages
 from builders.training.method import Method
+from builders.training.settings import RunSettings, of_description
 from fslbench_data.files import whole_file, write_whole
-from fslbench_data.files.kept import open_regular
+from fslbench_data.files.kept import open_regular, read_regular
 
-CHECKPOINT, WEIGHTS, CURVE = "checkpoint.pt", "weights.pt", "curve.csv"
+ABOUT, CHECKPOINT, WEIGHTS, CURVE = "trained.json", "checkpoint.pt", "weights.pt", "curve.csv"
+_OF_TRAINING = ("settings", "images", "start")
 _OF_BITS = ("threads", "device", "code")
 """What other bits come of, so that one training has one of each."""
+_MOST_BYTES = 2**24
+"""Of ``trained.json``, which has some hundred."""
+_Hex = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
+_Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number above 0")]
+
+
+class _Images(Struct, forbid_unknown_fields=True):
+    """Digests of what is trained on, and of what is validated on."""
+
+    train: str
+    validate: str
+
+
+class _Begun(Struct):
+    """What is said of a training, also of one that is not finished; older ones say less."""
+
+    settings: dict[str, Any]
+    images: _Images
+    classes: _Count
+    device: str = ""
+    threads: _Count = 1
+    torch: str = ""
+    code: _Hex = ""
+    module: str = ""
+    start: _Hex = ""
+
+
+class _Finished(_Begun, kw_only=True):
+    """What is said of a finished one, too."""
+
+    weights_sha256: _Hex
+    step: _Count = 1
+    accuracy: float = 0.0
 
 
 @dataclass
 class Progress:
     """How far a training is.
 
-    Attributes
-    ----------
-    curve
-        Of each validation: step, mean loss since the last, accuracy.
-    best
-        The weights with the highest accuracy so far, the first of equals.
+    `curve` has of each validation step, mean loss since the last, and accuracy; `best` the weights
+    with the highest accuracy so far, the first of equals.
     """
 
     step: int = 0
@@ -48,15 +82,58 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
 
 
-def begun(folder: Path) -> dict[str, Any] | None:
-    """Tell how a training was begun that lies in a folder, finished or not; None for no training.
+def describe(
+    settings: RunSettings, images: TrainingImages, validation: TrainingImages, device: str
+) -> dict[str, Any]:
+    """Tell what a training's weights depend on, as values of JSON."""
+    return {
+        "settings": settings.describe(),
+        "images": {"train": images.digest, "validate": validation.digest},
+        "classes": int(images.class_sizes.size),
+        **code_of(settings.method),
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
 
-    SpecError if its checkpoint cannot be read.
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    """Return what ``trained.json`` says; None where no training has been finished.
+
+    SpecError if it is not what a training writes.
     """
+    try:
+        about = parsed_json(read_regular(folder / ABOUT, _MOST_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise _damaged(folder / ABOUT, getattr(error, "strerror", None) or str(error)) from None
+    return _checked(about, _Finished, folder / ABOUT)
+
+
+def begun(folder: Path) -> dict[str, Any] | None:
+    """Tell how a training was begun, finished or not, if any; SpecError for a damaged one."""
     about = finished(folder)
     if about is None and (folder / CHECKPOINT).exists():
         about = _checkpoint(folder)["about"]
     return about
+
+
+def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a folder that was begun with other settings or images."""
+    then = {**then, "settings": of_description(then["settings"]).describe()}
+    for name in _OF_TRAINING:
+        if name not in now:
+            continue
+        before, today = json.loads(json.dumps([then[name], now[name]]))
+        if before != today:
+            differing = list(_differences(before, today))
+            raise SpecError(
+                f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
+                where=str(folder),
+                expected="the settings and images that it was begun with",
+                fix="name a new folder, or give the training's file another name",
+            )
 
 
 def save(
@@ -90,13 +167,16 @@ def resume(
     check_same(then, about, folder)
     for name in _OF_BITS:
         if then.get(name) != about.get(name):
+            change = (
+                "put the method's code back"
+                if name == "code"
+                else f"give --{name} {then.get(name)}"
+            )
             raise SpecError(
                 f"{folder} was begun with {name} {then.get(name)}, not {about.get(name)}",
                 where=str(folder),
                 expected="the same to the end: other weights would come of it",
-                fix="put the method's code back, or name a new folder"
-                if name == "code"
-                else f"give --{name} {then.get(name)}, or name a new folder",
+                fix=f"{change}, or name a new folder",
             )
     try:
         method.load_state_dict(kept["method"])
@@ -104,24 +184,8 @@ def resume(
         progress = Progress(**kept["progress"])
         _check_progress(progress, method)
     except Exception as error:  # torch has no kind of its own for a state of something else
-        raise damaged(folder / CHECKPOINT, f"{type(error).__name__}: {error}") from None
+        raise _damaged(folder / CHECKPOINT, f"{type(error).__name__}: {error}") from None
     return progress
-
-
-def _check_progress(progress: Progress, method: Method) -> None:
-    """Raise a ValueError for a progress that no training of the method has had."""
-    rows = [(type(step), type(loss), type(right)) for step, loss, right in progress.curve]
-    steps = [step for step, _, _ in progress.curve]
-    if (
-        type(progress.step) is not int
-        or not 1 <= progress.step <= 2**53
-        or any(type(loss) is not float for loss in progress.losses)
-        or rows != [(int, float, float)] * len(rows)
-        or steps != sorted(set(steps))
-        or (steps and not 0 < steps[0] <= steps[-1] <= progress.step)
-        or shapes_of(progress.best) != (shapes_of(method.state_dict()) if steps else {})
-    ):
-        raise ValueError("steps, losses or the best weights are not those of a training")
 
 
 def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
@@ -145,19 +209,62 @@ def write_curve(folder: Path, progress: Progress) -> None:
     write_whole(folder / CURVE, lines.getvalue(), follow=False)
 
 
+def _checkpoint(folder: Path) -> dict[str, Any]:
+    path = folder / CHECKPOINT
+    try:
+        with open_regular(path) as file:
+            kept: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        return {**kept, "about": _checked(parsed_json(kept["about"]), _Begun, path)}
+    except FSLBenchError:
+        raise
+    except Exception as error:  # torch has no kind of its own for a file that is none of its
+        raise _damaged(path, type(error).__name__) from None
+
+
+def _checked(about: Any, kind: type[_Begun], path: Path) -> dict[str, Any]:
+    """Return what a file says of a training; SpecError if a training does not say such things."""
+    try:
+        of_description(declared(about, kind).settings)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
+    return dict(about)
+
+
+def _check_progress(progress: Progress, method: Method) -> None:
+    """Raise a ValueError for a progress that no training of the method has had."""
+    rows = [(type(step), type(loss), type(right)) for step, loss, right in progress.curve]
+    steps = [step for step, _, _ in progress.curve]
+    if (
+        type(progress.step) is not int
+        or not 1 <= progress.step <= 2**53
+        or any(type(loss) is not float for loss in progress.losses)
+        or rows != [(int, float, float)] * len(rows)
+        or steps != sorted(set(steps))
+        or (steps and not 0 < steps[0] <= steps[-1] <= progress.step)
+        or shapes_of(progress.best) != (shapes_of(method.state_dict()) if steps else {})
+    ):
+        raise ValueError("steps, losses or the best weights are not those of a training")
+
+
 def _save(path: Path, content: Mapping[str, Any]) -> None:
     """Write with torch, into a file: into what it makes of a path torch writes the path's name."""
     with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
         torch.save(content, file)
 
 
-def _checkpoint(folder: Path) -> dict[str, Any]:
-    path = folder / CHECKPOINT
-    try:
-        with open_regular(path) as file:
-            kept: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-        return {**kept, "about": checked(parsed_json(kept["about"]), Begun, path)}
-    except FSLBenchError:
-        raise
-    except Exception as error:  # torch has no kind of its own for a file that is none of its
-        raise damaged(path, type(error).__name__) from None
+def _damaged(path: Path, what: str) -> SpecError:
+    return SpecError(
+        f"{path} cannot be read: {what}",
+        where=str(path.parent),
+        expected="what a training wrote",
+        fix="remove it, and the training begins anew",
+    )
+
+
+def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Name what differs between two values of JSON, such as ``training.steps 5, now 6``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*then, *now]):
+            yield from _differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
+    elif then != now:
+        yield f"{name} {json.dumps(then)}, now {json.dumps(now)}"

@@ -1,18 +1,33 @@
-"""Images to train on: grey, small, all in memory."""
+"""Images to train on: grey, small, all in memory, and kept so that one training reads them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
-from builders.sources.image_set import ImageSet
+from builders.execution.steps import make_folder
+from builders.sources.image_set import ImageSet, raw_state
+from builders.sources.read import read_source
+from builders.training.settings import DataSettings
+from fslbench_data.files import whole_file
+from fslbench_data.files.kept import is_kept, open_kept
 
 Positions = NDArray[np.int64]
 
@@ -42,9 +57,10 @@ class TrainingImages:
             levels = kept if images.white == 255 else np.round(kept * (255 / images.white))
             pixels = levels.astype(np.uint8).reshape(-1, side, side)
         else:
-            pixels = np.stack(
-                [_grey(images, path, side) for path in images.images["path"].to_pylist()]
-            )
+            smoothly = require("PIL.Image").Resampling.BOX
+            pictures = map(images.picture, images.images["path"].to_pylist())
+            grey = (one.convert("L").resize((side, side), smoothly) for one in pictures)
+            pixels = np.stack([np.asarray(one, np.uint8) for one in grey])
         return cls(pixels, np.array(images.class_sizes, np.int64), content_digest(images.images))
 
     @cached_property
@@ -68,7 +84,95 @@ class TrainingImages:
         return self.pixels[positions][..., None, :, :].astype(np.float32) / np.float32(255)
 
 
-def _grey(images: ImageSet, path: str, side: int) -> NDArray[np.uint8]:
-    picture = images.picture(path).convert("L")
-    smoothly = require("PIL.Image").Resampling.BOX
-    return np.asarray(picture.resize((side, side), smoothly), np.uint8)
+def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
+    """Return the raw folder of a training's images below that of all."""
+    return None if raw is None else raw / (data.folder or data.source)
+
+
+def read_images(
+    data: DataSettings, raw: Path | None, told: Callable[[str], None]
+) -> tuple[TrainingImages, TrainingImages]:
+    """Read what is trained on and what is validated on; raises what `read_source` does."""
+
+    def part(options: Mapping[str, Any]) -> TrainingImages:
+        chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
+        told(f"reading {data.source}{': ' if chosen else ''}{chosen}")
+        folder = _raw_folder(data, raw)
+        found = read_source(data.source, folder, options=options, progress=told)
+        return TrainingImages.of(found, data.side)
+
+    images = part(data.train)
+    return images, images if data.validate == data.train else part(data.validate)
+
+
+_PARTS = ("train", "validate")
+_DAMAGE = (
+    OSError, ValueError, LookupError, EOFError, NotImplementedError, RuntimeError, MemoryError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
+"""What reading a damaged file raises."""
+
+
+def data_digest(data: DataSettings) -> str:
+    """Compute the SHA-256 of a training's table of data."""
+    return hashlib.sha256(json.dumps(to_builtins(data), sort_keys=True).encode()).hexdigest()
+
+
+def keep_images(
+    data: DataSettings, raw: Path | None, folder: Path, told: Callable[[str], None]
+) -> Path:
+    """Read images into a file of `folder`, unless it has them; gives the file.
+
+    They are read anew if `raw` is named and its files are others than they were.
+    """
+    path = folder / f"{data_digest(data)}.npz"
+    state = raw_state(_raw_folder(data, raw))
+    if is_kept(path):
+        if raw is None:
+            return path
+        with _kept_arrays(path) as kept:
+            before = str(kept["state"])
+        if before == state:
+            return path
+    images, validation = read_images(data, raw, told)
+    parts = [images] if validation is images else [images, validation]
+    arrays: dict[str, Any] = {"state": np.array(state)}
+    for name, part in zip(_PARTS, parts, strict=False):
+        arrays |= {f"{name}_{key}": np.asarray(value) for key, value in vars(part).items()}
+    make_folder(folder)
+    with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
+    return path
+
+
+def load_images(path: Path) -> tuple[TrainingImages, TrainingImages]:
+    """Load what :func:`keep_images` has written; SpecError if it is damaged."""
+    with _kept_arrays(path) as arrays:
+        parts = [_part(arrays, name) for name in _PARTS if f"{name}_pixels" in arrays]
+        return parts[0], parts[-1]
+
+
+def _part(arrays: Any, name: str) -> TrainingImages:
+    pixels, sizes = arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"]
+    if (
+        (pixels.dtype, pixels.ndim, sizes.dtype, sizes.ndim) != (np.uint8, 3, np.int64, 1)
+        or (sizes < 0).any()
+        or sizes.sum() != len(pixels)
+    ):
+        raise ValueError("its arrays do not fit together")
+    return TrainingImages(pixels, sizes, str(arrays[f"{name}_digest"]))
+
+
+@contextmanager
+def _kept_arrays(path: Path) -> Iterator[Any]:
+    """Open a kept file; SpecError if it is damaged."""
+    try:
+        with open_kept(path) as file, np.load(file) as arrays:
+            yield arrays
+    except _DAMAGE as error:
+        raise SpecError(
+            f"the images kept in {path.name} cannot be read: {type(error).__name__}",
+            where=str(path),
+            expected="the file as it was written",
+            fix="remove it: the images are then read again from their source",
+        ) from None

@@ -80,17 +80,7 @@ def logistic_regression(
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """φ of B tasks.
-
-    Attributes
-    ----------
-    z : Tensor (B, n, n+1)
-        Coordinates of the support features and the intercept's column.
-    target : Tensor (K, n)
-        Y.
-    penalties : Tensor (n+1,)
-        λ_j.
-    """
+    """φ of B tasks: Z (B, n, n+1) with the intercept's column, Y (K, n) and λ_j (n+1,)."""
 
     z: Tensor
     target: Tensor
@@ -131,25 +121,10 @@ class Problem:
 
 
 def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
-    """Find the minimum for B tasks.
+    """Find the minimum for B tasks: A (B, K, n) and the intercepts of centred features (B, K).
 
+    Of the products G (B, n, n) of support features with mean zero, of Y (K, n) and λ, all float64.
     MethodFailedError if it is not found, which features of length at most 1 never bring about.
-
-    Parameters
-    ----------
-    gram : Tensor float64 (B, n, n)
-        Products of the support features, which have mean zero.
-    target : Tensor float64 (K, n)
-        One for the class of each, else zero.
-    penalty
-        λ.
-
-    Returns
-    -------
-    coefficients : Tensor (B, K, n)
-        A: weights are A X.
-    intercept : Tensor (B, K)
-        That of centred features; sums to zero.
     """
     problem = Problem.of(gram, target, penalty)
     v = gram.new_zeros(len(gram), *target.shape[:1], gram.shape[-1] + 1)

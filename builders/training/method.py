@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
+import torch
 from torch import Tensor, device, nn
 from torch.nn import functional
 
@@ -21,14 +22,9 @@ Trained = Literal["episodes", "classes", "both"]
 
 @dataclass(frozen=True)
 class Episode:
-    """A task to train on.
+    """A task to train on: support (K, S, C, H, W) and queries (K, Q, C, H, W), float32.
 
-    Attributes
-    ----------
-    support : float32 (K, S, C, H, W)
-    query : float32 (K, Q, C, H, W)
-    classes : int64 (K,)
-        Positions of its classes among all that are trained on.
+    `classes` (K,) are the positions of its classes among all that are trained on.
     """
 
     support: Tensor
@@ -63,6 +59,9 @@ Batch = TypeVar("Batch", Episode, Labelled)
 
 class Method(nn.Module):
     """A few-shot method.
+
+    A method may take, besides its settings, `classes` (how many are trained on), `side` (of images,
+    in pixels) and `way` (K, of all tasks).
 
     Attributes
     ----------
@@ -100,7 +99,7 @@ class Method(nn.Module):
     def _both(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
         """Make maps of support images (K, S, D, h, w) and queries (M, D, h, w), in one batch."""
         way, shot = support.shape[:2]
-        maps = self.network(_joined(support.flatten(0, 1), query))
+        maps = self.network(torch.cat([support.flatten(0, 1), query]))
         return maps[: way * shot].unflatten(0, (way, shot)), maps[way * shot :]
 
 
@@ -111,12 +110,12 @@ def needed(of_batch: Batch | None) -> Batch:
     return of_batch
 
 
+def support_target(support: Tensor) -> Tensor:
+    """Return the class of each support image (K, S, ...) in their order, int64 (K·S,)."""
+    way, shot = support.shape[:2]
+    return torch.arange(way, device=support.device).repeat_interleave(shot)
+
+
 def episode_loss(scores: Tensor, episode: Episode) -> Tensor:
     """Compute the mean cross-entropy of an episode's queries by their scores (K·Q, K)."""
     return functional.cross_entropy(scores, episode.target)
-
-
-def _joined(first: Tensor, second: Tensor) -> Any:
-    from torch import cat
-
-    return cat([first, second])

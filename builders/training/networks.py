@@ -23,10 +23,21 @@ class Network(nn.Module):
     """A network from images (B, C, H, W) to maps (B, `channels`, h, w)."""
 
     channels: int
+    halvings: int
+    blocks: nn.Module
 
     def size(self, side: int) -> int:
         """Return h = w of maps of images whose sides are `side` pixels."""
-        raise NotImplementedError
+        return side >> self.halvings
+
+    def width(self, side: int) -> int:
+        """Return how many numbers the flat map of such an image has."""
+        return self.channels * self.size(side) ** 2
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute maps."""
+        maps: Tensor = self.blocks(images)
+        return maps
 
 
 class Conv4(Network):
@@ -52,7 +63,7 @@ class Conv4(Network):
         inputs: int = 1,
     ) -> None:
         super().__init__()
-        self.channels, self._halvings = channels, sum(pools)
+        self.channels, self.halvings = channels, sum(pools)
         blocks = []
         for number, pool in enumerate(pools):
             blocks += [
@@ -62,15 +73,6 @@ class Conv4(Network):
                 *([nn.MaxPool2d(2)] if pool else []),
             ]
         self.blocks = nn.Sequential(*blocks)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute maps."""
-        maps: Tensor = self.blocks(images)
-        return maps
-
-    def size(self, side: int) -> int:
-        """Return h = w of maps of images whose sides are `side` pixels."""
-        return side >> self._halvings
 
 
 class ResNet12(Network):
@@ -83,7 +85,7 @@ class ResNet12(Network):
         inputs: int = 1,
     ) -> None:
         super().__init__()
-        self.channels, self._halvings = widths[-1], sum(pools)
+        self.channels, self.halvings = widths[-1], sum(pools)
         before = (inputs, *widths)
         self.blocks = nn.Sequential(
             *(
@@ -94,15 +96,6 @@ class ResNet12(Network):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, 0.1, "fan_out", "leaky_relu")
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Compute maps."""
-        maps: Tensor = self.blocks(images)
-        return maps
-
-    def size(self, side: int) -> int:
-        """Return h = w of maps of images whose sides are `side` pixels."""
-        return side >> self._halvings
 
 
 class _Residual(nn.Module):

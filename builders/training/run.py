@@ -13,24 +13,52 @@ from contextlib import contextmanager
 from math import cos, pi
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from benchmark_spec.errors import FSLBenchError, MethodFailedError
+from benchmark_spec.protocol import Protocol
 from builders.execution.steps import lock_folder, make_folder
-from builders.training.about import check_same, describe, finished
 from builders.training.building import build_method
-from builders.training.episodes import draw_episode, draw_labelled, generator
-from builders.training.folder import Progress, finish, resume, save, write_curve
-from builders.training.images import TrainingImages
-from builders.training.method import Method
+from builders.training.folder import (
+    Progress,
+    check_same,
+    describe,
+    finish,
+    finished,
+    resume,
+    save,
+    write_curve,
+)
+from builders.training.images import Positions, TrainingImages
+from builders.training.method import Episode, Labelled, Method
 from builders.training.settings import RunSettings, TrainingSettings
-from builders.training.start import load_start
+from builders.training.trained import load_start
 from fslbench_data.evaluation.calling import lines_of
 
 SECONDS = 60
 """Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
 _STEP, _VALIDATION, _INNER = range(3)
-"""What a generator is of, beside the seed and the number of the step or task."""
+"""What a generator is of, before the seed and the number of the step or task."""
+
+
+def _draw_episode(
+    images: TrainingImages, eligible: Positions, protocol: Protocol, rng: np.random.Generator
+) -> Episode:
+    """Draw K classes uniformly, and S + Q images of each, no image twice."""
+    classes = rng.choice(eligible, protocol.way, replace=False)
+    count = protocol.shot + protocol.query
+    within = [rng.choice(images.class_sizes[c], count, replace=False) for c in classes]
+    loaded = torch.from_numpy(images.load(images.starts[classes][:, None] + np.stack(within)))
+    shot = protocol.shot
+    return Episode(loaded[:, :shot], loaded[:, shot:], torch.from_numpy(classes))
+
+
+def _draw_labelled(images: TrainingImages, batch: int, rng: np.random.Generator) -> Labelled:
+    """Draw images uniformly from all, with replacement."""
+    chosen = rng.integers(len(images.pixels), size=batch)
+    classes = np.searchsorted(images.starts, chosen, side="right") - 1
+    return Labelled(torch.from_numpy(images.load(chosen)), torch.from_numpy(classes))
 
 
 def train(
@@ -43,24 +71,9 @@ def train(
 ) -> str:
     """Train a method, or go on with it; gives the digest of its weights.
 
-    The folder gets what :mod:`builders.training.folder` says.  A finished one is left as it is.
-
-    Parameters
-    ----------
-    device
-        ``cpu`` or ``cuda``: where the method and the images of a step are.  New weights are made
-        on the CPU, and kept as of the CPU.
-
-    Raises
-    ------
-    SpecError
-        If the folder was begun with other settings or images, or classes are too small; if a
-        stopped one was begun on another device, or with as many threads or code of one's own;
-        if the training whose network it starts from is not finished.
-    OutputError
-        If another training runs in the folder.
-    MethodFailedError
-        If the method raises.
+    The folder gets what :mod:`builders.training.folder` says.  A finished one is left as it is; one
+    that was begun as something else is a SpecError.  New weights are made on the CPU, whatever the
+    device (``cpu`` or ``cuda``), and kept as of the CPU.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):
@@ -99,8 +112,8 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
     eligible, right = images.classes_for(protocol), 0
     with _answering(method):
         for number in range(tasks):
-            task = draw_episode(images, eligible, protocol, generator(_VALIDATION, number))
-            task = task.to(_device(method))
+            rng = np.random.default_rng((_VALIDATION, number))
+            task = _draw_episode(images, eligible, protocol, rng).to(_device(method))
             answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
             right += int((answers == task.target).sum())
     return 100 * right / (tasks * protocol.way * protocol.query)
@@ -117,17 +130,17 @@ def _step(
     how = settings.training
     for group in optimizer.param_groups:
         group["lr"] = how.rate * (1 + cos(pi * step / how.steps)) / 2
-    rng = generator(_STEP, settings.seed, step)
-    torch.manual_seed(int(generator(_INNER, settings.seed, step).integers(2**62)))
+    rng = np.random.default_rng((_STEP, settings.seed, step))
+    torch.manual_seed(int(np.random.default_rng((_INNER, settings.seed, step)).integers(2**62)))
     eligible = images.classes_for(how.protocol)
     optimizer.zero_grad()
     total = 0.0
     for _ in range(how.episodes):
         episode = labelled = None
         if method.trained_by != "classes":
-            episode = draw_episode(images, eligible, how.protocol, rng).to(_device(method))
+            episode = _draw_episode(images, eligible, how.protocol, rng).to(_device(method))
         if method.trained_by != "episodes":
-            labelled = draw_labelled(images, how.batch, rng).to(_device(method))
+            labelled = _draw_labelled(images, how.batch, rng).to(_device(method))
         loss = method.loss(episode, labelled) / how.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
@@ -153,15 +166,11 @@ def _judge(
 
 
 def _optimizer(method: Method, how: TrainingSettings) -> torch.optim.Optimizer:
+    weights, rate, decay, momentum = method.parameters(), how.rate, how.decay, how.momentum
     if how.optimizer == "sgd":
-        return torch.optim.SGD(
-            method.parameters(),
-            how.rate,
-            how.momentum,
-            weight_decay=how.decay,
-            nesterov=how.momentum > 0,
-        )
-    return torch.optim.Adam(method.parameters(), how.rate, weight_decay=how.decay)
+        nesterov = momentum > 0
+        return torch.optim.SGD(weights, rate, momentum, weight_decay=decay, nesterov=nesterov)
+    return torch.optim.Adam(weights, rate, weight_decay=decay)
 
 
 def _device(method: Method) -> torch.device:

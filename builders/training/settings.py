@@ -1,20 +1,33 @@
-"""What a training is: its method, network, images, and how it is trained and validated."""
+"""What a training is: its method, network, images, and how it is trained and validated.
+
+A TOML file says it (docs/training.md), and a finished training describes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from benchmark_spec.declared import MisfitError, declared, read_toml
+from benchmark_spec.errors import SpecError, shown
 from benchmark_spec.protocol import Protocol
 
 MOST_SEED = 2**64 - 1
 """The largest that torch takes."""
 
 _MOST = 10**9
-_Count = Annotated[int, Meta(ge=1, le=_MOST, description=f"a whole number from 1 to {_MOST:,}")]
-_Batch = Annotated[int, Meta(ge=1, le=10**5, description="a whole number from 1 to 100,000")]
+
+
+def _to(most: int) -> Meta:
+    return Meta(ge=1, le=most, description=f"a whole number from 1 to {most:,}")
+
+
+_Count = Annotated[int, _to(_MOST)]
+_Batch = Annotated[int, _to(10**5)]
 _AtLeast0 = Annotated[float, Meta(ge=0, le=_MOST, description=f"a number from 0 to {_MOST:,}")]
 
 
@@ -29,9 +42,7 @@ class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: Literal["conv4", "resnet12"] = "conv4"
-    channels: Annotated[int, Meta(ge=1, le=4096, description="a whole number from 1 to 4,096")] = (
-        64  # more are some gigabytes
-    )
+    channels: Annotated[int, _to(4096)] = 64  # more are some gigabytes
     pools: Annotated[
         tuple[bool, bool, bool, bool], Meta(description="a list of four truth values")
     ] = (True, True, True, True)
@@ -50,9 +61,7 @@ class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Which images: the options of a source for the two parts, and pixels at a side."""
 
     source: Annotated[str, Meta(description='source = "glyphs"')]
-    side: Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1,024")] = (
-        28  # more are some gigabytes
-    )
+    side: Annotated[int, _to(1024)] = 28  # more are some gigabytes
     folder: str = ""
     train: Mapping[str, Any] = {}
     validate: Mapping[str, Any] = {}
@@ -90,9 +99,7 @@ class TrainingSettings(_Episodes, frozen=True, forbid_unknown_fields=True):
 class ValidationSettings(_Episodes, frozen=True, forbid_unknown_fields=True):
     """How often, and on what, weights are judged."""
 
-    tasks: Annotated[
-        int, Meta(ge=1, le=10**6, description="a whole number from 1 to 1,000,000")
-    ] = 200
+    tasks: Annotated[int, _to(10**6)] = 200
     every: _Count = 500
 
 
@@ -111,3 +118,58 @@ class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
         """Return all settings as values of JSON."""
         described: dict[str, Any] = to_builtins(self)
         return described
+
+
+def of_description(described: Any) -> RunSettings:
+    """Read back what :meth:`RunSettings.describe` returned, whoever may have changed it since.
+
+    What an earlier version did not say is as unless given.  SpecError for what is no description,
+    or what only a later version can have said.
+    """
+    where = "settings of a training"
+    try:
+        return _settings(described)
+    except MisfitError as error:
+        if not error.known:
+            raise error.at(where) from None
+        raise SpecError(
+            f"this version knows no {error.value}",
+            where=", ".join([where, *error.places]),
+            expected=f"fields among {', '.join(error.known)}",
+            fix="update fslbench: a later version trained it",
+        ) from None
+
+
+def read_settings(path: Path) -> RunSettings:
+    """Read a training's file.
+
+    SpecError or UnknownNameError, with file, field and what was expected, where it is not one.
+    """
+    try:
+        return _settings(read_toml(path))
+    except MisfitError as error:
+        raise error.at(str(path)) from None
+
+
+def _settings(raw: Any) -> RunSettings:
+    settings = declared(raw, RunSettings)
+    if settings.seed > MOST_SEED:
+        raise MisfitError(["seed"], shown(settings.seed), f"a whole number up to {MOST_SEED:,}")
+    data = settings.data
+    for places, table in (
+        (["settings"], settings.settings),
+        (["data", "train"], data.train),
+        (["data", "validate"], data.validate),
+    ):
+        if not _is_plain(table):
+            plain = "a table of texts, finite numbers, truth values, and lists and tables of them"
+            raise MisfitError(places, shown(table), plain)
+    return settings
+
+
+def _is_plain(value: Any, depth: int = 20) -> bool:
+    """Whether JSON can say a value: TOML also has dates, and numbers that are none."""
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_is_plain(one, depth - 1) for one in inside)
+    return isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))

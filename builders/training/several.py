@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import torch
@@ -17,14 +17,12 @@ from msgspec.structs import replace
 from benchmark_spec.errors import EngineError, SpecError
 from builders.execution.engine import Engine, LocalEngine, Work, job_name
 from builders.execution.reproducible import reproducible
-from builders.training.about import ABOUT, check_same, finished
 from builders.training.building import check_method
-from builders.training.folder import CHECKPOINT, begun
-from builders.training.kept_images import data_digest, keep_images, load_images
+from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
+from builders.training.images import data_digest, keep_images, load_images
 from builders.training.run import train
-from builders.training.settings import RunSettings
-from builders.training.settings_file import read_settings
-from builders.training.start import check_start, start_name
+from builders.training.settings import RunSettings, read_settings
+from builders.training.trained import check_start, start_name
 
 IMAGES = ".images"
 """The folder beside those of trainings that keeps their images."""
@@ -39,7 +37,7 @@ class Planned:
     folder: Path
     images: Path
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # in errors of engines
         return self.name
 
 
@@ -47,10 +45,7 @@ class Planned:
 class Trainings:
     """The job whose blocks are trainings, and results the digests of their weights.
 
-    Attributes
-    ----------
-    told
-        Is told of each validation, in the process that computes it.
+    `told` is told of each validation, in the process that computes it.
     """
 
     threads: int
@@ -70,28 +65,22 @@ class Trainings:
 
         def work(blocks: Iterable[Planned]) -> Iterator[str]:
             for one in blocks:
+                images, told = load(one.images), partial(self._tell, one)
                 with reproducible(self.threads):
-                    yield train(
-                        one.settings, *load(one.images), one.folder, self._teller(one), self.device
-                    )
+                    yield train(one.settings, *images, one.folder, told, self.device)
 
         return work
 
-    def _teller(self, one: Planned) -> Callable[[str], None]:
-        return lambda text: self.told(f"{one}: {text}")
+    def _tell(self, one: Planned, text: str) -> None:
+        self.told(f"{one.name}: {text}")
 
 
 def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Planned]:
     """Plan a training for each file and seed, in the folder ``<file's stem>-<seed>`` of `folder`.
 
     Without seeds, each file's own counts.  Nothing is read but the files and what is in `folder`.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        If a file is no training's, or names no method; two trainings would have one folder; a
-        folder was begun as something else; a training that another starts from is not planned, nor
-        finished.
+    SpecError or UnknownNameError if a file is no training's or names no method, two would have one
+    folder, one was begun as something else, or starts from one neither planned nor finished.
     """
     for name in (ABOUT, CHECKPOINT):
         if (folder / name).exists():
@@ -127,10 +116,7 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
 
 
 def _waves(planned: Collection[Planned]) -> Iterator[list[Planned]]:
-    """Split trainings so that each comes after the one that it starts from.
-
-    SpecError if some start from each other.
-    """
+    """Put each training after the one that it starts from; SpecError for a circle."""
     while planned:
         ahead = {one.name: start_name(one.settings) for one in planned}
         ready = [one for one in planned if ahead[one.name] not in ahead]
@@ -156,21 +142,9 @@ def train_all(
     """Train what is planned, or go on with it; gives names and digests of weights.
 
     Those that are finished are left as they are, and come first; a training comes after the one
-    whose network it starts from.
-
-    Parameters
-    ----------
-    raw
-        The folder of raw folders.
-    threads, device
-        Of each process that trains.
-
-    Raises
-    ------
-    SpecError, OutputError
-        As :func:`builders.training.run.train`.
-    EngineError
-        If there is no such device, or no such cluster.
+    whose network it starts from.  `raw` is the folder of raw folders; `threads` and `device` are of
+    each process that trains.  Raises what :func:`builders.training.run.train` does, and EngineError
+    if there is no such device or cluster.
     """
     if isinstance(engine, LocalEngine):
         check_device(device)  # before images are read

@@ -1,28 +1,32 @@
-"""Trained methods, read back, and as methods for :func:`fslbench_data.evaluate`."""
+"""Trained methods, read back: to start from, and to answer the task sets of a release."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
+from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError, SpecError, printable, shown
-from builders.training.about import ABOUT, finished
-from builders.training.building import build_method, build_network, short_name
+from builders.training.building import build_method, build_network, check_code
 from builders.training.digest import shapes_of, state_sha256
-from builders.training.folder import WEIGHTS
+from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.method import Method
 from builders.training.networks import Network
-from builders.training.own_code import check_code
-from builders.training.settings import RunSettings
-from builders.training.settings_file import of_description
+from builders.training.settings import RunSettings, of_description
+from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files.kept import open_regular
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo
 
-LEVELS = 255
+LEVELS, PIXELS = 255, "pixels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,36 +67,38 @@ class Trained:
 def training_name(settings: RunSettings) -> str:
     """Return the name of what was trained, such as ``ProtoNet-conv4-5w5s``."""
     episode = settings.training.protocol
-    method = short_name(settings.method)
+    method = settings.method.rpartition(":")[2]
     return f"{method}-{settings.network.name}-{episode.way}w{episode.shot}s"
 
 
 def load_trained(folder: Path, own: str = "") -> Trained:
     """Load a finished training, whoever made it.
 
-    Parameters
-    ----------
-    own
-        ``MODULE:CLASS``, if a method of one's own was trained: its module is imported, which runs
-        it, only if it is named here and has the code that the training had.
-
-    Raises
-    ------
-    BackboneError
-        If it is no finished training, its weights are damaged, or its method is of a module that
-        is not named, or has other code.
-    SpecError, MethodFailedError
-        If its settings are not a training's, or the module is not there or cannot be imported.
+    If a method of one's own was trained, `own` is its ``MODULE:CLASS``: the module is imported,
+    which runs it, only if it is named here and has the code that the training had.  BackboneError
+    if it is no finished training, its weights are damaged, or its code is another; SpecError or
+    MethodFailedError if its settings are not a training's, or the module cannot be imported.
     """
-    found = read_finished(folder)
-    method = found.settings.method
-    if own != (method if ":" in method else ""):
-        raise _not_named(folder, method, own)
+    settings, about, state = _read(folder)
+    method = settings.method
+    if own and ":" not in method:
+        raise BackboneError(
+            f"{folder} was trained by {shown(method)}, not by {shown(own)}",
+            fix="name no method: it is one of fslbench",
+        )
+    if own != method and ":" in method:
+        raise BackboneError(
+            f"{folder} was trained by {shown(method)}, a method of somebody's own"
+            + (f", not by {shown(own)}" if own else ""),
+            expected="its name from you: its module is imported, which runs the code in it",
+            fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
+            f"load_trained(folder, {shown(method)})",
+        )
     if own:
-        check_code(folder, found.about, own)
-    made = build_method(found.settings, found.about["classes"])
-    _load(made, found.state, folder)
-    return Trained(made.eval(), found.settings, found.about)
+        check_code(folder, about, own)
+    made = build_method(settings, about["classes"])
+    _load(made, state, folder)
+    return Trained(made.eval(), settings, about)
 
 
 def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
@@ -101,35 +107,31 @@ def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
     No code of the method is needed for it, or run.  Raises a BackboneError or a SpecError as
     :func:`load_trained` does.
     """
-    found = read_finished(folder)
-    network = build_network(found.settings.network)
-    start = "network."
-    state = {n.removeprefix(start): t for n, t in found.state.items() if n.startswith(start)}
-    _load(network, state, folder)
-    return network.eval(), found.settings, found.about
+    settings, about, state = _read(folder)
+    network, start = build_network(settings.network), "network."
+    _load(
+        network, {n.removeprefix(start): t for n, t in state.items() if n.startswith(start)}, folder
+    )
+    return network.eval(), settings, about
 
 
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """What lies in the folder of a finished training."""
-
-    settings: RunSettings
-    about: dict[str, Any]
-    state: dict[str, torch.Tensor]
-
-
-def read_finished(folder: Path) -> Finished:
-    """Read a finished training; BackboneError or SpecError where it is none, or is damaged."""
+def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Tensor]]:
+    """Read settings, ``trained.json`` and weights; BackboneError or SpecError for damaged ones."""
+    unfinished = BackboneError(
+        f"{folder} holds no finished training",
+        expected=f"{ABOUT} and {WEIGHTS}",
+        fix="go on with it: fslbench-build train",
+    )
     about = finished(folder)
     if about is None:
-        raise _unfinished(folder)
+        raise unfinished
     try:
         with open_regular(folder / WEIGHTS) as file:
             state = torch.load(file, map_location="cpu", weights_only=True)
         digest = state_sha256(state)
         state = {name: values for name, values in state.items() if isinstance(name, str)}
     except FileNotFoundError:
-        raise _unfinished(folder) from None
+        raise unfinished from None
     except Exception as error:  # torch has no kind of its own for a file that is none of its
         raise BackboneError(
             f"{folder} cannot be read: {type(error).__name__}",
@@ -141,15 +143,7 @@ def read_finished(folder: Path) -> Finished:
             f"the weights in {folder} are not those that its {ABOUT} is about",
             fix="train them again, or fetch them again",
         )
-    return Finished(of_description(about["settings"]), about, state)
-
-
-def _unfinished(folder: Path) -> BackboneError:
-    return BackboneError(
-        f"{folder} holds no finished training",
-        expected=f"{ABOUT} and {WEIGHTS}",
-        fix="go on with it: fslbench-build train",
-    )
+    return of_description(about["settings"]), about, state
 
 
 def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path) -> None:
@@ -162,17 +156,98 @@ def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path)
     module.load_state_dict(state)
 
 
-def _not_named(folder: Path, method: str, own: str) -> BackboneError:
-    """The error about a method whose code is not to be run unasked, or is another than asked."""
-    if ":" not in method:
-        return BackboneError(
-            f"{folder} was trained by {shown(method)}, not by {shown(own)}",
-            fix="name no method: it is one of fslbench",
+def start_name(settings: RunSettings) -> str:
+    """Return the folder's name of the training that one starts from; empty for new weights."""
+    start = settings.network.start
+    return f"{start}-{settings.seed}" if start else ""
+
+
+def check_start(settings: RunSettings, folder: Path) -> None:
+    """Raise SpecError unless `folder` holds the finished training that one starts from."""
+    name = start_name(settings)
+    if name and finished(folder / name) is None:
+        raise SpecError(
+            f"it starts from the network of {name}, which is not trained",
+            where=str(folder),
+            expected=f"a finished training in its folder {name}",
+            fix=f"name {settings.network.start}.toml in the same command, or train it first",
         )
-    return BackboneError(
-        f"{folder} was trained by {shown(method)}, a method of somebody's own"
-        + (f", not by {shown(own)}" if own else ""),
-        expected="its name from you: its module is imported, which runs the code in it",
-        fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
-        f"load_trained(folder, {shown(method)})",
+
+
+def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
+    """Load the network that a training starts from; gives the digest of that training's weights.
+
+    `folder` is that of all trainings.  SpecError if that one is not finished or has another
+    network, BackboneError if its weights are damaged.
+    """
+    check_start(settings, folder)
+    network, other, about_other = load_network(folder / start_name(settings))
+    for about, ours, theirs in (
+        ("network", changed(settings.network, start=""), changed(other.network, start="")),
+        ("side", settings.data.side, other.data.side),
+    ):
+        if ours != theirs:
+            raise SpecError(
+                f"it starts from the network of {start_name(settings)}, whose {about} is another",
+                where=str(folder),
+                expected=f"{theirs}",
+                fix=f"give both files the same {about}",
+            )
+    method.network.load_state_dict(network.state_dict())
+    return str(about_other["weights_sha256"])
+
+
+def answer(
+    trained: Trained,
+    release: Release,
+    *,
+    name: str | None = None,
+    datasets: Sequence[str] = (),
+    task_sets: Sequence[str] = (),
+    journal: Path | None = None,
+    show_progress: bool = False,
+) -> Submission:
+    """Answer task sets from the pixels of a release; the training's seed is the run.
+
+    Trainings that differ by their seed are one method, and files of theirs are scored together.
+    Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.  A method that
+    adapts to each task answers, of the sets that are not named, only those that reuse no image; one
+    with an output for each class, only those of its number of ways.
+    """
+    method = trained.method
+    if not task_sets and (method.adapts or method.keeps_way):
+        task_sets = sorted(
+            {
+                str(info.name)
+                for info in release.task_sets
+                if (not datasets or info.dataset in datasets)
+                and not (method.adapts and info.name.interval == "closed")
+                and fits_ways(trained, info)
+            }
+        )
+    settings = trained.settings
+    made = evaluate(
+        trained,
+        release,
+        name=name or trained.name,
+        description=f"{settings.network.name} trained on {settings.data.source}",
+        datasets=datasets,
+        task_sets=task_sets,
+        features=PIXELS,
+        journal=journal,
+        show_progress=show_progress,
+        transductive=False,
     )
+    return as_run(made, settings.seed)
+
+
+def as_run(made: Submission, seed: int) -> Submission:
+    """Give all answers the run that a training's seed is."""
+    run = pa.array([str(seed)] * made.table.num_rows)
+    return replace(made, table=made.table.append_column("run", run))
+
+
+def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
+    """Whether a method can answer tasks of so many ways."""
+    own = trained.settings.training.protocol.way
+    return not trained.method.keeps_way or info.protocol.way == own

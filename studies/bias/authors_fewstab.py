@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.protocol import Protocol
+from builders.sampling.attribute_biased import ImageAttributes, image_attributes
 from builders.sampling.fewstab_code import draw_released
-from builders.sampling.image_attributes import ImageAttributes, image_attributes
 from fslbench_data.release.release import load_release
 
 SAMPLER = Path("spurious/spurious_task.py")

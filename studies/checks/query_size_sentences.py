@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, sweep
 from builders.query_size.text import sentence
 from fslbench_data.release.release import load_release
 

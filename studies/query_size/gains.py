@@ -24,8 +24,7 @@ from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.features.precomputed import read_precomputed
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, sweep
 from builders.release.queries import SWEPT
 from fslbench_data.release.release import Release, load_release
 

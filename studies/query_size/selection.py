@@ -23,8 +23,7 @@ from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, sweep
 from builders.release.queries import SWEPT
 from fslbench_data.tasks import TaskSet
 

@@ -23,9 +23,8 @@ from torch import nn
 
 from builders.baselines import run_head
 from builders.baselines.fine_tuning import FineTuner
-from builders.training.answers import PIXELS, answer, as_run, fits_ways
 from builders.training.building import build_method
-from builders.training.trained import Trained, load_trained
+from builders.training.trained import PIXELS, Trained, answer, as_run, fits_ways, load_trained
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.merging import merge

@@ -23,11 +23,10 @@ from torch import Tensor, arange, nn
 
 import fslbench_data as fb
 from builders.execution.engine import LocalEngine
-from builders.training.answers import answer
-from builders.training.methods.protonet import ProtoNet
+from builders.training.methods.metric import ProtoNet
 from builders.training.networks import Network
 from builders.training.several import plan, train_all
-from builders.training.trained import load_trained
+from builders.training.trained import answer, load_trained
 
 TINY = 1e-12
 MARGIN = 2.0

@@ -65,7 +65,7 @@ print("never asked for", at)
             for at in ("numpy._core.multiarray", "pyarrow.lib", "scipy.special", "rich.console")
         ),
         ("builders.cli", "fslbench-build verify fslbench_data/embedded"),
-        ("builders.cli.verify", "fslbench-build verify fslbench_data/embedded"),
+        ("builders.cli.release", "fslbench-build verify fslbench_data/embedded"),
         ("numpy", "fslbench-build verify fslbench_data/embedded"),
     ],
 )

@@ -219,7 +219,7 @@ MANIFESTS: dict[str, tuple[str, str]] = {
 def readers(folder: Path) -> dict[str, tuple[dict[str, tuple[str, str]], Callable[[str], object]]]:
     """The files of each kind, and what reads their text."""
     from builders.release.spec_file import read_spec
-    from builders.training.settings_file import read_settings
+    from builders.training.settings import read_settings
     from fslbench_data.leaderboard.repository import parse_board
 
     def written(read: Callable[[Path], object]) -> Callable[[str], object]:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from builders.training.method import Method
-from builders.training.methods.anil import ANIL
-from builders.training.methods.baseline_plus_plus import BaselinePlusPlus
-from builders.training.methods.boil import BOIL
+from builders.training.methods.adapting import ANIL, BOIL, LEO
 from builders.training.methods.can import CAN
-from builders.training.methods.dn4 import DN4
-from builders.training.methods.leo import LEO
-from builders.training.methods.protonet import ProtoNet
-from builders.training.methods.r2d2 import R2D2
+from builders.training.methods.metric import DN4, R2D2, ProtoNet
 from builders.training.methods.renet import RENet
-from builders.training.methods.rfs import RFS
+from builders.training.methods.transfer import RFS, BaselinePlusPlus
 
 METHODS: dict[str, type[Method]] = {
     "ANIL": ANIL,

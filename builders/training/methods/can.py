@@ -24,10 +24,6 @@ class CAN(Method):
 
     Parameters
     ----------
-    classes
-        How many are trained on.
-    side
-        Of the images, in pixels.
     scale_cls
         What cosines are multiplied by: 7 in the authors' code.
     temperature

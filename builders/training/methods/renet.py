@@ -37,8 +37,6 @@ class RENet(Method):
 
     Parameters
     ----------
-    classes
-        How many are trained on.
     temperature
         τ, of the cosines.
     temperature_attn

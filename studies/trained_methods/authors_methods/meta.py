@@ -12,10 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from builders.training.method import Episode, Method
-from builders.training.methods.anil import ANIL
-from builders.training.methods.boil import BOIL
-from builders.training.methods.leo import LEO, correlation
-from builders.training.methods.r2d2 import R2D2
+from builders.training.methods.adapting import ANIL, BOIL, LEO, correlation
+from builders.training.methods.metric import R2D2
 from builders.training.networks import Conv4
 from studies.trained_methods.authors_methods.checkout import (
     Checkout,

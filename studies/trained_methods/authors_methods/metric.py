@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from builders.training.method import Episode, Labelled, Method
 from builders.training.methods.can import CAN
-from builders.training.methods.dn4 import DN4
-from builders.training.methods.protonet import ProtoNet
+from builders.training.methods.metric import DN4, ProtoNet
 from builders.training.methods.renet import RENet
 from builders.training.networks import Conv4, Network
 from studies.trained_methods.authors_methods.checkout import (

@@ -22,8 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from builders.training.method import Labelled, Method
-from builders.training.methods.baseline_plus_plus import BaselinePlusPlus
-from builders.training.methods.rfs import RFS
+from builders.training.methods.transfer import RFS, BaselinePlusPlus
 from builders.training.networks import Conv4, ResNet12
 from studies.trained_methods.authors_methods.checkout import (
     Checkout,

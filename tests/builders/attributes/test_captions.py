@@ -13,9 +13,8 @@ from tiny_features import read_pictures, write_pictures
 
 from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
 from builders.attributes.captioner import plain
-from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
-from builders.attributes.captioners import CaptionerName
-from builders.attributes.captions import write_captions
+from builders.attributes.captioners import CaptionerName, write_captions
+from builders.attributes.transformers_captioners import FAMILIES, preprocessing_of
 from builders.execution.reproducible import reproducible
 from builders.features import Settings
 from fslbench_data.files import sha256_of

@@ -8,10 +8,11 @@ import pytest
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.attributes.given import (
+    TEXTS,
+    came_with,
     given_attributes,
     given_texts,
     given_values,
-    has_texts,
     sentences,
 )
 from builders.attributes.recipe import Recipe, check_recipe
@@ -43,9 +44,9 @@ def test_texts_in_the_order_of_images(
         asked.append(folder)
         return known
 
-    assert not has_texts("image_folder")
+    assert came_with("image_folder", TEXTS) is None
     monkeypatch.setattr(image_folder, "texts", texts, raising=False)
-    assert has_texts("image_folder")
+    assert came_with("image_folder", TEXTS) is not None
     found = given_texts(tiny, "image_folder", tmp_path)
     assert asked == [tmp_path]
     assert found[:5] == ["no. 0", "no. 1", "no. 2", None, "no. 4"]

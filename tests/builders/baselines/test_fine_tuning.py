@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmark_spec.errors import SpecError
 from builders.baselines.fine_tuning import FineTuner
-from builders.baselines.linear_probe import linear_probe
-from builders.baselines.tables import unit_vectors
+from builders.baselines.heads import linear_probe, unit_vectors
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

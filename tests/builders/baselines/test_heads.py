@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from reference_heads import margins
 
 from benchmark_spec.errors import SpecError, UnknownNameError
-from builders.baselines import HEADS, Predictor, tables
+from builders.baselines import HEADS, Predictor
 from builders.baselines import heads as heads_module
 from fslbench_data.release.release import Release
 
@@ -72,9 +72,9 @@ def test_it_does_not_matter_how_many_tasks_are_taken_at_once(
 ) -> None:
     features, support, query = draw(np.random.default_rng(0), 5, 2, 32, tasks=7)
     expected = Predictor(head, features)(support, query)
-    monkeypatch.setattr(tables, "MOST_TASKS", most)
+    monkeypatch.setattr(heads_module, "MOST_TASKS", most)
     assert_array_equal(Predictor(head, features)(support, query), expected)
-    monkeypatch.setattr(tables, "CPU_BYTES", 1)
+    monkeypatch.setattr(heads_module, "CPU_BYTES", 1)
     assert_array_equal(Predictor(head, features)(support, query), expected)
     assert Predictor(head, features)(support[:0], query[:0]).shape == (0, query.shape[1])
 

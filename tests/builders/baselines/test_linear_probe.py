@@ -9,8 +9,7 @@ import pytest
 import reference_heads
 from numpy.testing import assert_allclose
 
-from builders.baselines.linear_probe import cosine_decay, linear_probe
-from builders.baselines.tables import unit_vectors
+from builders.baselines.heads import cosine_decay, linear_probe, unit_vectors
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

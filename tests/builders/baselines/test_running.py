@@ -16,7 +16,7 @@ from benchmark_spec.errors import MethodFailedError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import HEADS, run_ft, run_head
 from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
-from builders.baselines.task_ranges import predictions
+from builders.baselines.running import predictions
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About

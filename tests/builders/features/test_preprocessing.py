@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from builders.features import open_clip_models, timm_models
+from builders.features import checkpoints
+from builders.features.backbone import TOLERANCE, Preprocessing
 from builders.features.backbones import PAPER
 from builders.features.packaged import MOBILENET_V2, efficientnet_lite
-from builders.features.preprocessing import TOLERANCE, Preprocessing
 
 OURS = {
     "mobilenet_v2": MOBILENET_V2,
@@ -126,7 +126,7 @@ def test_it_is_timms_for_every_way_in_which_timm_resizes(photographs: list[Any])
     assert {way[0] for way in ways} == {"center", "border", "squash"}
     pictures = [pil.fromarray(pixels) for pixels in _pictures(photographs)[2:5]]
     for config in ways.values():
-        theirs, ours = data.create_transform(**config), timm_models.preprocessing_of(config)
+        theirs, ours = data.create_transform(**config), checkpoints.timm_preprocessing(config)
         for picture in pictures:
             assert_array_equal(ours.reference(picture), theirs(picture).numpy(), str(config))
 
@@ -145,7 +145,7 @@ def test_it_is_open_clips_for_every_tag(photographs: list[Any]) -> None:
     for text in configs:
         config = transform.merge_preprocess_dict(transform.PreprocessCfg(), json.loads(text))
         theirs = transform.image_transform_v2(transform.PreprocessCfg(**config), is_train=False)
-        ours = open_clip_models.preprocessing_of(config)
+        ours = checkpoints.open_clip_preprocessing(config)
         for picture in pictures:
             assert_array_equal(ours.reference(picture), theirs(picture).numpy(), text)
 

@@ -19,8 +19,7 @@ from builders.features import precomputed  # noqa: E402
 from builders.features.backbones import check_weights, load_backbone  # noqa: E402
 from builders.features.extraction import Settings  # noqa: E402
 from builders.sources.read import read_source  # noqa: E402
-from builders.training.about import ABOUT  # noqa: E402
-from builders.training.folder import WEIGHTS  # noqa: E402
+from builders.training.folder import ABOUT, WEIGHTS  # noqa: E402
 from builders.training.images import TrainingImages  # noqa: E402
 from builders.training.run import train  # noqa: E402
 from builders.training.settings import (  # noqa: E402

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from benchmark_spec.errors import BackboneError, SourceError
 from builders.cli import main
-from builders.features import weights
-from builders.features.weights import ALL, NAMES, REFERENCE, WEIGHTS, packages_of, weights_file
+from builders.features import packaged as weights
+from builders.features.packaged import ALL, NAMES, REFERENCE, WEIGHTS, packages_of, weights_file
 from builders.sources.packages import MARK, Package, fetch
 
 

@@ -13,9 +13,7 @@ from analysis_sql.planning.query_choice import choose
 from analysis_sql.planning.query_size import estimate_set, pool
 from benchmark_spec.errors import SchemaError, SourceError, SubmissionError, UnknownNameError
 from builders.cli import main
-from builders.query_size.origins import of_folder, of_predictions
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, of_folder, of_predictions, sweep
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.per_class import class_counts

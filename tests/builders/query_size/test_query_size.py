@@ -19,8 +19,7 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.cli import main
 from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
-from builders.query_size.sweep import QuerySweep, sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set, most_tasks
 from fslbench_data.release.release import Release
@@ -155,7 +154,6 @@ def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
             for seed in (0, 1):
                 assert sets.tasks(query, seed) == len(sets.draw(query, seed))
         assert sets.tasks(200, 0) == 0
-        assert not sets.can_draw(200)
 
 
 def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> None:

@@ -17,7 +17,7 @@ from real_packages import fetch_or_skip, package_folder
 
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
-from builders.features.weights import packages_of
+from builders.features.packaged import packages_of
 from builders.query_size.evidence import QueryEvidence
 from builders.release.writer import JOURNAL_FILE
 from builders.sources.packages import Package

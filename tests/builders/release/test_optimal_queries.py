@@ -12,8 +12,7 @@ from benchmark_spec.errors import ReleaseError, SpecError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE
 from builders.features import Settings
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import sweep
-from builders.query_size.task_sets import QuerySets
+from builders.query_size.sweep import QuerySets, sweep
 from builders.release.build import build_release
 from builders.release.preflight import check_spec
 from builders.release.queries import draws_of

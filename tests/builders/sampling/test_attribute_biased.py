@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.attribute_biased import Ladder, draw_ladder
-from builders.sampling.free_images import STEPS, scores
-from builders.sampling.image_attributes import ImageAttributes, image_attributes
+from builders.sampling.attribute_biased import (
+    STEPS,
+    ImageAttributes,
+    Ladder,
+    draw_ladder,
+    image_attributes,
+)
 
 
 def made(
@@ -112,7 +116,7 @@ def test_queries_are_those_with_the_lowest_scores(seed: int) -> None:
             if names[t, k] not in image and (not ladder.inter_class[t, k] or image & others)
         ]
         literal = literal_scores([plain[c][i] for i in pool], chosen)
-        ours = scores(attributes.classes[c], np.array(pool), ladder.attributes[t])
+        ours = attributes.classes[c].scores(np.array(pool), ladder.attributes[t])
         np.testing.assert_allclose(ours / len(pool), literal, rtol=1e-12, atol=1e-12)
         taken = sorted(literal[pool.index(i)] for i in found.query[t, k])
         np.testing.assert_allclose(taken, sorted(literal)[:3], rtol=1e-12, atol=1e-12)
@@ -132,7 +136,7 @@ import sys
 sys.path[:0] = [{tests!r}]
 import hashlib
 from test_attribute_biased import drawn, made
-from builders.sampling.free_images import STEPS
+from builders.sampling.attribute_biased import STEPS
 from benchmark_spec.protocol import Protocol
 for reuse in (True, False):
     ladder = drawn(made(3, 6, 40, 12, 0.3)[0], Protocol(3, 2, 3), tasks=9, reuse=reuse)

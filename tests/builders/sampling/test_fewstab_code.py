@@ -12,8 +12,8 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.suites import ABLATION, FAMILIES, FEWSTAB, suites_of
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
+from builders.sampling.attribute_biased import ImageAttributes, image_attributes
 from builders.sampling.fewstab_code import ReleasedTasks, draw_released
-from builders.sampling.image_attributes import ImageAttributes, image_attributes
 
 PROTOCOL = Protocol(3, 2, 3)
 

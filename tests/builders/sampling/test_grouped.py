@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.sampling import Stream, draw_again, draw_grouped, draw_task_set, groups_of
-from builders.sampling.grouped import one_of_each
+from builders.sampling.balanced import one_of_each
 from fslbench_data.tasks.uniform import exhaust
 
 SEEDS = 10_000

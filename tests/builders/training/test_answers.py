@@ -13,11 +13,10 @@ from fslbench_data.scoring.score import score
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
-from builders.training.answers import answer, fits_ways  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
 from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
-from builders.training.trained import Trained  # noqa: E402
+from builders.training.trained import Trained, answer, fits_ways  # noqa: E402
 
 SIDE = 12
 FOUR, FIVE = Protocol(4, 2, 3), Protocol(5, 2, 3)

@@ -14,11 +14,9 @@ import fslbench_data as fb
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
 
-from builders.training.about import ABOUT  # noqa: E402
-from builders.training.answers import answer  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
-from builders.training.folder import CHECKPOINT  # noqa: E402
-from builders.training.trained import Trained, load_trained  # noqa: E402
+from builders.training.folder import ABOUT, CHECKPOINT  # noqa: E402
+from builders.training.trained import Trained, answer, load_trained  # noqa: E402
 
 pytestmark = pytest.mark.slow
 SETS = ("open-5w1s1q", "open-5w5s5q")

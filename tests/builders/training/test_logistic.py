@@ -12,7 +12,7 @@ from reference_heads import margins
 from scipy.optimize import brentq
 
 from benchmark_spec.errors import MethodFailedError
-from builders.baselines.tables import unit_vectors
+from builders.baselines.heads import unit_vectors
 from builders.training import logistic
 from builders.training.logistic import Problem, logistic_regression, solve
 

@@ -14,9 +14,8 @@ from benchmark_spec.protocol import Protocol
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
 from builders.training import run  # noqa: E402
-from builders.training.about import ABOUT  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
-from builders.training.folder import CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
 from builders.training.images import TrainingImages  # noqa: E402
 from builders.training.settings import (  # noqa: E402
     DataSettings,

@@ -20,10 +20,10 @@ torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders
 pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
 
 from builders.execution.engine import LocalEngine  # noqa: E402
-from builders.training import kept_images, several  # noqa: E402
-from builders.training.about import ABOUT  # noqa: E402
+from builders.training import images as kept_images  # noqa: E402
+from builders.training import several  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
-from builders.training.folder import CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
 from builders.training.settings import DataSettings  # noqa: E402
 from builders.training.trained import load_trained  # noqa: E402
 
@@ -98,7 +98,7 @@ def test_a_source_s_own_steps_are_told(tmp_path: Path) -> None:
 def test_kept_images_are_those_that_were_read(run: Path, tmp_path: Path) -> None:
     data = several.plan([run], [], tmp_path / "out")[0].settings.data
     path = kept_images.keep_images(data, None, tmp_path / "kept", lambda _: None)
-    from builders.training.source import read_images
+    from builders.training.images import read_images
 
     fresh = read_images(data, None, lambda _: None)[0]
     for part in kept_images.load_images(path):

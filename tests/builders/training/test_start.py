@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders
 
 from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.training import several  # noqa: E402
-from builders.training.about import ABOUT  # noqa: E402
+from builders.training.folder import ABOUT  # noqa: E402
 from builders.training.trained import load_trained  # noqa: E402
 
 

@@ -27,14 +27,11 @@ from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.features.backbones import load_backbone  # noqa: E402
 from builders.training import run as running  # noqa: E402
 from builders.training import several  # noqa: E402
-from builders.training.about import ABOUT  # noqa: E402
-from builders.training.building import build_method  # noqa: E402
+from builders.training.building import build_method, source_of  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
-from builders.training.folder import CHECKPOINT, CURVE, WEIGHTS, resume  # noqa: E402
-from builders.training.images import TrainingImages  # noqa: E402
-from builders.training.kept_images import load_images  # noqa: E402
-from builders.training.own_code import source_of  # noqa: E402
-from builders.training.settings_file import read_settings  # noqa: E402
+from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS, resume  # noqa: E402
+from builders.training.images import TrainingImages, load_images  # noqa: E402
+from builders.training.settings import read_settings  # noqa: E402
 from builders.training.trained import load_network, load_trained  # noqa: E402
 
 SPY = "from pathlib import Path\nPath({mark!r}).touch()\n"
@@ -153,7 +150,7 @@ def test_modules_are_found_and_not_run(here: Path) -> None:
         (here / f"inside/{name}.py").write_text(SPY.format(mark=str(mark)))
     assert source_of("inside.methods") == here / "inside/methods.py"
     assert source_of("inside") == here / "inside/__init__.py"
-    assert source_of("builders.training.own_code") is not None
+    assert source_of("builders.training.building") is not None
     (here / "spaced").mkdir()
     (here / "spaced/one.py").touch()
     assert source_of("spaced.one") == here / "spaced/one.py"  # of a package without __init__

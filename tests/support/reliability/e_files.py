@@ -293,7 +293,7 @@ def _(world: World) -> str:
 
 @attempt("a training with `seed = 18446744073709551616`")
 def _(world: World) -> str:
-    from builders.training.settings_file import read_settings
+    from builders.training.settings import read_settings
 
     run = write_run(world.folder / "own.toml")
     run.write_text("seed = 18446744073709551616\n" + run.read_text())

@@ -132,7 +132,7 @@ def test_stopped_here_it_goes_on_there(
 
 
 def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
-    from builders.baselines.task_ranges import predictions
+    from builders.baselines.running import predictions
 
     chance = np.random.default_rng(0)
     features = chance.standard_normal((200, 16)).astype(np.float16)

@@ -5,19 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from plain_episodes import (  # noqa: E402
-    Floats,
-    Maps,
-    by_class,
-    cross_entropy,
-    fixed_episode,
-    numbers,
-    softmax,
-)
+from plain_episodes import Floats, Maps, by_class, cross_entropy, fixed_episode, numbers, softmax  # noqa: E402
 
 from benchmark_spec.errors import SpecError  # noqa: E402
 from builders.training.method import Episode  # noqa: E402
-from builders.training.methods.anil import ANIL  # noqa: E402
+from builders.training.methods.adapting import ANIL  # noqa: E402
 
 WAY, SHOT, QUERY, RATE = 3, 2, 2, 0.4
 

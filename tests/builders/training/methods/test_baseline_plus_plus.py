@@ -10,10 +10,7 @@ torch = pytest.importorskip("torch")
 
 from builders.training.method import Labelled  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
-from builders.training.methods.baseline_plus_plus import (  # noqa: E402
-    BaselinePlusPlus,
-    CosineClassifier,
-)
+from builders.training.methods.transfer import BaselinePlusPlus, CosineClassifier  # noqa: E402
 from builders.training.networks import Conv4  # noqa: E402
 
 SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from plain_episodes import disturb_norms, fixed_episode, numbers  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from builders.training.methods.boil import BOIL  # noqa: E402
+from builders.training.methods.adapting import BOIL  # noqa: E402
 from builders.training.networks import Conv4  # noqa: E402
 
 WAY, SHOT, QUERY, SIDE = 3, 2, 2, 8

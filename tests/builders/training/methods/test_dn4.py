@@ -5,16 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from plain_episodes import (  # noqa: E402
-    Maps,
-    by_class,
-    cosine,
-    cross_entropy,
-    fixed_episode,
-    numbers,
-)
+from plain_episodes import Maps, by_class, cosine, cross_entropy, fixed_episode, numbers  # noqa: E402
 
-from builders.training.methods.dn4 import DN4  # noqa: E402
+from builders.training.methods.metric import DN4  # noqa: E402
 
 
 @pytest.mark.parametrize(("shot", "n_k"), [(1, 3), (2, 3), (2, 1)])

@@ -5,18 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from plain_episodes import (  # noqa: E402
-    Floats,
-    Maps,
-    by_class,
-    cross_entropy,
-    fixed_episode,
-    numbers,
-    softmax,
-)
+from plain_episodes import Floats, Maps, by_class, cross_entropy, fixed_episode, numbers, softmax  # noqa: E402
 
 from builders.training.method import Episode  # noqa: E402
-from builders.training.methods.leo import LEO, correlation  # noqa: E402
+from builders.training.methods.adapting import LEO, correlation  # noqa: E402
 
 WAY, SHOT, QUERY, FEATURES, LATENT = 3, 2, 2, 8, 4
 RATE, FINETUNE, STEPS, FINETUNES = 0.5, 0.25, 2, 3

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from plain_episodes import Maps, by_class, cross_entropy, fixed_episode, numbers  # noqa: E402
 
-from builders.training.methods.protonet import ProtoNet  # noqa: E402
+from builders.training.methods.metric import ProtoNet  # noqa: E402
 
 
 @pytest.mark.parametrize("shot", [1, 3])

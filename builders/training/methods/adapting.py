@@ -1,0 +1,373 @@
+"""Methods that take gradient steps on a task's support images: ANIL, BOIL and LEO.
+
+How they differ from the code that FewSTAB's authors released is in docs/training_checks.md.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from benchmark_spec.errors import SpecError
+from builders.training.method import Episode, Labelled, Method, episode_loss, needed, support_target
+from builders.training.networks import Network
+
+Weights = dict[str, Tensor]
+
+
+def descend(
+    loss: Callable[[Weights], Tensor],
+    weights: Weights,
+    rates: Mapping[str, float],
+    steps: int,
+    meta: bool,
+) -> Weights:
+    """Take `steps` of gradient descent.
+
+    `loss` is a scalar, by weights of these names; those that have `rates` move, and nothing of
+    `weights` is changed.  If `meta`, gradients flow through the steps, those of second order too.
+    If not, no graph outlasts a step and none reaches back; this works under ``torch.no_grad``.
+    """
+    moved = list(rates)
+    with torch.enable_grad():
+        for _ in range(steps):
+            if not meta:
+                weights = {n: w.detach().requires_grad_(n in rates) for n, w in weights.items()}
+            gradients = torch.autograd.grad(
+                loss(weights), [weights[name] for name in moved], create_graph=meta
+            )
+            steps_down = zip(moved, gradients, strict=True)
+            weights = {**weights, **{n: weights[n] - rates[n] * g for n, g in steps_down}}
+    return weights if meta else {name: weight.detach() for name, weight in weights.items()}
+
+
+def by_own_statistics(network: nn.Module, weights: Weights, images: Tensor) -> Tensor:
+    """Run a network with other weights, normalising by the mean and variance of these images.
+
+    Running statistics are neither read nor changed, whatever the mode of the network.
+    """
+    kept = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm)]
+    modes = [layer.training for layer in layers]
+    try:
+        for layer in layers:
+            layer.training = True
+        out: Tensor = functional_call(network, {**weights, **kept}, (images,))
+    finally:
+        for layer, mode in zip(layers, modes, strict=True):
+            layer.training = mode
+    return out
+
+
+class _WithHead(Method):
+    """A method that fits itself to a task, in or below a linear layer with an output a way."""
+
+    adapts = True
+    keeps_way = True
+
+    def __init__(self, network: Network, way: int, side: int) -> None:
+        super().__init__(network)
+        self.head = nn.Linear(network.width(side), way)
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
+        """Compute the mean cross-entropy of queries after the steps."""
+        task = needed(episode)
+        return episode_loss(self._adapted(task.support, task.query.flatten(0, 1), True), task)
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute outputs (M, K) after the steps; SpecError for a task of other ways."""
+        return self._adapted(support, query, False)
+
+    def _check_way(self, support: Tensor) -> None:
+        ways, name = self.head.out_features, type(self).__name__
+        if len(support) != ways:
+            raise SpecError(
+                f"{name} was made for {ways} ways and a task has {len(support)}",
+                expected=f"tasks of {ways} ways: its last layer has an output for each",
+                fix=f"train it anew with way={len(support)}",
+            )
+
+    @abstractmethod
+    def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
+        """Compute outputs for queries after steps on the support images."""
+
+
+class ANIL(_WithHead):
+    """A linear layer that a few gradient steps fit to the support images, from a learnt start.
+
+    Almost no inner loop (Raghu et al., ICLR 2020).  The network stays as it is within a task;
+    through the steps the loss of queries reaches both, with gradients of second order.  In
+    training, batch normalisation takes the statistics of a task's images together; in ``eval`` mode
+    its running statistics, so that no answer depends on other queries.
+
+    Parameters
+    ----------
+    rate
+        Of inner steps; this and their numbers as in FewSTAB's released settings.
+    steps, test_steps
+        In :meth:`loss`, in :meth:`scores`.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        way: int = 5,
+        side: int = 28,
+        rate: float = 0.01,
+        steps: int = 5,
+        test_steps: int = 10,
+    ) -> None:
+        super().__init__(network, way, side)
+        self.rate, self.steps, self.test_steps = rate, steps, test_steps
+
+    def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
+        self._check_way(support)
+        maps = self._both(support, query)
+        of_support, of_query = maps[0].flatten(0, 1).flatten(1), maps[1].flatten(1)
+        start: Weights = dict(self.head.named_parameters())
+
+        def loss(head: Weights) -> Tensor:
+            outputs = functional.linear(of_support, **head)
+            return functional.cross_entropy(outputs, support_target(support))
+
+        steps = self.steps if meta else self.test_steps
+        head = descend(loss, start, dict.fromkeys(start, self.rate), steps, meta)
+        return functional.linear(of_query, **head)
+
+
+BODY = "network."
+
+
+class BOIL(_WithHead):
+    """A network that one gradient step fits to the support images, below a linear layer that stays.
+
+    Body only update in the inner loop (Oh et al., ICLR 2021).  Gradients of second order
+    reach both.  Batch normalisation takes the statistics of the support images while the network is
+    fitted and those of all queries together while it answers, in training and in tests, as in the
+    code of the paper's authors: running statistics would be of other weights.  So an answer depends
+    on the other queries (transductive), as with MAML.
+
+    Parameters
+    ----------
+    rate, head_rate
+        Of inner steps, of the network and of the layer.
+    steps
+        In :meth:`loss` and in :meth:`scores`.
+    nil
+        Whether :meth:`scores` takes cosines with the means of classes, by the network as it was
+        trained, without the layer or any step, of any number of ways.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        way: int = 5,
+        side: int = 28,
+        rate: float = 0.5,
+        head_rate: float = 0.0,
+        steps: int = 1,
+        nil: bool = False,
+    ) -> None:
+        super().__init__(network, way, side)
+        self.rate, self.head_rate, self.steps, self.nil = rate, head_rate, steps, nil
+        self.keeps_way = not nil
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute outputs (M, K) after `steps` steps, or cosines if `nil`."""
+        if not self.nil:
+            return super().scores(support, query)
+        weights: Weights = dict(self.named_parameters())
+        of_support = self._flat(weights, support.flatten(0, 1))
+        means = of_support.view(*support.shape[:2], -1).mean(dim=1)
+        of_query = self._flat(weights, query)
+        return functional.cosine_similarity(of_query[:, None], means[None], dim=2)
+
+    def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
+        self._check_way(support)
+        start: Weights = dict(self.named_parameters())
+        rates = {name: self.rate if name.startswith(BODY) else self.head_rate for name in start}
+        moved = {name: rate for name, rate in rates.items() if rate}
+
+        def loss(weights: Weights) -> Tensor:
+            outputs = self._outputs(weights, support.flatten(0, 1))
+            return functional.cross_entropy(outputs, support_target(support))
+
+        return self._outputs(descend(loss, start, moved, self.steps, meta), query)
+
+    def _outputs(self, weights: Weights, images: Tensor) -> Tensor:
+        flat = self._flat(weights, images)
+        return functional.linear(flat, weights["head.weight"], weights["head.bias"])
+
+    def _flat(self, weights: Weights, images: Tensor) -> Tensor:
+        body = {n.removeprefix(BODY): w for n, w in weights.items() if n.startswith(BODY)}
+        return by_own_statistics(self.network, body, images).flatten(1)
+
+
+TINY = 1e-20
+
+
+class _Normals(NamedTuple):
+    """Independent normal distributions, a row of each class."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    @classmethod
+    def of(cls, numbers: Tensor) -> _Normals:
+        """Take the halves of each row: means, and standard deviations as they are."""
+        return cls(*numbers.chunk(2, dim=-1))
+
+    def at(self, noise: Tensor | float) -> Tensor:
+        """Return values that lie `noise` standard deviations from the means."""
+        return self.mean + self.deviation * noise
+
+    def divergence(self, noise: Tensor) -> Tensor:
+        """Estimate their mean KL divergence from the standard normal by the values at `noise`.
+
+        Standardised values are the noise itself: to subtract the mean again would lose digits.
+        """
+        spread = self.deviation + TINY
+        standardised = noise * self.deviation / spread
+        return ((self.at(noise).square() - standardised.square()) / 2 - spread.log()).mean()
+
+
+class LEO(Method):
+    """A linear classifier decoded from codes of classes; gradient steps move the codes.
+
+    Latent embedding optimisation (Rusu et al., ICLR 2019).  Codes come from pairs of support
+    images, a classifier's weights from codes; a few steps move the codes, a few more the weights.
+    As in the paper and in FewSTAB's released code the features are frozen: another method has
+    trained the network, which stays as it is, in ``eval`` mode and without gradients.  Codes and
+    weights are drawn in :meth:`loss`, from PyTorch's default generator; :meth:`scores` takes means,
+    as the code of the paper's authors, and is the same each time; that of FewSTAB draws.
+
+    Where the paper leaves it open, as in that code: a linear encoder and decoder with intercept,
+    a relation network of three layers without, each followed by a rectifier, and standard
+    deviations that are used as they come.
+
+    Parameters
+    ----------
+    latent
+        The length of a code; this and what follows as in FewSTAB's released settings.
+    rate, steps
+        Of steps on codes.
+    finetune_rate, finetune_steps
+        Of steps on the classifier's weights.
+    kl_weight, encoder_weight, orthogonality_weight
+        Of what is added to the loss of the queries.
+    """
+
+    adapts = True
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        side: int = 28,
+        latent: int = 64,
+        rate: float = 0.01,
+        steps: int = 5,
+        finetune_rate: float = 0.01,
+        finetune_steps: int = 5,
+        kl_weight: float = 1e-3,
+        encoder_weight: float = 1e-9,
+        orthogonality_weight: float = 1e-3,
+    ) -> None:
+        super().__init__(network)
+        features = network.width(side)
+        self.encoder = nn.Linear(features, latent)
+        layers = [nn.Linear(2 * latent, 2 * latent, bias=False) for _ in range(3)]
+        self.relation = nn.Sequential(*chain.from_iterable((layer, nn.ReLU()) for layer in layers))
+        self.decoder = nn.Linear(latent, 2 * features)
+        self.rate, self.steps = rate, steps
+        self.finetune_rate, self.finetune_steps = finetune_rate, finetune_steps
+        self.kl_weight, self.encoder_weight = kl_weight, encoder_weight
+        self.orthogonality_weight = orthogonality_weight
+        self.network.eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode of all but the network, which stays in ``eval`` mode."""
+        super().train(mode)
+        self.network.eval()
+        return self
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
+        """Compute the mean cross-entropy of queries and the weighted penalties."""
+        task = needed(episode)
+        of_support, of_query = self._frozen(task.support, task.query.flatten(0, 1))
+        codes = self._codes(of_support)
+        noise = torch.randn_like(codes.mean)
+        start = codes.at(noise)
+        moved = self._moved(of_support, start, meta=True)
+        weights = self._fitted(of_support, moved, meta=True)
+        return (
+            episode_loss(of_query @ weights.T, task)
+            + self.kl_weight * codes.divergence(noise)
+            + self.encoder_weight * (moved.detach() - start).square().mean()
+            + self.orthogonality_weight * correlation(self.decoder.weight.T)
+        )
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute the fitted classifier's outputs (M, K)."""
+        of_support, of_query = self._frozen(support, query)
+        start = self._codes(of_support).mean
+        moved = self._moved(of_support, start, meta=False)
+        return of_query @ self._fitted(of_support, moved, meta=False).T
+
+    def _frozen(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Make flat maps (K, S, D) and (M, D)."""
+        with torch.no_grad():
+            of_support, of_query = self._both(support, query)
+        return of_support.flatten(2), of_query.flatten(1)
+
+    def _codes(self, support: Tensor) -> _Normals:
+        """Compute distributions of codes: the mean of a class's images beside all."""
+        way, shot = support.shape[:2]
+        hidden = self.encoder(support).flatten(0, 1)
+        images = len(hidden)
+        pairs = torch.cat(
+            [hidden[:, None].expand(-1, images, -1), hidden[None].expand(images, -1, -1)], dim=2
+        )
+        related = self.relation(pairs).unflatten(0, (way, shot))
+        return _Normals.of(related.mean(dim=(1, 2)))
+
+    def _moved(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
+        """Take steps on codes (K, latent); weights are drawn anew for each."""
+
+        def loss(at: Weights) -> Tensor:
+            return self._support_loss(support, self._decoded(at["codes"], meta))
+
+        return descend(loss, {"codes": codes}, {"codes": self.rate}, self.steps, meta)["codes"]
+
+    def _fitted(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
+        """Take steps on the weights (K, D) decoded from codes."""
+        start, rates = {"w": self._decoded(codes, meta)}, {"w": self.finetune_rate}
+        loss = partial(self._support_loss, support)
+        return descend(lambda at: loss(at["w"]), start, rates, self.finetune_steps, meta)["w"]
+
+    def _decoded(self, codes: Tensor, sampled: bool) -> Tensor:
+        weights = _Normals.of(self.decoder(codes))
+        return weights.at(torch.randn_like(weights.mean)) if sampled else weights.mean
+
+    @staticmethod
+    def _support_loss(support: Tensor, weights: Tensor) -> Tensor:
+        outputs = support.flatten(0, 1) @ weights.T
+        return functional.cross_entropy(outputs, support_target(support))
+
+
+def correlation(rows: Tensor) -> Tensor:
+    """Compute the mean square of cosines between rows, less those with themselves."""
+    unit = rows / (rows.norm(dim=1, keepdim=True) + TINY)
+    cosines: Tensor = unit @ unit.T - torch.eye(len(rows)).to(rows)
+    return cosines.square().mean()
