@@ -39,6 +39,14 @@ def test_the_result_on_the_front_page_is_what_the_command_prints(
     assert printed == shown[0]
 
 
+def test_it_begins_with_the_three_intervals_of_its_own_example(readme: str) -> None:
+    shown = [block.content for block in blocks(PAGE) if block.language == "text"]
+    mean, usual, images, classes = re.findall(r"[\d.]+", shown[1].splitlines()[1])
+    words = " ".join(readme.split())
+    assert f'reports "{mean} ± {usual}" over 600 random tasks' in words
+    assert f"**other images (± {images})** or **other classes (± {classes})**" in words
+
+
 @pytest.mark.slow
 def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None:
     """From top to bottom in one folder; CI does the same in the environment that it makes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from rich.console import Console
@@ -49,6 +50,8 @@ OVERLAP_NOTE = f"{OVERLAP} the two methods' own intervals: no if one mean is bet
 CLOSED_NOTE = f"{OVERLAP_CLOSED} the same on tasks that reuse images, as papers print it."
 FIXED_LINES = 15
 """Lines of a task set besides its comparisons, which take two each."""
+MOST_REASONS = 1000
+"""Comparisons that are looked at for why nothing is concluded."""
 MOST_METHODS = 3
 """Methods of which it is said what their tasks could have shown."""
 
@@ -63,7 +66,7 @@ def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
         )
         for each in report.sets
     ]
-    return tables, str(report.signature), _legend(report)
+    return tables, str(report.signature), [*_legend(report), *_footnotes(report)]
 
 
 def print_details(report: Report, console: Console) -> None:
@@ -201,6 +204,12 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
         yield f"{text}."
     yield from stopped_text(scores)
     yield from prefix_text(scores, each.scored.n_tasks)
+    reasons: dict[str, list[str]] = {}
+    for comparison in islice(each.comparisons, MOST_REASONS):
+        if comparison.reason:
+            reasons.setdefault(comparison.reason, []).append(comparison.versus)
+    for reason, names in reasons.items():
+        yield f"nothing is concluded about {listing([*dict.fromkeys(names)], 4)}: {reason}."
     yield from near_perfect_text(scores)
     yield from missing_text(each.units)
     if each.design is not None and each.asked.any():

@@ -180,8 +180,8 @@ class PaperTable(AsFrame):
                 "shorter names of methods"
             )
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
-        similar = f"{NOT_TOLD_APART}:", f"{SIMILAR}:"
-        notes = tuple(note.replace(*similar) for note in self._caption)
+        mark, sign = f"{NOT_TOLD_APART}:", f"{SIMILAR}:"
+        notes = tuple(note.replace(mark, sign) for note in self._caption)
         tables = [replace(first, notes=notes), *more]
         cite = cite_text(self.content, tex=True)
         page = self.width == "page"

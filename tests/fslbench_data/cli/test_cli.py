@@ -149,9 +149,9 @@ def test_the_installed_command(mine: str) -> None:
         pytest.skip("the command fslbench is not installed beside this Python")
     out = subprocess.run([command, "score", mine], capture_output=True, text=True, check=True)
     (line,) = out.stderr.splitlines()
-    assert line.startswith("narrower: on digits/pooled-5w1s1q")
+    assert line.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q")
     assert "\x1b" not in out.stdout
-    assert "pixels/Ridge: for new images better than pixels/MatchingNet" in out.stdout
+    assert "pixels/Ridge against 3 methods" in out.stdout
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     plain = subprocess.run([command, "score", mine], capture_output=True, env=ascii_only)
     assert (plain.returncode, plain.stderr.decode("ascii").strip()) == (0, line)

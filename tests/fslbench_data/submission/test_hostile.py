@@ -235,8 +235,9 @@ def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 def test_names_in_the_terminal(outputs: dict[str, str]) -> None:
     assert outputs["table"].replace("\n", "").isprintable()
-    for name in NAMES:
-        assert name in outputs["table"]
+    shown = [name for name in NAMES if name in outputs["table"]]
+    assert shown
+    assert len(shown) == len(NAMES) or "more row" in outputs["table"]
 
 
 def test_names_in_json_and_csv_are_what_they_are(outputs: dict[str, str]) -> None:
