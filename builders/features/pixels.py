@@ -16,7 +16,7 @@ NAME = "pixels"
 def pixel_features(pixels: NDArray[Any], white: int) -> tuple[NDArray[Any], dict[str, Any]]:
     """Make features of images (N, D) with grey levels 0..`white`, and its provenance.
 
-    Gives also its provenance.  Grey levels over a power of two are exact in float16.
+    Grey levels over a power of two are exact in float16.
     """
     values = (pixels.astype(np.float64) / white).astype(np.float16)
     provenance = {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}

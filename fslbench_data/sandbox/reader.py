@@ -181,7 +181,7 @@ def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits
     if not batches:
         return schema.empty_table()
     kept = {k: v for k, v in (file.schema_arrow.metadata or {}).items() if k == b"pandas"}
-    return pa.Table.from_column_batches(batches).replace_schema_metadata(kept or None)
+    return pa.Table.from_batches(batches).replace_schema_metadata(kept or None)
 
 
 def read_parquet_table(
