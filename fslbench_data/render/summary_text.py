@@ -87,7 +87,8 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     above = [line for text in _sentences(summary, name) for line in _wrapped(text, console, width)]
     heading = _wrapped(_heading(summary), console, width)
     every = _notes(summary, name) + _left_out(summary, name)
-    below = [line for note in _few(every) for line in _wrapped(note, console, width)]
+    most = NOTES if len(above) <= 2 * METHODS else NOTES // 2  # long names take the room
+    below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
     used = len(above) + len(heading) + len(below) + 3  # a blank line, the signature, what is cut
     for line in above:
         console.print(line)
@@ -173,10 +174,10 @@ def _wrapped(text: str, console: Console, width: int) -> list[Text]:
     return lines
 
 
-def _few(notes: Sequence[str]) -> list[str]:
-    if len(notes) <= NOTES:
+def _few(notes: Sequence[str], most: int) -> list[str]:
+    if len(notes) <= most:
         return [*notes]
-    return [*notes[: NOTES - 1], f"{len(notes) - NOTES + 1} more notes: --details"]
+    return [*notes[: most - 1], f"{len(notes) - most + 1} more notes: --details"]
 
 
 def _many(number: int, what: str) -> str:

@@ -119,7 +119,7 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(
         assert len(lines) < LINES or width < 80
         found = [n for line in lines for n in NUMBER.findall(line) if "±" in n]
         assert {*found} <= numbers
-        assert found or width < 80
+        assert found or width < 80 or name == "stopped"  # whose ordinary intervals do not hold
     assert str(report) == report_text(report)
 
 

@@ -136,7 +136,7 @@ def _(world: World) -> str:
 @attempt("20 tasks of 2,000 and of 10,000 images: .8 and .16 appearances of each", slow=True)
 def _(world: World) -> str:
     with patch.object(sys, "path", [*sys.path, str(world.root)]):  # of no installed package
-        line_of = import_module("studies.coverage.parts.few_appearances").Line
+        line_of = import_module("studies.coverage.few_appearances").Line
     rng = np.random.default_rng(0)
     held = []
     for size in (100, 500):
