@@ -175,7 +175,6 @@ _REFUSED = {
     "nested_footer",
     "list_said_to_be_long",
     "footer_said_to_be_large",
-    "large_footer",
 }
 
 
