@@ -1,6 +1,6 @@
 """Files, folders and functions that a command enters: ``python -m benchmarks.entered``.
 
-A module that is imported is entered; a function is entered when it is called.
+A file is entered when something in it is called.
 """
 
 from __future__ import annotations
@@ -28,19 +28,16 @@ COMMANDS = {
 
 def entered(command: str) -> tuple[int, int, int]:
     """Run a command in this process; count what it enters: files, folders, functions."""
-    files, functions = set(), set()
+    functions = set()
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_code.co_filename
         if event == "call" and name.startswith(str(ROOT)):
             path = Path(name).relative_to(ROOT)
-            if path.parts[0] in PACKAGES:
-                files.add(path)
-                if frame.f_code.co_name != "<module>":
-                    functions.add((path, frame.f_code.co_qualname))
+            if path.parts[0] in PACKAGES and frame.f_code.co_name != "<module>":
+                functions.add((path, frame.f_code.co_qualname))
 
-    program = [sys.executable, *shlex.split(command)]
-    sys.argv = ["fslbench", *program[1:]]
+    sys.argv = ["fslbench", *shlex.split(command)]
     sys.setprofile(look)
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):

@@ -120,17 +120,17 @@ def print_table(
     for note in table.notes:
         console.print(Text(note, style="dim"))
     left += max(0, len(rows) - limit)
-    for said in fitted.left_out(), f"… {left} more rows left out: --format csv gives all":
-        if said and (left or said[0] != "…"):
-            console.print(Text(said, style="yellow"))
+    if fitted.dropped:
+        console.print(Text(fitted.left_out(), style="yellow"))
+    if left:
+        console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table for a console: its width and lines, and the columns for which there is no room."""
+    """A table for a console: its lines, and the columns for which there is no room."""
 
     laid_out: RichTable
-    width: int
     lines: int
     dropped: tuple[str, ...]
 
@@ -167,10 +167,11 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     ):
         widths[max(wide, key=widths.__getitem__)] -= 1
     laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
+    lines = 1
     for number in kept:
         name = folded(table.columns[number].name, min(width, widths[number]))
         laid_out.add_column(name, justify=table.columns[number].align, no_wrap=True)
-    lines = max((folded(table.columns[i].name, widths[i]).count("\n") for i in kept), default=0) + 1
+        lines = max(lines, name.count("\n") + 1)
     for row in rows:
         cells = [row[i] for i in kept]
         for at, number in enumerate(kept):
@@ -180,7 +181,7 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
         laid_out.add_row(*cells)
         lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
     dropped = tuple(column.name for i, column in enumerate(table.columns) if i not in kept)
-    return Fitted(laid_out, _width(widths[i] for i in kept), lines, dropped)
+    return Fitted(laid_out, lines, dropped)
 
 
 def _widths(

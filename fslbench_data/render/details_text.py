@@ -101,7 +101,7 @@ def _unbound(report: Report) -> list[str]:
 def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
     """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
     if not each.asked.any():
-        columns = score_columns(each, of_all=True)
+        columns = score_columns(each)
         return Table("", tuple(columns), each.scores[:limit])
     shown = [c.shown for c in each.comparisons[:limit]]
     tasks = np.asarray(each.pairs.tasks)[each.asked]
@@ -165,10 +165,10 @@ def _closed_too(each: TaskSetReport) -> bool:
     return each.interval_kind != "closed" and each.has_closed
 
 
-def score_columns(each: TaskSetReport, *, of_all: bool = False) -> Iterator[Column]:
-    """Give the columns of accuracies; the number of tasks as ``20 of 20`` if `of_all`."""
+def score_columns(each: TaskSetReport) -> Iterator[Column]:
+    """Give the columns of accuracies."""
     label = labels(each.scores)
-    total = f" of {each.scored.n_tasks}" if of_all else ""
+    total = f" of {each.scored.n_tasks}"
     yield Column("method", lambda score: label[score.method])
     yield right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds))
     yield right("tasks", lambda score: f"{score.accuracy.tasks}{total}")

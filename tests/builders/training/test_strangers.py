@@ -72,15 +72,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it, the current folder, whose modules are forgotten afterwards."""
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, the current folder."""
     folder = shutil.copytree(made, tmp_path / "here")
     monkeypatch.chdir(folder)
-    before = list(sys.path)
-    yield folder
-    sys.path[:] = before
-    for name in ("own_methods", "inside", "inside.methods"):
-        sys.modules.pop(name, None)
+    return folder
 
 
 # ---- code of somebody's own ----------------------------------------------------------------------
