@@ -17,7 +17,7 @@ from analysis_sql.interval_kinds import ABOUT, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
-from fslbench_data.render.console import fit, page
+from fslbench_data.render.console import Fitted, fit, page
 from fslbench_data.render.figures.rows import answer_forest
 from fslbench_data.render.interval_text import (
     MARKS,
@@ -55,6 +55,8 @@ HEADING = 8
 """Characters of a line of a column's heading at least."""
 NOTES = 4
 """Notes on the terminal; Markdown and LaTeX have all."""
+FEWEST_ROWS = 5
+"""Rows of the table on the terminal, at least."""
 METHODS = 3
 """Methods that have a line above the table."""
 MOST_ROWS = 30
@@ -87,16 +89,19 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     above = [line for text in _sentences(summary, name) for line in _wrapped(text, console, width)]
     heading = _wrapped(_heading(summary), console, width)
     every = _notes(summary, name) + _left_out(summary, name)
-    most = NOTES if len(above) <= 2 * METHODS else NOTES // 2  # long names take the room
-    below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
-    used = len(above) + len(heading) + len(below) + 3  # a blank line, the signature, what is cut
+    tables = [*(_rows_table if summary.rows else _grid_tables)(summary, name, width)]
+    left = LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
+    needed = _cut(tables[0], FEWEST_ROWS, width).lines if tables else 0
+    for most in range(NOTES, 1, -1):  # fewer where they would leave the table no room
+        below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
+        if len(below) <= left - needed:
+            break
     for line in above:
         console.print(line)
     console.print()
     for line in heading:
         console.print(line, style="dim")
-    table = _rows_table if summary.rows else _grid_tables
-    _print_tables([*table(summary, name, width)], console, width, LINES - used)
+    _print_tables(tables, console, width, left - len(below))
     for line in below:
         console.print(line, style="dim")
     signature = str(summary.signature) if whole_signature else summary.signature.short
@@ -419,17 +424,17 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
     rows = columns = 0
     left = lines
     for number, table in enumerate(tables):
-        every = [*table.rows]
-        some = every[: max(5, left - 2)]
-        fitted = fit(replace(table, rows=some), width, HEADING)
-        while len(some) > 5 and fitted.lines > left:
-            some = some[: max(5, len(some) - (fitted.lines - left))]
-            fitted = fit(replace(table, rows=some), width, HEADING)
-        if number and (fitted.lines > left or len(some) < len(every)):
+        size = len(table.rows)
+        shown = max(FEWEST_ROWS, min(size, left - 2))
+        fitted = _cut(table, shown, width)
+        while shown > FEWEST_ROWS and fitted.lines > left:
+            shown = max(FEWEST_ROWS, shown - (fitted.lines - left))
+            fitted = _cut(table, shown, width)
+        if number and (fitted.lines > left or shown < size):
             columns += sum(len(each.columns) - 1 for each in tables[number:])
             break
         console.print(fitted.laid_out, width=width)
-        rows = max(rows, len(every) - len(some))
+        rows = max(rows, size - shown)
         left -= fitted.lines
         if said := fitted.left_out():
             console.print(Text(said, style="yellow"))
@@ -437,6 +442,10 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
     parts += [_many(columns, "more task set")] if columns else []
     if parts:
         console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
+
+
+def _cut(table: Table, rows: int, width: int) -> Fitted:
+    return fit(replace(table, rows=[*table.rows][:rows]), width, HEADING)
 
 
 # ---- notes --------------------------------------------------------------------------------------
