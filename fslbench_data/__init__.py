@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
+    from fslbench_data.scoring.reported import reported
     from fslbench_data.scoring.score import interval, score
     from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.merging import merge
@@ -56,6 +57,7 @@ __all__ = [
     "plan",
     "plot",
     "report_page",
+    "reported",
     "score",
     "sklearn",
     "table",
@@ -80,6 +82,7 @@ _HOMES = {
     "plan": "scoring.planning",
     "plot": "render.figures.plot",
     "report_page": "render.page.make",
+    "reported": "scoring.reported",
     "score": "scoring.score",
     "sklearn": "evaluation.adapters",
     "table": "render.paper",

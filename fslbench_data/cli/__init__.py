@@ -125,6 +125,7 @@ COMMANDS = {
     "interval": ["interval"],
     "leaderboard": ["leaderboard", "review", "submit"],
     "plan": ["plan"],
+    "reported": ["reported"],
     "score": ["score"],
     "sql": ["sql"],
     "table": ["table"],

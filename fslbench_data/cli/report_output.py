@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from fslbench_data.cli.options import draw, output
-from fslbench_data.scoring.report import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.table import Table
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.own_release import LogFacts
+    from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.summary import Summary
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}

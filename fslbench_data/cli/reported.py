@@ -1,0 +1,70 @@
+"""``fslbench reported``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fslbench_data.cli.options import check_output, level_option, output_option
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command(short_help="Say what a printed 91.72 ± 0.55 shows.")
+@click.argument("result", metavar="RESULT")
+@click.option(
+    "--dataset",
+    metavar="D",
+    help="Gives --classes and --images of its test split: miniImageNet, tieredImageNet, CUB, "
+    "CIFAR-FS, FC100, EuroSAT, ISIC, or one of Meta-Dataset.",
+)
+@click.option("--classes", type=int, metavar="C", help="Classes that tasks are drawn from.")
+@click.option("--images", type=int, metavar="N", help="Images of the class that has the fewest.")
+@click.option("--ways", type=int, metavar="K", help="Classes of a task.")
+@click.option("--shots", type=int, metavar="S", help="Support images of a class.")
+@click.option("--queries", type=int, metavar="Q", help="Query images of a class.")
+@click.option("--tasks", type=int, metavar="T", help="Tasks that the mean is over.")
+@click.option(
+    "--spread",
+    type=click.Choice(["ci", "se", "sd"]),
+    default="ci",
+    show_default=True,
+    help="What stands behind ±: a confidence interval, a standard error or a standard deviation.",
+)
+@level_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "markdown", "latex"]),
+    help="By default the one that the ending of --output names, else table.",
+)
+@output_option
+def reported(result: str, output_format: str | None, path: Path | None, **about: Any) -> None:
+    """Say what printed results show for new images and new classes.
+
+    RESULT is one, such as "91.72 ± 0.55" or "91.72 +- 0.55", or a CSV file with a column `result`,
+    perhaps `method`, and columns named as the options below, each for all rows where it is an
+    option.  No answers and no images are needed: how much wider an interval for new images or new
+    classes can be follows from the sizes of the data set.
+    """
+    from fslbench_data.cli.report_output import write
+    from fslbench_data.render import reported_text
+    from fslbench_data.render.table import csv_text, json_text
+    from fslbench_data.scoring.reported import reported as read
+
+    check_output(path)
+    found = read(result, **about)
+    for one in found.results:
+        if one.warning:
+            click.echo(f"Warning: {one.warning}", err=True)
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_text(reported_text.values(found)),
+        json=lambda: json_text(found.to_dict()),
+        table=lambda console: reported_text.print_reported(found, console),
+        paper=lambda: (reported_text.tables(found), "", ()),
+    )

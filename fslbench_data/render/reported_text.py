@@ -1,0 +1,147 @@
+"""What printed results show, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fslbench_data.render.console import print_table
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.reported import Difference, Printed, Reported
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MOST_PAIRS = 20
+"""Differences that are listed; more are counted."""
+
+
+def values(found: Reported) -> Table:
+    """Return every result with its half-widths, unrounded: for CSV."""
+    design = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
+    widths = ("tasks", "images", "typical_images", "classes", "typical_classes")
+
+    def of(name: str) -> Callable[[Printed], object]:
+        return lambda one: getattr(one, name)
+
+    def of_design(name: str) -> Callable[[Printed], object]:
+        return lambda one: getattr(one.design, name)
+
+    return Table(
+        "",
+        (
+            Column("method", of("method")),
+            *(Column(name, of_design(name)) for name in design),
+            Column("mean", of("mean")),
+            *(Column(f"halfwidth_{name}", of(name)) for name in widths),
+        ),
+        found.results,
+    )
+
+
+def tables(found: Reported) -> list[Table]:
+    """Return the results, and the differences of those on the same data set and shots."""
+    made = [_results(found)]
+    if found.differences:
+        made.append(_differences(found))
+    return made
+
+
+def print_reported(found: Reported, console: Console) -> None:
+    """Print a result on four lines, or the table of several, and what of it is significant."""
+    if len(found.results) > 1:
+        for number, table in enumerate(tables(found)):
+            if number:
+                console.print()
+            print_table(table, console, whole=True)
+        return
+    (one,) = found.results
+    console.print(f"{one.mean:.2f} ± {one.tasks:.2f} ({100 * found.level:g} %): {one.design}")
+    rows = [
+        ("other tasks of the same images", f"± {one.tasks:.2f}", "as printed"),
+        (
+            "new images of these classes",
+            f"± {one.images:.2f} at most",
+            f"typically ± {one.typical_images:.2f}",
+        ),
+        ("new classes", _most(one.classes), _typically(one.typical_classes)),
+    ]
+    columns = [
+        Column(name, lambda row, i=i: row[i])
+        for i, name in enumerate(("for", f"{100 * found.level:g} % interval", ""))
+    ]
+    console.print()
+    print_table(Table("", tuple(columns), rows, (_NOTE,)), console)
+
+
+_NOTE = (
+    "At most: by Hoeffding's bound, whatever the method. Typically: the median of image "
+    "collections inside the package, answered by nearest means."
+)
+
+
+def _most(width: float | None) -> str:
+    return "nothing: every task has all classes" if width is None else f"± {width:.2f} at most"
+
+
+def _typically(width: float | None) -> str:
+    return "" if width is None else f"typically ± {width:.2f}"
+
+
+def _number(width: float | None) -> str | None:
+    return None if width is None else f"{width:.2f}"
+
+
+def _results(found: Reported) -> Table:
+    results = found.results
+    columns = (
+        [Column("method", lambda one: one.method, missing="")]
+        if any(r.method for r in results)
+        else []
+    )
+    for name, title in (("dataset", "data set"), ("ways", "ways"), ("shots", "shots")):
+        if len({getattr(one.design, name) for one in results}) > 1:
+            columns.append(Column(title, lambda one, name=name: getattr(one.design, name)))
+    columns += [
+        right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"),
+        right("new images: typically ±", lambda one: _number(one.typical_images)),
+        right("at most ±", lambda one: _number(one.images)),
+        right("new classes: typically ±", lambda one: _number(one.typical_classes), "n/a"),
+        right("at most ±", lambda one: _number(one.classes), "n/a"),
+    ]
+    level = f"{100 * found.level:g} %"
+    title = f"{len(results)} printed results with {level} intervals"
+    return Table(title, tuple(columns), results, (_NOTE,))
+
+
+def _differences(found: Reported) -> Table:
+    pairs = sorted(found.differences, key=lambda pair: _set(pair))  # stable: as the results come
+    number = {kind: sum(getattr(pair, kind) for pair in pairs) for kind in _KINDS}
+    counts = ", ".join(f"{number[kind]} for {text}" for kind, text in _KINDS.items())
+    notes = (
+        f"Significant of {len(pairs)} differences on the same data set, ways and shots: {counts}. "
+        "More may be: only the answers to tasks would show it.",
+    )
+    if (more := len(pairs) - MOST_PAIRS) > 0:
+        notes = (f"… and {more} more differences: --format json", *notes)
+    columns: tuple[Column, ...] = (
+        Column("data set", _set, once=_set),
+        Column("higher", lambda pair: pair.first.method),
+        Column("lower", lambda pair: pair.second.method),
+        right("difference", lambda pair: f"{pair.difference:.2f}"),
+        Column("significant for", _significant, missing="nothing"),
+    )
+    return Table("", columns, pairs[:MOST_PAIRS], notes)
+
+
+_KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classes"}
+
+
+def _set(pair: Difference) -> str:
+    of = pair.first.design
+    return f"{of.dataset} {of.ways}-way {of.shots}-shot".strip()
+
+
+def _significant(pair: Difference) -> str | None:
+    """Name the widest that a difference is significant for: it is for those before it, too."""
+    return next((_KINDS[kind] for kind in reversed(_KINDS) if getattr(pair, kind)), None)

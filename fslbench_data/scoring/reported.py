@@ -1,0 +1,404 @@
+"""What a printed "91.72 ± 0.55" says, from the sizes of the data set alone.
+
+Images and classes come again in the tasks of a paper, so that its ± is about other tasks of the
+same images.  How much wider an interval for new images or new classes can be is bounded by the
+sizes of the data set (:class:`Design`); where it lies below typically was measured on others
+(:data:`SHARES`).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import inf, isfinite, log, sqrt
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+from benchmark_spec.catalogue.test_splits import test_split, unknown_split
+from benchmark_spec.errors import FSLBenchError, ResultsError
+
+Spread = Literal["ci", "se", "sd"]
+"""What stands behind ±: a confidence interval, a standard error, a standard deviation."""
+
+LEVEL = 0.95
+MOST_BYTES = 2**24
+SHARES = {
+    (1, 1): (0.10, 0.12),
+    (1, 5): (0.13, 0.30),
+    (1, 15): (0.09, 0.39),
+    (5, 1): (0.03, 0.13),
+    (5, 5): (0.11, 0.34),
+    (5, 15): (0.08, 0.74),
+}
+"""By shots and queries: the share of the bound's extra variance that intervals for new images and
+new classes reach, median over image collections; made by ``python -m studies.reported.shares``."""
+
+_PRINTED = re.compile(
+    r"(?P<mean>\d+(?:\.\d+)?)\s*%?\s*"
+    r"(?:±|\+\s*/?\s*-|\\pm|\()\s*(?P<half>\d+(?:\.\d+)?)\s*%?\s*\)?\s*%?"
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The tasks that a result was measured on, drawn uniformly with images and classes reused.
+
+    Attributes
+    ----------
+    classes, images
+        Classes of the part of the data set that tasks are drawn from, and images of the class that
+        has the fewest.
+    ways, shots, queries
+        Of a task; queries of each class.
+    tasks
+        How many tasks the mean is over.
+    dataset
+        Its name, perhaps empty.
+    """
+
+    classes: int
+    images: int
+    ways: int
+    shots: int
+    queries: int
+    tasks: int
+    dataset: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("classes", "images", "ways", "shots", "queries", "tasks"):
+            least = 2 if name in ("ways", "tasks", "classes") else 1
+            if getattr(self, name) < least:
+                raise ResultsError(f"{name} is {getattr(self, name)}", expected=f"at least {least}")
+        if self.ways > self.classes:
+            raise ResultsError(f"tasks of {self.ways} ways from {self.classes} classes")
+        if (each := self.shots + self.queries) > self.images:
+            raise ResultsError(
+                f"a task takes {each} images of a class, and a class has {self.images}",
+                fix="give shots and queries a class, and the images of the smallest class",
+            )
+        if (self.ways, each) == (self.classes, self.images):
+            raise ResultsError("every task has all images of all classes: all tasks are the same")
+
+    def __str__(self) -> str:
+        tasks = f"{self.tasks:,} tasks of {self.ways} ways, {self.shots} shots, "
+        tasks += f"{self.queries} queries a class"
+        of = f"{self.dataset + ', ' if self.dataset else ''}{self.classes} classes of at least "
+        return f"{tasks}; {of}{self.images:,} images"
+
+    @property
+    def image_factor(self) -> float:
+        """How many times wider an interval for new images is, at most.
+
+        √(1 + B ρ/(1-ρ)) with B tasks and ρ = K m/(C N): each term of Hoeffding's decomposition
+        has in the mean over all tasks at most the share ρ of its weight in one task (Hoeffding,
+        Ann. Math. Statist. 1948).
+        """
+        each = self.shots + self.queries
+        return self._factor(self.ways * each / (self.classes * self.images))
+
+    @property
+    def class_factor(self) -> float:
+        """The same for new classes, with ρ = K/C; infinite where every task has all classes."""
+        return max(self.image_factor, self._factor(self.ways / self.classes))
+
+    def _factor(self, share: float) -> float:
+        return sqrt(1 + self.tasks * share / (1 - share)) if share < 1 else inf
+
+    def typical(self, factor: float, of: int) -> float:
+        """Return how many times wider an interval for new images (0) or classes (1) typically is.
+
+        With the share of :data:`SHARES` whose shots and queries are nearest.
+        """
+        near = min(
+            SHARES,
+            key=lambda known: abs(log(known[0] / self.shots)) + abs(log(known[1] / self.queries)),
+        )
+        return sqrt(1 + SHARES[near][of] * (factor**2 - 1))
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed accuracy in per cent, and half-widths of its intervals in points.
+
+    Attributes
+    ----------
+    tasks
+        For other tasks of the same images: what was printed.
+    images, typical_images
+        For new images of the same classes: at most, and typically.
+    classes, typical_classes
+        For new classes; None where every task has all classes.
+    """
+
+    method: str
+    mean: float
+    design: Design
+    tasks: float
+    images: float
+    typical_images: float
+    classes: float | None
+    typical_classes: float | None
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two printed results on the same data set, ways and shots: for what they differ significantly.
+
+    For other tasks if the difference exceeds √(h₁² + h₂²); for new images and new classes if it
+    exceeds h₁ + h₂, since both may rest on the same images and classes.
+    """
+
+    first: Printed
+    second: Printed
+
+    @property
+    def difference(self) -> float:
+        """Points that the first is above the second."""
+        return self.first.mean - self.second.mean
+
+    @property
+    def tasks(self) -> bool:
+        """Whether it is significant for other tasks of the same images."""
+        return abs(self.difference) > sqrt(self.first.tasks**2 + self.second.tasks**2)
+
+    @property
+    def images(self) -> bool:
+        """Whether it is certainly significant for new images."""
+        return abs(self.difference) > self.first.images + self.second.images
+
+    @property
+    def classes(self) -> bool:
+        """Whether it is certainly significant for new classes."""
+        widths = self.first.classes, self.second.classes
+        return None not in widths and abs(self.difference) > sum(w for w in widths if w)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Printed results and what can be concluded from them."""
+
+    results: tuple[Printed, ...]
+    level: float = LEVEL
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Every pair of results on the same data set, ways and shots, the higher one first."""
+        pairs = []
+        for one, other in combinations(self.results, 2):
+            if _question(one.design) == _question(other.design):
+                higher, lower = (one, other) if one.mean >= other.mean else (other, one)
+                pairs.append(Difference(higher, lower))
+        return pairs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values: for JSON."""
+        return {
+            "level": self.level,
+            "results": [asdict(result) for result in self.results],
+            "differences": [
+                {
+                    "first": pair.first.method,
+                    "second": pair.second.method,
+                    "dataset": pair.first.design.dataset,
+                    "ways": pair.first.design.ways,
+                    "shots": pair.first.design.shots,
+                    "difference": round(pair.difference, 6),
+                    "significant": {
+                        name: getattr(pair, name) for name in ("tasks", "images", "classes")
+                    },
+                }
+                for pair in self.differences
+            ],
+        }
+
+
+def _question(design: Design) -> tuple[object, ...]:
+    return design.dataset, design.classes, design.images, design.ways, design.shots
+
+
+def reported(
+    results: str | Path | Iterable[Mapping[str, Any]],
+    *,
+    dataset: str | None = None,
+    classes: int | None = None,
+    images: int | None = None,
+    ways: int | None = None,
+    shots: int | None = None,
+    queries: int | None = None,
+    tasks: int | None = None,
+    spread: Spread = "ci",
+    level: float = LEVEL,
+) -> Reported:
+    """Say what printed results show for other tasks, new images and new classes.
+
+    Parameters
+    ----------
+    results
+        A result such as ``"91.72 ± 0.55"``, the path of a CSV file, or rows.  Rows have a `result`
+        and may have `method` and any of the parameters below, which stand for all other rows.
+    dataset
+        A data set whose test split is known, such as miniImageNet, or any name if sizes are given.
+    classes, images
+        Classes that tasks are drawn from, and images of the smallest class.
+    ways, shots, queries, tasks
+        Of the tasks; queries of each class.
+    spread
+        What stands behind ±: a confidence interval (`ci`), a standard error or deviation.
+    level
+        Confidence level of what was printed and of what is returned.
+
+    Raises a ResultsError if a result cannot be read, or cannot be a mean of so many accuracies.
+
+    >>> tasks = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
+    >>> (one,) = reported("91.72 ± 0.55", **tasks).results
+    >>> f"{one.images:.2f} {one.classes:.1f}"
+    '1.35 7.8'
+    """
+    if not 0 < level < 1:
+        raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
+    given = {
+        "dataset": dataset,
+        "classes": classes,
+        "images": images,
+        "ways": ways,
+        "shots": shots,
+        "queries": queries,
+        "tasks": tasks,
+    }
+    rows: Iterable[Mapping[str, Any]]
+    if isinstance(results, str) and _PRINTED.search(_plain(results)):
+        rows, where = [{"result": results}], ""
+    elif isinstance(results, (str, Path)):
+        rows, where = _read(Path(results)), str(results)
+    else:
+        rows, where = results, ""
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            made.append(_printed(row, given, spread, level))
+        except FSLBenchError as error:
+            raise ResultsError(
+                error.what,
+                where=f"{where + ', ' if where else ''}row {number}" if where or number > 1 else "",
+                expected=error.expected,
+                fix=error.fix,
+            ) from error
+    if not made:
+        raise ResultsError("there are no results", where=where)
+    return Reported(tuple(made), level)
+
+
+def _read(path: Path) -> Sequence[Mapping[str, Any]]:
+    if not path.is_file():
+        raise ResultsError(
+            f"{str(path)!r} is neither a result nor a file",
+            expected='"91.72 ± 0.55", or a CSV file with a column "result"',
+        )
+    if path.stat().st_size > MOST_BYTES:
+        raise ResultsError(f"more than {MOST_BYTES:,} bytes", where=str(path))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = [*csv.DictReader(stream)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
+    if rows and "result" not in rows[0]:
+        raise ResultsError(
+            "there is no column 'result'",
+            where=str(path),
+            expected="columns result, and perhaps method, dataset, classes, images, ways, shots, "
+            "queries, tasks",
+        )
+    return rows
+
+
+def _plain(text: str) -> str:
+    """Return what LaTeX shows, with the command for ± left."""
+    return re.sub(r"\\(?!pm)(?:[a-zA-Z]+|[,;! ])|[${}_^]", "", text)
+
+
+def _parsed(text: str) -> tuple[float, float]:
+    """Return the mean in per cent and what stands behind ±, in points."""
+    found = _PRINTED.fullmatch(_plain(text).strip())
+    if found is None:
+        raise ResultsError(f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"')
+    mean, half = float(found["mean"]), float(found["half"])
+    if mean <= 1 and "." in found["mean"] and half < 1 and "%" not in text:
+        mean, half = 100 * mean, 100 * half  # shares of 1
+    if mean > 100:
+        raise ResultsError(f"the mean is {mean:g}", expected="an accuracy in per cent")
+    return mean, half
+
+
+def _printed(
+    row: Mapping[str, Any], given: Mapping[str, Any], spread: Spread, level: float
+) -> Printed:
+    values = {
+        name: value if (own := row.get(name)) in (None, "") else own
+        for name, value in given.items()
+    }
+    if "result" not in row:
+        raise ResultsError("there is no 'result'", expected='such as "91.72 ± 0.55"')
+    mean, half = _parsed(str(row["result"]))
+    design = _design(values)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    error = half / {"ci": z, "se": 1.0, "sd": sqrt(design.tasks)}[spread]
+    warning = _implausible(mean, error, design, spread)
+    bound = design.class_factor
+    width = z * error
+    return Printed(
+        str(row.get("method") or ""),
+        mean,
+        design,
+        width,
+        width * design.image_factor,
+        width * design.typical(design.image_factor, 0),
+        width * bound if isfinite(bound) else None,
+        width * design.typical(bound, 1) if isfinite(bound) else None,
+        warning,
+    )
+
+
+def _design(values: Mapping[str, Any]) -> Design:
+    known: dict[str, Any] = {"dataset": str(values["dataset"] or "")}
+    sizes = None
+    if known["dataset"] and None in (values["classes"], values["images"]):
+        sizes = test_split(known["dataset"])
+        if sizes is None and values["classes"] is None:
+            raise unknown_split(known["dataset"])
+    for name in ("classes", "images", "ways", "shots", "queries", "tasks"):
+        value = getattr(sizes, name, None) if values[name] is None else values[name]
+        if value is None:
+            about = {"classes": " or dataset", "images": " of the smallest class"}.get(name, "")
+            raise ResultsError(
+                f"it is not known how many {name} there are", fix=f"give {name}{about}"
+            )
+        try:
+            known[name] = int(str(value).replace(",", ""))
+        except ValueError:
+            raise ResultsError(f"{name} is {value!r}", expected="a whole number") from None
+    return Design(**known)
+
+
+def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:
+    """Refuse a spread that no accuracies can have; warn of one that is smaller than by chance."""
+    p = min(max(mean, 0.05), 99.95) / 100  # as far as means are rounded
+    deviation = error * sqrt(design.tasks) / 100
+    if deviation > sqrt(p * (1 - p) * design.tasks / (design.tasks - 1)):
+        raise ResultsError(
+            f"accuracies of {design.tasks:,} tasks with mean {mean:g} would have a standard "
+            f"deviation of {100 * deviation:.1f} points, more than is possible",
+            fix="say what stands behind ±: ci (a confidence interval), se or sd",
+        )
+    least = sqrt(p * (1 - p) / (design.ways * design.queries))
+    if spread != "sd" and deviation * (1 + 2 / sqrt(2 * design.tasks)) < least:
+        return (
+            f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
+            f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
+            "is it a standard error (spread se), or are there more tasks or queries?"
+        )
+    return ""

@@ -1,0 +1,1 @@
+"""What a printed ± says of new images and new classes."""
