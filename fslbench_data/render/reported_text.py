@@ -68,7 +68,7 @@ def print_reported(found: Reported, console: Console) -> None:
     ]
     columns = [
         Column(name, lambda row, i=i: row[i])
-        for i, name in enumerate(("for", f"{100 * found.level:g} % interval", ""))
+        for i, name in enumerate(("interval for", f"{100 * found.level:g} %", ""))
     ]
     console.print()
     print_table(Table("", tuple(columns), rows, (_NOTE,)), console)

@@ -1,0 +1,139 @@
+"""Printed results: what follows for new images and new classes from the sizes of a data set."""
+
+import json
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from analysis_sql.leave_one_out.design import TaskDesign
+from benchmark_spec.errors import FSLBenchError
+from benchmark_spec.protocol import Protocol
+from fslbench_data.cli import main
+from fslbench_data.scoring.reported import Design
+from fslbench_data.tasks.uniform import draw_closed
+
+MINI = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
+
+
+def test_a_result_by_hand() -> None:
+    (one,) = fb.reported("91.72 ± 0.55", **MINI).results
+    assert one.tasks == pytest.approx(0.55)
+    assert one.images == pytest.approx(0.55 * sqrt(1 + 600 * (1 / 120) / (119 / 120)))
+    assert one.classes == pytest.approx(0.55 * sqrt(1 + 600 * 5 / 15))
+    assert (f"{one.images:.2f}", f"{one.classes:.1f}") == ("1.35", "7.8")
+    assert one.tasks < one.typical_images < one.images
+    assert one.tasks < one.typical_classes < one.classes
+
+
+def test_the_bounds_are_those_of_tasks_that_are_known() -> None:
+    sizes, protocol = [40, 31, 57, 30, 44, 36, 90], Protocol(5, 2, 3)
+    drawn = draw_closed(sizes, protocol, dataset="x", seed=1, tasks=200)
+    images = np.concatenate([drawn.support, drawn.query], axis=2)
+    images = images + (np.cumsum(sizes) - sizes)[drawn.class_ids][..., None]
+    known = TaskDesign.of(drawn.class_ids, images, np.repeat(np.arange(7), sizes))
+    design = Design(7, 30, 5, 2, 3, 200)
+    assert design.image_factor**2 == pytest.approx(known.bound("images"))
+    assert design.class_factor**2 == pytest.approx(max(map(known.bound, ("images", "classes"))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "91.72 ± 0.55",
+        "91.72±0.55",
+        "91.72 +- 0.55",
+        "91.72+/-0.55",
+        "91.72 (0.55)",
+        "91.72% ± 0.55%",
+        r"$91.72_{\pm 0.55}$",
+        r"\textbf{91.72} {\scriptstyle\pm 0.55}",
+        "0.9172 ± 0.0055",
+    ],
+)
+def test_ways_to_print_a_result(text: str) -> None:
+    (one,) = fb.reported(text, **MINI).results
+    assert (one.mean, one.tasks) == (pytest.approx(91.72), pytest.approx(0.55))
+
+
+def test_standard_errors_and_deviations() -> None:
+    (ci,) = fb.reported("80 ± 1.959964", **MINI).results
+    (se,) = fb.reported("80 ± 1.0", **MINI, spread="se").results
+    (sd,) = fb.reported(f"80 ± {sqrt(600):.6f}", **MINI, spread="sd").results
+    assert ci.images == pytest.approx(se.images) == pytest.approx(sd.images)
+    assert not ci.warning
+    (few,) = fb.reported("91.72 ± 0.02", **MINI).results
+    assert "is it a standard error" in few.warning
+
+
+@pytest.mark.parametrize(
+    ("text", "changed", "what"),
+    [
+        ("91.72", {}, "neither a result nor a file"),
+        ("nowhere.csv", {}, "neither a result nor a file"),
+        ("191.72 ± 0.55", {}, "the mean is 191.72"),
+        ("91 ± 8", {}, "more than is possible"),
+        ("91.72 ± 0.55", {"ways": 21}, "tasks of 21 ways from 20 classes"),
+        ("91.72 ± 0.55", {"queries": 600}, "takes 605 images of a class"),
+        ("91.72 ± 0.55", {"tasks": 1}, "tasks is 1"),
+        ("91.72 ± 0.55", {"tasks": None}, "how many tasks"),
+        ("91.72 ± 0.55", {"dataset": "minimagenet"}, "did you mean 'miniimagenet'"),
+        ("91.72 ± 0.55", {"dataset": "cropdisease"}, "how many images"),
+        ("91.72 ± 0.55", {"dataset": None}, "how many classes"),
+        ("91.72 ± 0.55", {"level": 95}, "level is 95"),
+    ],
+)
+def test_what_cannot_be_is_refused(text: str, changed: dict[str, object], what: str) -> None:
+    with pytest.raises(FSLBenchError, match=what):
+        fb.reported(text, **{**MINI, **changed})  # type: ignore[arg-type]
+
+
+def test_where_every_task_has_all_classes_nothing_is_said_of_new_ones() -> None:
+    about = {**MINI, "dataset": None, "classes": 5, "images": 600}
+    (one,) = fb.reported("91.72 ± 0.55", **about).results  # type: ignore[arg-type]
+    assert one.classes is None is one.typical_classes
+    rows = [{"result": "91 ± 0.5"}, {"result": "20 ± 0.5"}]
+    pair = fb.reported(rows, **about)  # type: ignore[arg-type]
+    assert [(p.tasks, p.images, p.classes) for p in pair.differences] == [(True, True, False)]
+
+
+TABLE = """method,dataset,shots,result
+ProtoNet,miniImageNet,1,49.42 ± 0.78
+ProtoNet,miniImageNet,5,68.20 ± 0.66
+RelationNet,miniImageNet,1,50.44 ± 0.82
+RelationNet,miniImageNet,5,65.32 ± 0.70
+MatchingNet,miniImageNet,5,55.31 ± 0.73
+"""
+OPTIONS = ["--ways", "5", "--queries", "15", "--tasks", "600"]
+
+
+def test_a_papers_table(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
+    result = CliRunner().invoke(main, ["reported", str(tmp_path / "table.csv"), *OPTIONS])
+    assert result.exit_code == 0, result.output
+    assert "Significant of 4 differences" in result.stdout
+    done = CliRunner().invoke(
+        main, ["reported", str(tmp_path / "table.csv"), *OPTIONS, "--format", "json"]
+    )
+    found = json.loads(done.stdout)
+    claims = {(d["first"], d["second"], d["shots"]): d["significant"] for d in found["differences"]}
+    assert claims["ProtoNet", "MatchingNet", 5] == {"tasks": True, "images": True, "classes": False}
+    assert claims["ProtoNet", "RelationNet", 5] == {
+        "tasks": True, "images": False, "classes": False,
+    }  # fmt: skip
+    assert not any(claims["RelationNet", "ProtoNet", 1].values())
+
+
+def test_a_row_that_is_wrong_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE.replace("55.31 ± 0.73", "55.31"), encoding="utf-8")
+    result = CliRunner().invoke(main, ["reported", str(path), *OPTIONS])
+    assert result.exit_code == 2
+    assert "row 5" in result.stderr
+    assert "'55.31' is no printed result" in result.stderr
+    path.write_text("name,value\na,1\n", encoding="utf-8")
+    result = CliRunner().invoke(main, ["reported", str(path), *OPTIONS])
+    assert "there is no column 'result'" in result.stderr
