@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.scoring.answer_frame import answer_table
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.own_release import LogFacts
 from fslbench_data.scoring.relation import Comparisons, Scores
 from fslbench_data.scoring.signature import Signature
@@ -75,6 +76,11 @@ class Report(AsFrame):
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
         return Comparisons(self.sets)
+
+    @cached_property
+    def dataset_means(self) -> list[DatasetMean]:
+        """Means over data sets of the same ways and shots, of methods and of pairs."""
+        return dataset_means(self.sets)
 
     def to_arrow(self) -> pa.Table:
         """The comparisons of the answer as a table, one row each."""

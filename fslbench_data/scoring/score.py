@@ -227,6 +227,7 @@ def _scores(
                 stopped=stopped,
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
+                run_means=group.run_means,
                 transductive=about is not None and about.transductive,
                 trained=None if about is None else about.trained,
                 prefix=prefix,

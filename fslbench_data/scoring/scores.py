@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import sqrt
 
@@ -129,6 +129,8 @@ class Score:
     prefix
         Whether only the first tasks are answered, as many as the submitter chose: intervals are
         shown then, and nothing is concluded from them.
+    run_means
+        The mean of each run by its name, percentage points; empty below two runs.
     """
 
     dataset: str
@@ -146,6 +148,7 @@ class Score:
     near_perfect: NearPerfect | None = None
     backbone: str = ""
     trained: bool | None = None
+    run_means: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]

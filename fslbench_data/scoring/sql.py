@@ -16,6 +16,7 @@ from benchmark_spec.errors import QueryError
 from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
 from fslbench_data.scoring.own_release import log_of
 from fslbench_data.scoring.relation import MadeWhenRead, result_tables, schema
 from fslbench_data.scoring.score import score
@@ -37,10 +38,12 @@ VIEWS = {
     "results": "One row a method and task: submissions and reference methods together.",
     "scores": "One row a method, task set and kind of interval, as `fslbench score` computes it.",
     "comparisons": "One row a pair of methods, task set and kind of interval, with its verdict.",
+    "dataset_means": "One row a method, or pair of methods, over data sets of the same ways and "
+    "shots, and what the interval is about.",
 }
 """The tables of a connection; the package's own queries are views besides.
 
-The last two are made when a query reads them.
+The last three are made when a query reads them.
 """
 
 _RESULTS = pa.schema(
@@ -153,6 +156,10 @@ def tables(
             or [_RESULTS.empty_table()]
         ),
         **result_tables(reports),
+        "dataset_means": MadeWhenRead(
+            DATASET_MEANS,
+            lambda: iter(dataset_mean_table(dataset_means(reports())).to_batches()),
+        ),
     }
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.moments import EXACT
-from analysis_sql.intervals.training_runs import own_task_terms
+from analysis_sql.intervals.training_runs import own_task_terms, run_means
 from analysis_sql.queries.engine import working_database
 from analysis_sql.queries.rules import make_facts, view_by_task
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
@@ -397,9 +397,19 @@ class Group:
             return float(np.sqrt(len(self.runs) * variance[0, 0]))
         if (self.run_totals == self.run_totals[0]).all():
             return 0.0  # and no rounding of it
-        queries = 1 if self._of_accuracies else self.info.protocol.n_query
-        accuracy = 100.0 * self.run_totals / (self.tasks * queries)
-        return float(np.std(accuracy, ddof=1))
+        return float(np.std([*self.run_means.values()], ddof=1))
+
+    @property
+    def run_means(self) -> dict[str, float]:
+        """The mean of each run by its name, percentage points; empty below two runs."""
+        if len(self.runs) < 2:
+            return {}
+        if self.run_of_task is not None:
+            values = 100.0 * run_means(self.counts[None], self.run_of_task)[0]
+        else:
+            queries = 1 if self._of_accuracies else self.info.protocol.n_query
+            values = 100.0 * self.run_totals / (self.tasks * queries)
+        return dict(zip(self.runs, values.tolist(), strict=True))
 
     @property
     def _of_accuracies(self) -> bool:

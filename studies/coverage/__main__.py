@@ -13,6 +13,7 @@ import numpy as np
 
 from studies.coverage import (
     boards,
+    dataset_means,
     fashion,
     few_appearances,
     gaussian,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "own-task-runs": training_runs.own_task_runs,
     "few-appearances": few_appearances.part,
     "level": level.part,
+    "dataset-means": dataset_means.part,
 }
 
 

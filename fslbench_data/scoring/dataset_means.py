@@ -1,0 +1,238 @@
+"""Means over data sets, by which papers rank methods, with intervals.
+
+Data sets are fixed, and their images and classes are drawn independently of each other's.  So with
+h_d the half-widths of D data sets, none of which counts training runs, and a_r the mean over data
+sets of training run r::
+
+    h² = Σ_d h_d² / D²,    v = var(a_r) / R
+
+and h is widened for new training runs as on a single data set
+(:mod:`analysis_sql.intervals.training_runs`).  Runs that are named alike on all data sets are the
+same trained models, so that what they gain on one may be lost on another; else v is Σ_d v_d / D².
+What would happen on other data sets is another question: a sign test over data sets stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import comb, nan, sqrt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.interval_kinds import ABOUT, BESIDE
+from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.training_runs import for_new_runs
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import IntervalKind
+from fslbench_data.scoring.relation import schema
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.summary import PrimarySet, primary_sets
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+DATASET_MEANS = schema(
+    ("ways shots datasets", int),
+    ("about method versus", str),
+    ("mean versus_mean difference halfwidth level", float),
+    ("verdict", str),
+    ("higher lower", int),
+    ("sign_p", float),
+)
+"""One row a method, or a pair of methods, and what the interval is about."""
+
+
+@dataclass(frozen=True)
+class DatasetMean:
+    """A method's mean over data sets, or its difference from another's, percentage points.
+
+    Attributes
+    ----------
+    datasets
+        All of them, of the same ways and shots; each counts alike.
+    about
+        What the interval is about: new images, or new classes, of these data sets.
+    versus, versus_mean, difference, verdict
+        Of a pair; None of a method alone.
+    halfwidth
+        Of the mean, or of the difference; None where some data set has no interval.
+    higher, lower
+        Data sets on which the method's mean is above, and below, the other's.
+    sign_p
+        Two-sided p-value of the sign test over data sets: about other data sets like these.
+    """
+
+    ways: int
+    shots: int
+    datasets: tuple[str, ...]
+    about: str
+    method: str
+    mean: float
+    halfwidth: float | None
+    level: float
+    versus: str | None = None
+    versus_mean: float | None = None
+    difference: float | None = None
+    verdict: Verdict | None = None
+    higher: int | None = None
+    lower: int | None = None
+    sign_p: float | None = None
+
+
+def dataset_means(sets: Sequence[TaskSetReport]) -> list[DatasetMean]:
+    """Return the means over data sets of the methods that answer all of them, and their pairs.
+
+    One for each ways and shots of which a report has primary sets of two data sets or more; methods
+    whose runs had a rule to stop, or which answered only the first tasks, are left out.
+    """
+    by_protocol: dict[tuple[int, int], list[TaskSetReport]] = {}
+    for task_set in primary_sets(sets):
+        protocol = TaskSetName.parse(task_set.scored.task_set).protocol
+        by_protocol.setdefault((protocol.way, protocol.shot), []).append(task_set)
+    return [
+        row
+        for protocol, some in sorted(by_protocol.items())
+        if len(some) > 1
+        for row in _rows(protocol, some)
+    ]
+
+
+def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:
+    """Return means as a table with the columns of :data:`DATASET_MEANS`."""
+    names = DATASET_MEANS.names
+    return pa.Table.from_pylist(
+        [{**{n: getattr(row, n) for n in names}, "datasets": len(row.datasets)} for row in rows],
+        DATASET_MEANS,
+    )
+
+
+def sign_test(higher: int, lower: int) -> float:
+    """Return the two-sided p-value of so many data sets above and below, equal ones left out."""
+    n, least = higher + lower, min(higher, lower)
+    return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
+
+
+def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[DatasetMean]:
+    scores = [{s.method: s for s in of.scores if _whole(s, of)} for of in sets]
+    own = [name for name in scores[0] if all(name in of.methods[: len(of.asked)] for of in sets)]
+    own = [name for name in own if all(name in of for of in scores)]
+    methods = [*own, *(n for n in scores[0] if n not in own and all(n in of for of in scores))]
+    datasets = tuple(of.scored.dataset for of in sets)
+    mean = {m: float(np.mean([of[m].accuracy.mean for of in scores])) for m in methods}
+    terms = {m: _run_terms([of[m] for of in scores]) for m in methods}
+    level, rows = sets[0].level, []
+    for about, kinds in _questions(sets).items():
+        bare = [_Bare(of, kind) for of, kind in zip(sets, kinds, strict=True)]
+        common: dict[str, Any] = {
+            "ways": protocol[0],
+            "shots": protocol[1],
+            "datasets": datasets,
+            "about": about,
+            "level": level,
+        }
+        for method in methods:
+            width = _combined([of.own(method) for of in bare], terms[method], level)
+            rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
+        for place, method in enumerate(own):
+            for versus in methods[place + 1 :]:
+                if not all(of.asked(method, versus) for of in bare):
+                    continue
+                each, widths = zip(*(of.pair(method, versus) for of in bare), strict=True)
+                (v, square), (other_v, other_square) = terms[method], terms[versus]
+                width = _combined(widths, (v + other_v, square + other_square), level)
+                higher, lower = (sum(sign * d > 0 for d in each) for sign in (1, -1))
+                rows.append(
+                    DatasetMean(
+                        method=method,
+                        mean=mean[method],
+                        halfwidth=width,
+                        versus=versus,
+                        versus_mean=mean[versus],
+                        difference=float(np.mean(each)),
+                        verdict=_verdict(np.array(each), width),
+                        higher=higher,
+                        lower=lower,
+                        sign_p=sign_test(higher, lower),
+                        **common,
+                    )
+                )
+    return rows
+
+
+def _whole(score: Score, task_set: TaskSetReport) -> bool:
+    return score.ordinary and score.accuracy.tasks == task_set.scored.n_tasks
+
+
+def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
+    """Return the kinds of interval of each set, by what they are about: where all sets have one."""
+    primary = [PrimarySet.of(task_set) for task_set in sets]
+    images = [of.images for of in primary]
+    found: dict[str, list[IntervalKind]] = {}
+    if len({kind == "closed" for kind in images}) == 1:
+        found[ABOUT[images[0]]] = images
+    classes = [of.classes for of in primary if of.classes is not None]
+    if len(classes) == len(sets):
+        found[ABOUT[classes[0]]] = classes
+    return found
+
+
+class _Bare:
+    """Half-widths on one task set by one kind, training runs left out."""
+
+    def __init__(self, task_set: TaskSetReport, kind: IntervalKind) -> None:
+        counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
+        self._of = replace(task_set, counts=counts)
+        self._kind, self._at = kind, {name: i for i, name in enumerate(task_set.methods)}
+        if kind == task_set.interval_kind:
+            widths = halfwidths(counts.moments(), kind, task_set.level)
+        else:
+            widths = BESIDE[kind].halfwidths(task_set.designs[kind], counts, task_set.level)
+        self._own = np.asarray(widths)
+
+    def own(self, method: str) -> float:
+        """Return the half-width of a method's mean, NaN without any."""
+        return float(self._own[self._at[method]])
+
+    def asked(self, method: str, versus: str) -> bool:
+        """Whether the two are compared."""
+        return bool(self._of.asked[self._at[method], self._at[versus]])
+
+    def pair(self, method: str, versus: str) -> tuple[float, float]:
+        """Return the paired difference and its half-width."""
+        column = np.array([self._at[versus]])
+        found = self._of.columns_of(self._kind, self._at[method], column)
+        return float(found.mean[2, 0]), float(found.halfwidth[2, 0])
+
+
+def _run_terms(scores: Sequence[Score]) -> tuple[float, float]:
+    """Return the variance that training anew adds to a mean over data sets, and its v²/(R-1)."""
+    number = len(scores)
+    names = [tuple(score.run_means) for score in scores]
+    if len(names[0]) > 1 and all({*of} == {*names[0]} for of in names):
+        means = np.array([[score.run_means[name] for name in names[0]] for score in scores])
+        v = float(means.mean(axis=0).var(ddof=1)) / len(names[0])
+        return v, v**2 / (len(names[0]) - 1)
+    errors = [(score.run_error or 0.0, score.runs) for score in scores]
+    v = sum(error**2 for error, _ in errors) / number**2
+    square = sum(error**4 / max(runs - 1, 1) for error, runs in errors) / number**4
+    return v, square
+
+
+def _combined(widths: Sequence[float], terms: tuple[float, float], level: float) -> float | None:
+    values: NDArray[np.float64] = np.array([nan if w is None else w for w in widths])
+    width = float(for_new_runs(sqrt(float((values**2).sum())) / len(values), terms, level))
+    return None if np.isnan(width) else width
+
+
+def _verdict(differences: NDArray[np.float64], width: float | None) -> Verdict:
+    mean = float(differences.mean())
+    if width is None:
+        return Verdict.NOT_ESTIMABLE
+    if width == 0 and not differences.any():
+        return Verdict.IDENTICAL
+    if abs(mean) <= width:
+        return Verdict.INCONCLUSIVE
+    return Verdict.BETTER if mean > 0 else Verdict.WORSE

@@ -1,0 +1,106 @@
+"""Means over data sets: by hand, with training runs, and in SQL."""
+
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden_inputs import answers, bare, joined, write
+from scipy import stats
+
+import fslbench_data as fb
+from fslbench_data.scoring.dataset_means import DatasetMean, sign_test
+
+DATASETS = ("cub", "dtd", "aircraft")
+TASK_SET = "published-5w5s5q"
+Z = stats.norm.ppf(0.975)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> fb.Report:
+    """Method `a` of one run and method `b` of three runs on three data sets."""
+    parts = [
+        answers(method, dataset, TASK_SET, skill, run=run)
+        for method, skill, runs in (("a", 0.8, [None]), ("b", 0.7, ["0", "1", "2"]))
+        for run in runs
+        for dataset in DATASETS
+    ]
+    path = tmp_path_factory.mktemp("means") / "means.parquet"
+    write(path, bare(joined(parts)))
+    return fb.score(path)
+
+
+def _row(report: fb.Report, about: str, method: str, versus: str | None = None) -> DatasetMean:
+    rows = [r for r in report.dataset_means if (r.about, r.method) == (about, method)]
+    (row,) = [r for r in rows if r.versus == versus]
+    return row
+
+
+def test_a_mean_by_hand(report: fb.Report) -> None:
+    row = _row(report, "new images", "a")
+    own = [s.intervals["open"] for s in report.scores if s.method == "a"]
+    assert row.datasets == tuple(s.dataset for s in report.scores if s.method == "a")
+    assert {*row.datasets} == {*DATASETS}
+    assert row.mean == pytest.approx(sum(i.mean for i in own) / 3)
+    assert row.halfwidth == pytest.approx(sqrt(sum(i.halfwidth**2 for i in own)) / 3)
+
+
+def test_runs_on_all_data_sets_are_the_same_trained_models(report: fb.Report) -> None:
+    row = _row(report, "new images", "b")
+    scores = [s for s in report.scores if s.method == "b"]
+    runs = np.array([[s.run_means[name] for name in ("0", "1", "2")] for s in scores])
+    v = runs.mean(axis=0).var(ddof=1) / 3
+    tasks = []
+    for score in scores:  # the half-width without the runs, from Satterthwaite's equation
+        wanted = score.intervals["open"].halfwidth
+        own = score.run_error**2
+
+        def width(h: float, own: float = own) -> float:
+            whole = (h / Z) ** 2 + own
+            return float(stats.t.ppf(0.975, whole**2 / (own**2 / 2)) * sqrt(whole))
+
+        low, high = 0.0, wanted
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if width(middle) < wanted else (low, middle)
+        tasks.append(low)
+    whole = sum(h**2 for h in tasks) / 9 / Z**2 + v
+    expected = stats.t.ppf(0.975, whole**2 / (v**2 / 2)) * sqrt(whole)
+    assert row.halfwidth == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_difference_and_the_sign_test(report: fb.Report) -> None:
+    row = _row(report, "new classes", "a", "b")
+    pairs = [c for c in report.comparisons if {c.method, c.versus} == {"a", "b"}]
+    assert row.difference == pytest.approx(np.mean([c.difference.mean for c in pairs]))
+    assert row.mean - row.versus_mean == pytest.approx(row.difference)
+    assert (row.higher, row.lower) == (3, 0)
+    assert row.sign_p == pytest.approx(0.25)
+    assert str(row.verdict) == "+"
+
+
+def test_the_sign_test_is_scipys() -> None:
+    for higher, lower in ((0, 0), (3, 0), (5, 2), (4, 4), (1, 9)):
+        n = higher + lower
+        expected = stats.binomtest(higher, n).pvalue if n else 1.0
+        assert sign_test(higher, lower) == pytest.approx(expected)
+
+
+def test_sql_has_the_same_rows(report: fb.Report, tmp_path: Path) -> None:
+    parts = [answers("a", dataset, TASK_SET, 0.8) for dataset in DATASETS]
+    write(tmp_path / "a.parquet", bare(joined(parts)))
+    with fb.connect(None, [tmp_path / "a.parquet"]) as connection:
+        asked = (
+            "SELECT mean, halfwidth, datasets FROM dataset_means "
+            "WHERE method = 'a' AND versus IS NULL AND about = 'new images'"
+        )
+        ((mean, halfwidth, datasets),) = connection.execute(asked).fetchall()
+    row = _row(report, "new images", "a")
+    assert (mean, halfwidth, datasets) == (pytest.approx(row.mean), pytest.approx(row.halfwidth), 3)
+
+
+def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
+    parts = [answers("a", dataset, TASK_SET, 0.8) for dataset in DATASETS]
+    parts += [answers("c", dataset, TASK_SET, 0.8) for dataset in DATASETS[:2]]
+    write(tmp_path / "x.parquet", bare(joined(parts)))
+    assert {row.method for row in fb.score(tmp_path / "x.parquet").dataset_means} == {"a"}
