@@ -1,0 +1,89 @@
+"""Means over data sets, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fslbench_data.render.interval_text import verdict_column, width_text
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.dataset_means import DatasetMean
+from fslbench_data.scoring.report import Report
+
+Row = dict[str, DatasetMean]
+"""A method, or a pair, by what the interval is about."""
+
+NOTE = (
+    "Each data set counts alike. ± is about new images, or new classes, of these data sets: they "
+    "are fixed. The sign test, over data sets, is about others like these."
+)
+
+
+def dataset_mean_tables(report: Report) -> list[Table]:
+    """Return the means of methods, and the differences of pairs, a table each."""
+    singles = [row for row in report.dataset_means if row.versus is None]
+    pairs = [row for row in report.dataset_means if row.versus is not None]
+    if not singles:
+        note = "no method answers task sets of the same ways and shots on two data sets or more"
+        return [Table("Means over data sets", (Column("method", str),), [], (note,))]
+    tables = [_table("Means over data sets", singles, _of_methods(singles))]
+    if pairs:
+        tables.append(_table("Differences of means over data sets", pairs, _of_pairs(pairs)))
+    tables[-1] = Table(tables[-1].title, tables[-1].columns, tables[-1].rows, (NOTE,))
+    return tables
+
+
+def _table(title: str, rows: Sequence[DatasetMean], columns: Sequence[Column]) -> Table:
+    by_pair: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        key = row.ways, row.shots, row.method, row.versus
+        by_pair.setdefault(key, {})[row.about] = row
+    return Table(title, tuple(columns), [*by_pair.values()])
+
+
+def _any(row: Row) -> DatasetMean:
+    return next(iter(row.values()))
+
+
+def _sets(row: Row) -> str:
+    one = _any(row)
+    return f"{len(one.datasets)} data sets, {one.ways}-way {one.shots}-shot"
+
+
+def _about(rows: Sequence[DatasetMean]) -> list[str]:
+    return [*dict.fromkeys(row.about for row in rows)]
+
+
+def _width(about: str, row: Row) -> str | None:
+    width = row[about].halfwidth if about in row else None
+    return None if width is None else width_text(width)
+
+
+def _of_methods(rows: Sequence[DatasetMean]) -> list[Column]:
+    return [
+        Column("mean over", _sets, once=_sets),
+        Column("method", lambda row: _any(row).method),
+        right("mean", lambda row: f"{_any(row).mean:.2f}"),
+        *(right(f"± {about}", partial(_width, about), "n/a") for about in _about(rows)),
+    ]
+
+
+def _of_pairs(rows: Sequence[DatasetMean]) -> list[Column]:
+    columns = [
+        Column("mean over", _sets, once=_sets),
+        Column("method", lambda row: _any(row).method, once=lambda row: _any(row).method),
+        Column("versus", lambda row: _any(row).versus),
+        right("difference", lambda row: f"{_any(row).difference:+.2f}"),
+    ]
+    for about in _about(rows):
+        columns.append(right(f"± {about}", partial(_width, about), "n/a"))
+        columns.append(verdict_column(about, partial(_verdict, about)))
+    return [
+        *columns,
+        right("higher on", lambda row: f"{_any(row).higher} of {len(_any(row).datasets)}"),
+        right("sign test p", lambda row: f"{_any(row).sign_p:.2g}"),
+    ]
+
+
+def _verdict(about: str, row: Row) -> object:
+    return row[about].verdict if about in row else None
