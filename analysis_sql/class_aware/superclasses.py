@@ -299,11 +299,11 @@ def weighted(
     shares = Shares.of(design.classes, u, norm2)
     # products of one shape, whatever P is: see `product_by_row`
     of_superclasses = np.zeros((len(grid.shrunk), ROWS, w.shape[2]))
-    of_superclasses[:, : len(u)] = (np.square(w[:, grid.rows]) / norm2[:, None, None]).swapaxes(
-        0, 1
-    )
+    own = of_superclasses[:, : len(u)]
+    np.divide(w[:, grid.rows].swapaxes(0, 1), np.sqrt(norm2)[:, None], out=own)
+    np.square(own, out=own)
     inside = product_by_row(shares.squares, grid.class_shrunk).T
-    inside -= of_superclasses[:, : len(u)].sum(axis=2)
+    inside -= own.sum(axis=2)
     inside = np.maximum(inside, 0.0) + shares.rest
     scales = np.matmul(of_superclasses, grid.shrunk)[:, : len(u)]
     scales += inside[:, :, None]

@@ -27,7 +27,7 @@ _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""
 
-_NEGLIGIBLE = 1e-18
+_NEGLIGIBLE = 1e-15
 _MOST_STEPS = 200
 _ENOUGH = 1e-12
 _NEAR = 1e-5

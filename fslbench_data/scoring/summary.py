@@ -388,6 +388,7 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
     subjects = _subjects(report)
     answering = {each.methods[row] for each, of in compared for row in of}
     shown = [name for name in subjects if name in answering]
+    together = [(one, {*one[1]}.union(*one[1].values())) for one in compared]
     rows: tuple[Row, ...] = ()
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -399,13 +400,13 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
         )
         tallies = _tallies(compared, rows)
     else:
-        columns = tuple(standings(each, _together(of)) for each, of in compared)
+        columns = tuple(standings(each, sorted(some)) for (each, _), some in together)
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.shown}
     scores = tuple(
         score
-        for each, of in compared
+        for (each, _), some in together
         for i, score in enumerate(each.scores)
-        if i in _together(of) or (each.scored, score.method) in in_rows
+        if i in some or (each.scored, score.method) in in_rows
     )
     others = dict.fromkeys(s.method for s in scores if s.method not in answering)
     every = (score for each in report.sets for score in each.scores)
@@ -464,10 +465,6 @@ def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool)
         tuple(of[i] for i in compared),
         tuple(of[i] for i in shown),
     )
-
-
-def _together(compared: Mapping[int, Sequence[int]]) -> list[int]:
-    return sorted({*compared}.union(*compared.values()))
 
 
 def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
