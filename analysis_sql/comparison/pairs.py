@@ -57,7 +57,7 @@ def pair_arrays(
 ) -> PairArrays:
     """Compare the first F methods with every method, over their common tasks.
 
-    The same as :func:`compare_with`, for the pairs that are `asked` (F, M).  Rows are done a few at
+    As :func:`carried_pairs`, for the pairs that are `asked` (F, M).  Rows are done a few at
     a time, so that what is computed on the way stays in the processor's cache.
     """
     shape = asked.shape
@@ -172,13 +172,6 @@ def carried_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
         return np.asarray(halfwidths(parts[-1], kind, level))
 
     return Pairs(kind, counts, level, widths, widths)
-
-
-def compare_with(
-    counts: Counts, method: int, versus: Ints, kind: IntervalKind, level: float
-) -> PairColumns:
-    """Compare a method with others (P,), each over the tasks of both, by the kind of their set."""
-    return carried_pairs(counts, kind, level).columns(method, versus)
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:
