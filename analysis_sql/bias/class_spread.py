@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, gammaln, log_expit, logit
 
 from analysis_sql.bias.worst_class import expectations, expected_if_equal, worst_class
@@ -40,6 +39,8 @@ def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: flo
     Of classes with `spread` σ on the logit scale and mean `accuracy` m.  Terms are positive, so
     that nothing cancels.  An n too rare for floating point has the value of equally hard classes.
     """
+    from scipy.optimize import brentq  # takes long to import
+
     share = float(np.clip(accuracy, EDGE, 1 - EDGE))
     reach = 1 + abs(float(logit(share))) * (1 + spread) + 8 * spread
     centre = brentq(lambda mu: expit(mu + spread * NODES) @ WEIGHTS - share, -reach, reach)
@@ -91,6 +92,8 @@ class ClassSpread:
         None with one query a class, or if the counts leave it open: nearly all queries are right,
         or classes differ by more than any σ up to :data:`MOST` explains.
         """
+        from scipy.optimize import brentq
+
         if queries == 1:
             return None
         lowest = worst_class(class_correct, queries)

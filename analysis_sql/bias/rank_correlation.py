@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.intervals import check_level
@@ -101,6 +100,8 @@ def _spearman(a: Floats, b: Floats) -> Floats:
 
     Means that differ by rounding alone are ties.
     """
+    from scipy.stats import rankdata  # takes long to import
+
     ranks = [rankdata(np.round(means, 9), axis=0) for means in (a, b)]
     x, y = (means - means.mean(axis=0) for means in ranks)
     scale = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))

@@ -37,7 +37,7 @@ from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.student import mixture_quantiles, student_tail
 from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs
 
-_NUMBERS_AT_ONCE = 1 << 17
+_NUMBERS_AT_ONCE = 1 << 16
 """Numbers held at once: rows times eigenvalues or grid points."""
 
 REACH = 4.0

@@ -7,21 +7,24 @@ answered, by the design of these tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals, superclasses
+from analysis_sql.class_aware.design import ROWS
 from analysis_sql.comparison.pairs import Pairs, pair_differences
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.suites import IntervalKind
 
-_ROWS_AT_ONCE = 512
-"""Pairs whose coordinates are held at once."""
+_NUMBERS_AT_ONCE = 1 << 19
+"""Coordinates of pairs that are held at once."""
+_METHODS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,16 @@ class AwareKind:
 
     def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
         """Make what compares the methods of a task set."""
-        prefixes: dict[int, _Prefix] = {}
-
-        def widths(tasks: int, rows: Ints, some: Counts, own: Moments, difference: Moments) -> Any:
-            if tasks not in prefixes:
-                prefixes[tasks] = _Prefix(self, design.prefix(tasks), level)
-            return prefixes[tasks].widths(rows, some, own, difference)
-
+        first = lru_cache(maxsize=None)(
+            lambda tasks: _Prefix(self, design.prefix(tasks), counts, level)
+        )
         return Pairs(
-            self.name, counts, level, widths, lambda tasks: int(design.prefix(tasks).disjoint_tasks)
+            self.name,
+            counts,
+            level,
+            lambda tasks, *methods: first(tasks).own(*methods),
+            lambda tasks, *pairs: first(tasks).widths(*pairs),
+            lambda tasks: int(design.prefix(tasks).disjoint_tasks),
         )
 
     def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
@@ -62,10 +66,9 @@ class AwareKind:
         differences = pair_differences(counts, methods, versus)
         common = np.minimum(counts.tasks[methods], counts.tasks[versus])
         for prefix, places in _by_tasks(design, common):
-            whole = prefix.coordinates(counts.correct[:, : prefix.tasks])
-            for start in range(0, places.size, _ROWS_AT_ONCE):
-                rows = places[start : start + _ROWS_AT_ONCE]
-                own = pair_coordinates(prefix, counts, whole, methods[rows], versus[rows])
+            u = prefix.coordinates(counts.correct[:, : prefix.tasks])
+            for some, own in _blocks(prefix, counts, u, methods[places], versus[places]):
+                rows = places[some]
                 p[rows] = self.p(prefix, own, differences.some(rows), 2)
         return p
 
@@ -76,8 +79,8 @@ class AwareKind:
         """
         p = np.full(len(ahead), np.nan)
         for prefix, places in _by_tasks(design, ahead.tasks):
-            for start in range(0, places.size, _ROWS_AT_ONCE):
-                rows = places[start : start + _ROWS_AT_ONCE]
+            for start in range(0, places.size, _METHODS_AT_ONCE):
+                rows = places[start : start + _METHODS_AT_ONCE]
                 part = ahead.some(rows).first(prefix.tasks)
                 moments = part.moments()
                 judged = self.p(prefix, prefix.coordinates(part.correct), moments, 1)
@@ -85,30 +88,44 @@ class AwareKind:
         return p
 
 
-@dataclass(eq=False)
 class _Prefix:
     """The first tasks of a set; the coordinates and own half-width of a method are kept."""
 
-    kind: AwareKind
-    design: Any
-    level: float
-    kept: dict[int, tuple[Floats, float]] = field(default_factory=dict)
+    def __init__(self, kind: AwareKind, design: Any, counts: Counts, level: float) -> None:
+        self._kind, self._design, self._counts, self._level = kind, design, counts, level
+        self._u: Floats = np.empty((len(counts), 0))
+        self._width = np.empty(len(counts))
+        self._known = np.zeros(len(counts), np.bool_)
 
-    def widths(
-        self, rows: Ints, some: Counts, own: Moments, difference: Moments
-    ) -> tuple[Floats, Floats]:
-        """Compute half-widths of methods (1 + P,), and of the first less the others (P,)."""
-        design, level = self.design, self.level
-        missing = [place for place, row in enumerate(rows.tolist()) if row not in self.kept]
-        if missing:
-            u = design.coordinates(some.correct[missing])
-            widths = self.kind.halfwidths(design, u, own.some(missing), level).tolist()
-            self.kept |= zip(rows[missing].tolist(), zip(u, widths, strict=True), strict=True)
-        kept = [self.kept[row] for row in rows.tolist()]
-        u, width = np.stack([u for u, _ in kept]), np.array([width for _, width in kept])
-        others = np.arange(1, len(rows))
-        apart = pair_coordinates(design, some, u, np.zeros_like(others), others)
-        return width, self.kind.halfwidths(design, apart, difference, level)
+    def own(self, rows: Ints, own: Moments) -> Floats:
+        """Compute half-widths (N,) of methods' means."""
+        new = np.flatnonzero(~self._known[rows])
+        if new.size:
+            at = rows[new]
+            u = self._design.coordinates(self._counts.correct[at, : self._design.tasks])
+            if not self._known.any():
+                self._u = np.empty((len(self._counts), u.shape[1]))
+            self._u[at], self._known[at] = u, True
+            self._width[at] = self._kind.halfwidths(self._design, u, own.some(new), self._level)
+        return self._width[rows]
+
+    def widths(self, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+        """Compute half-widths of differences (P,), of methods whose own are known."""
+        widths = np.empty(len(methods))
+        for some, u in _blocks(self._design, self._counts, self._u, methods, versus):
+            apart = difference.some(some)
+            widths[some] = self._kind.halfwidths(self._design, u, apart, self._level)
+        return widths
+
+
+def _blocks(
+    design: Any, counts: Counts, u: Floats, methods: Ints, versus: Ints
+) -> Iterator[tuple[slice, Floats]]:
+    """Some pairs at a time, and their coordinates."""
+    step = max(ROWS, _NUMBERS_AT_ONCE // max(u.shape[1], 1))
+    for start in range(0, len(methods), step):
+        some = slice(start, start + step)
+        yield some, pair_coordinates(design, counts, u, methods[some], versus[some])
 
 
 def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:

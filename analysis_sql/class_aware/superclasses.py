@@ -31,7 +31,7 @@ for new classes, and their p-values never smaller.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
-from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
 from analysis_sql.class_aware.likelihood import Shares, ratios
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints, settled
 from analysis_sql.intervals.bounds import disjoint_tasks
@@ -55,9 +55,9 @@ LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)
 _NODE = 1.0 / 64.0
 """Distance of the nodes on which the law of ln(se) is kept."""
 _NEGLIGIBLE = 1e-16
-"""Weights below this, of 1 in all, are left out."""
-_NUMBERS_AT_ONCE = 1 << 21
-"""Numbers held at once: rows times points of the grid."""
+"""Weights below this, of 1 the largest, are left out."""
+_STEPS = (8, 4)
+"""Every eighth ratio of classes and every fourth of superclasses tell where weights are."""
 
 LEAST = 6
 """Superclasses that must be used: fewer say too little of how superclasses differ."""
@@ -215,11 +215,11 @@ class SuperclassDesign:
         if self.obstacle is not None:
             return u
         spectra = self.spectra
-        moved = np.empty((len(u), spectra.moved.size))
-        for row, own in zip(moved, u, strict=True):  # by itself: see `product_by_row`
-            inside = (own / spectra.grown) @ spectra.basis
-            row[:] = np.matmul(inside[:, None, :], spectra.axes).reshape(-1)
-        return np.concatenate([u, moved], axis=1)
+        moved = [
+            product_by_row(product_by_row(u / diagonal, spectra.basis), axes)
+            for diagonal, axes in zip(spectra.grown, spectra.axes, strict=True)
+        ]
+        return np.concatenate([u, *moved], axis=1)
 
     def split(self, coordinates: NDArray[Any]) -> tuple[Floats, Floats]:
         """Split :meth:`coordinates` (P, k + B·r) into u (P, k) and w (P, B, r)."""
@@ -234,12 +234,16 @@ class SuperclassDesign:
 class Grid:
     """All that the grid of ratios (B, A) has from the design alone."""
 
+    rows: slice
+    """Which ratios of the classes there are."""
+    class_shrunk: Floats
+    """float64 (k, B): 1/(1 + g_b λ_i)."""
     shrunk: Floats
     """float64 (B, r, A): 1/(1 + g_a μ_j)."""
     log_weight: Floats
     """float64 (B, A): ln of both priors, and of the determinants in L."""
-    per_task: Floats
-    """float64 (B, A): var(mean)/σ_e²."""
+    log_error: Floats
+    """float64 (B, A): half of ln of var(mean)/σ_e²/(T-1)."""
 
     @classmethod
     def of(cls, design: SuperclassDesign) -> Grid:
@@ -257,48 +261,86 @@ class Grid:
             + spectra.class_ratios[:, None] * classes.concentration
             + superclass_ratios * design.concentration
         )
-        return cls(1.0 / grown, weight, per_task)
+        shrunk = (1.0 / spectra.grown).T
+        return cls(
+            slice(None), shrunk, 1.0 / grown, weight, 0.5 * np.log(per_task / (design.tasks - 1))
+        )
+
+    def part(self, rows: slice, columns: slice) -> Grid:
+        """Return the grid of some ratios of classes and superclasses, of all of the grid's."""
+        return Grid(
+            rows,
+            self.class_shrunk[:, rows],
+            self.shrunk[rows, :, columns],
+            self.log_weight[rows, columns],
+            self.log_error[rows, columns],
+        )
 
 
 _grid = lru_cache(maxsize=16)(Grid.of)
 """The grid of a design, which is kept for the sets that a report has at a time."""
 
 
+@lru_cache(maxsize=16)
+def _some_of_grid(design: SuperclassDesign) -> Grid:
+    part = _grid(design).part(*(slice(None, None, step) for step in _STEPS))
+    return replace(part, shrunk=np.ascontiguousarray(part.shrunk))
+
+
 def weighted(
-    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any], grid: Grid
 ) -> tuple[Floats, Floats]:
-    """Weigh each pair of ratios, rows of sum 1, and give se by |y - ȳ|: both (P, B, A).
+    """Weigh each pair of ratios of a grid, and give ln(se) by |y - ȳ|: both (B, P, A).
 
     `coordinates` (P, k + B·r) are the design's of y, in any units, and `norm2` (P,) is |y - ȳ|² in
-    their square, above 0.
+    their square, above 0; P is at most :data:`ROWS`.  Each row's largest weight is 1.
     """
-    grid, spectra = _grid(design), design.spectra
     u, w = design.split(coordinates)
     shares = Shares.of(design.classes, u, norm2)
-    of_superclasses = np.square(w) / norm2[:, None, None]
-    inside = np.matmul(shares.squares[:, None, :], (1.0 / spectra.grown).T)[:, 0, :]
-    inside = np.maximum(inside - of_superclasses.sum(axis=2), 0.0) + shares.rest[:, None]
-    scales = inside[:, :, None] + np.matmul(of_superclasses[:, :, None, :], grid.shrunk)[:, :, 0]
-    log_weights = grid.log_weight - 0.5 * (design.tasks - 1) * np.log(scales)
-    weights = np.exp(log_weights - log_weights.max(axis=(1, 2), keepdims=True))
-    weights /= weights.sum(axis=(1, 2), keepdims=True)
-    return weights, np.sqrt(scales / (design.tasks - 1) * grid.per_task)
+    # products of one shape, whatever P is: see `product_by_row`
+    of_superclasses = np.zeros((len(grid.shrunk), ROWS, w.shape[2]))
+    own = of_superclasses[:, : len(u)]
+    np.divide(w[:, grid.rows].swapaxes(0, 1), np.sqrt(norm2)[:, None], out=own)
+    np.square(own, out=own)
+    inside = product_by_row(shares.squares, grid.class_shrunk).T
+    inside -= own.sum(axis=2)
+    inside = np.maximum(inside, 0.0) + shares.rest
+    scales = np.matmul(of_superclasses, grid.shrunk)[:, : len(u)]
+    scales += inside[:, :, None]
+    log_scales = np.log(scales, out=scales)
+    weights = log_scales * (-0.5 * (design.tasks - 1))
+    weights += grid.log_weight[:, None]
+    weights -= weights.max(axis=(0, 2))[:, None]
+    np.exp(weights, out=weights)
+    log_scales *= 0.5
+    log_scales += grid.log_error[:, None]
+    return weights, log_scales
 
 
-def _on_nodes(weights: Floats, errors: Floats) -> tuple[Floats, Floats]:
-    """Spread weights (P, B, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
-    row, *cell = np.nonzero(weights > _NEGLIGIBLE)
-    w, at = weights[row, *cell], np.log(errors[row, *cell]) / _NODE
-    starts = np.searchsorted(row, np.arange(len(weights)))
-    first = np.floor(np.minimum.reduceat(at, starts))
-    place = at - first[row]
+def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Floats) -> Grid:
+    """Return the grid less large ratios, whose weights are negligible for all rows.
+
+    Weights fall beyond their largest one: some points of the grid tell where.
+    """
+    grid = _grid(design)
+    weights, _ = weighted(design, coordinates, norm2, _some_of_grid(design))
+    weighty = weights.max(axis=1) > _NEGLIGIBLE
+    rows, columns = (np.flatnonzero(weighty.any(axis=axis))[-1] + 1 for axis in (1, 0))
+    return grid.part(slice(rows * _STEPS[0]), slice(columns * _STEPS[1]))
+
+
+def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
+    """Spread weights (B, P, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
+    place = log_errors / _NODE
+    first = np.floor(place.min(axis=(0, 2)))
+    nodes = int((place.max(axis=(0, 2)) - first).max()) + 2
+    place += (np.arange(len(first)) * nodes - first)[:, None]
     node = place.astype(np.int64)
-    beyond = w * (place - node)
-    nodes = int(node.max()) + 2
-    flat = row * nodes + node
-    size = len(weights) * nodes
-    both = np.bincount(flat, w - beyond, size) + np.bincount(flat + 1, beyond, size)
-    spread: Floats = both.astype(np.float64).reshape(len(weights), nodes)
+    beyond = (place - node) * weights
+    flat, size = node.reshape(-1), len(first) * nodes
+    spread = np.bincount(flat, (weights - beyond).reshape(-1), size)
+    spread[1:] += np.bincount(flat, beyond.reshape(-1), size)[:-1]
+    spread = spread.reshape(len(first), nodes)
     errors = np.exp((first[:, None] + np.arange(nodes)) * _NODE)
     return spread / spread.sum(axis=1, keepdims=True), errors
 
@@ -307,10 +349,10 @@ def _mixtures(
     design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
 ) -> Iterator[tuple[slice, Floats, Floats]]:
     """Rows at a time, with the weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
-    step = max(1, _NUMBERS_AT_ONCE // max(_grid(design).per_task.size, coordinates.shape[1]))
-    for start in range(0, len(norm2), step):
-        rows = slice(start, start + step)
-        yield rows, *_on_nodes(*weighted(design, coordinates[rows], norm2[rows]))
+    for start in range(0, len(norm2), ROWS):
+        rows = slice(start, start + ROWS)
+        some = coordinates[rows], norm2[rows]
+        yield rows, *_on_nodes(*weighted(design, *some, _that_matters(design, *some)))
 
 
 def relative_halfwidths(

@@ -28,12 +28,12 @@ from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Integers, Moments
 from benchmark_spec.suites import IntervalKind
 
-Widths = Callable[[int, Ints, Counts, Moments, Moments], tuple[Floats, Floats]]
-
 _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
 _PAIRS_AT_ONCE = 1 << 15
 """Pairs that are computed at once."""
+_NUMBERS_AT_ONCE = 1 << 20
+"""Differences of counts that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def pair_arrays(
 ) -> PairArrays:
     """Compare the first F methods with every method, over their common tasks.
 
-    The same as :func:`compare_with`, for the pairs that are `asked` (F, M).  Rows are done a few at
+    As :func:`carried_pairs`, for the pairs that are `asked` (F, M).  Rows are done a few at
     a time, so that what is computed on the way stays in the processor's cache.
     """
     shape = asked.shape
@@ -100,10 +100,13 @@ class Pairs:
 
     Parameters
     ----------
+    own
+        Computes half-widths (N,) of methods' means, percentage points, NaN where there is no
+        interval, from a number T of tasks, the methods' positions (N,), and their moments on the
+        first T tasks.
     widths
-        Computes half-widths of means (1 + P,) and of differences (P,), percentage points, NaN where
-        there is no interval, from a number T of tasks, the positions (1 + P,) of a method and of
-        others, their counts on the first T tasks, the moments of these, and of the differences.
+        Computes those of differences (P,), from T, positions of methods and of others (P,), and the
+        moments of the differences.  Called after `own` of the same methods.
     independent
         How many of the first T tasks are independent of each other, by default all.
     """
@@ -113,30 +116,34 @@ class Pairs:
         kind: IntervalKind,
         counts: Counts,
         level: float,
-        widths: Widths,
+        own: Callable[[int, Ints, Moments], Floats],
+        widths: Callable[[int, Ints, Ints, Moments], Floats],
         independent: Callable[[int], int] | None = None,
     ) -> None:
         self.kind, self.counts, self.level = kind, counts, level
-        self._widths, self._independent = widths, independent
+        self._own, self._widths, self._independent = own, widths, independent
 
-    def columns(self, method: int, versus: Ints) -> PairColumns:
-        """Compare a method with at least one other (P,), by their positions in the counts."""
-        common = np.minimum(self.counts.tasks[method], self.counts.tasks[versus])
-        numbers, which = np.unique(common, return_inverse=True)
-        parts = [
-            self._first(tasks, np.concatenate([[method], versus[which == i]]))
-            for i, tasks in enumerate(numbers.tolist())
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return PairColumns.join(parts).some(np.argsort(np.argsort(which, kind="stable")))
+    def columns(self, methods: int | Ints, versus: Ints) -> PairColumns:
+        """Compare methods, or one, with others (P,), at least one pair, by their positions."""
+        methods, versus = np.broadcast_arrays(methods, versus)
+        common = np.minimum(self.counts.tasks[methods], self.counts.tasks[versus])
+        order = np.argsort(common, kind="stable")
+        parts = []
+        for places in np.split(order, np.flatnonzero(np.diff(common[order])) + 1):
+            tasks = int(common[places[0]])
+            step = max(1, _NUMBERS_AT_ONCE // max(tasks, 1))
+            for start in range(0, places.size, step):
+                some = places[start : start + step]
+                parts.append(self._first(tasks, methods[some], versus[some]))
+        return PairColumns.join(parts).some(np.argsort(order))
 
-    def _first(self, tasks: int, rows: Ints) -> PairColumns:
-        """Compare the first of some methods with the others over the first tasks."""
-        some = self.counts.some(rows).first(tasks)
-        own = some.moments()
-        difference = some.differences(0, np.arange(1, len(rows)), tasks).moments()
-        width, paired = self._widths(tasks, rows, some, own, difference)
+    def _first(self, tasks: int, methods: Ints, versus: Ints) -> PairColumns:
+        """Compare methods with others over the first tasks."""
+        rows, at = np.unique([methods, versus], return_inverse=True)
+        own = self.counts.some(rows).first(tasks).moments()
+        width = self._own(tasks, rows, own)
+        difference = self.counts.differences(methods, versus, tasks).moments()
+        paired = self._widths(tasks, methods, versus, difference)
         independent = None
         if self._independent is not None and np.any(difference.constant):
             independent = self._independent(tasks)  # takes long to find, and matters rarely
@@ -144,19 +151,27 @@ class Pairs:
         if self.kind in ("closed", "open"):
             paired = np.where(verdict == NOT_ESTIMABLE, np.nan, paired)
             paired = np.where((verdict == IDENTICAL) & np.isnan(paired), 0.0, paired)
-        return PairColumns.of(self.kind, self.level, own, width, difference, paired, verdict)
+        mean, halfwidth, constant = (
+            np.stack([*of_methods[at.reshape(2, -1)], of_pairs])
+            for of_methods, of_pairs in (
+                (own.mean, difference.mean),
+                (width, paired),
+                (own.constant, difference.constant),
+            )
+        )
+        direct = direct_verdicts(mean[0], halfwidth[0], mean[1], halfwidth[1])
+        same = np.full(len(methods), tasks)
+        about = self.kind, self.level
+        return PairColumns(*about, same, mean, halfwidth, constant, verdict, direct)
 
 
-def compare_with(
-    counts: Counts, method: int, versus: Ints, kind: IntervalKind, level: float
-) -> PairColumns:
-    """Compare a method with others (P,), each over the tasks of both, by the kind of their set."""
+def carried_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
+    """Make what compares the methods of a task set by the kind of interval that it carries."""
 
-    def widths(*parts: Any) -> tuple[Floats, Floats]:
-        own, difference = parts[-2:]
-        return halfwidths(own, kind, level), halfwidths(difference, kind, level)
+    def widths(*parts: Any) -> Floats:
+        return np.asarray(halfwidths(parts[-1], kind, level))
 
-    return Pairs(kind, counts, level, widths).columns(method, versus)
+    return Pairs(kind, counts, level, widths, widths)
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:

@@ -83,30 +83,6 @@ class PairColumns:
     direct: NDArray[np.int8]
 
     @classmethod
-    def of(
-        cls,
-        kind: IntervalKind,
-        level: float,
-        own: Moments,
-        widths: NDArray[np.float64],
-        difference: Moments,
-        paired: NDArray[np.float64],
-        verdict: NDArray[np.int8],
-    ) -> PairColumns:
-        """Join moments and half-widths of 1 + P methods, the compared one first, and of P pairs."""
-        mean, halfwidth, constant = (
-            np.stack([np.broadcast_to(of_methods[0], len(of_pairs)), of_methods[1:], of_pairs])
-            for of_methods, of_pairs in (
-                (own.mean, difference.mean),
-                (widths, paired),
-                (own.constant, difference.constant),
-            )
-        )
-        direct = direct_verdicts(own.mean[0], widths[0], own.mean[1:], widths[1:])
-        tasks = np.asarray(difference.tasks)
-        return cls(kind, level, tasks, mean, halfwidth, constant, verdict, direct)
-
-    @classmethod
     def join(cls, parts: Sequence[PairColumns]) -> PairColumns:
         """Join those of one kind, at least one."""
         columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)

@@ -13,7 +13,9 @@ It is about new images of these classes, tasks taken as independent, and no cure
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,6 +29,8 @@ from benchmark_spec.errors import SpecError
 RESAMPLES = 9999
 _DRAWS_AT_ONCE = 1 << 22
 """Task numbers that are drawn at once."""
+_KEPT = 1 << 20
+"""Task numbers up to which what was drawn is kept: pairs on the same tasks have the same."""
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,28 @@ def bca_intervals(
 
 def _resampled_sums(x: Ints, resamples: int, seed: int) -> Ints:
     """Draw sums over B resamples of the tasks, int64 (M, B), from integers (M, T)."""
-    tasks = x.shape[1]
+    drawn = x.shape[1], resamples, seed
+    blocks = _kept_blocks(*drawn) if x.shape[1] * resamples <= _KEPT else _blocks(*drawn)
+    # how often each task was drawn, times its value: integers far below 2^53, so exact
+    sums = [np.rint(x.astype(float) @ times.T) for times in blocks]
+    return np.concatenate(sums, axis=1).astype(np.int64)
+
+
+def _blocks(tasks: int, resamples: int, seed: int) -> Iterator[Floats]:
+    """Count how often each of T tasks is in a resample, (B, T), some resamples at a time."""
     stream = Stream("bootstrap", seed, tasks)
-    sums = np.empty((len(x), resamples), np.int64)
     step = max(1, _DRAWS_AT_ONCE // tasks)
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         drawn = stream.integers(np.full((rows, tasks), tasks, np.int64))
         drawn += np.arange(rows)[:, None] * tasks
-        times = np.bincount(drawn.ravel(), minlength=rows * tasks).reshape(rows, tasks)
-        # how often each task was drawn, times its value: integers far below 2^53, so exact
-        sums[:, start : start + rows] = np.rint(x.astype(float) @ times.T.astype(float))
-    return sums
+        times = np.bincount(drawn.ravel(), minlength=rows * tasks)
+        yield times.reshape(rows, tasks).astype(float)
+
+
+@lru_cache(maxsize=2)
+def _kept_blocks(tasks: int, resamples: int, seed: int) -> list[Floats]:
+    return [*_blocks(tasks, resamples, seed)]
 
 
 def _bca_ends(x: Ints, totals: Ints, level: float) -> Floats:

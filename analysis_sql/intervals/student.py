@@ -27,9 +27,11 @@ _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""
 
-_NEGLIGIBLE = 1e-18
+_NEGLIGIBLE = 1e-15
 _MOST_STEPS = 200
 _ENOUGH = 1e-12
+_NEAR = 1e-5
+"""A step after which what is left, in proportion to the step's cube, is of no account."""
 
 
 @lru_cache(maxsize=64)
@@ -74,7 +76,7 @@ def student_tail(freedom: int, x: Floats) -> Floats:
 def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
     """Solve for the h (P,) at which mixtures, scaled by `errors` (P, G), leave `alpha` outside.
 
-    Newton's method on the logarithms of h and of what lies outside, kept between bounds: the
+    Halley's method on the logarithms of h and of what lies outside, kept between bounds: the
     quantile lies between those of the narrowest and the widest law.  It halves the bounds
     instead wherever a step leaves them or brings too little.  Rows that are there drop out.
     """
@@ -94,17 +96,19 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
     for _ in range(_MOST_STEPS):
         x = np.exp(at)[row] / se
         outside = np.add.reduceat(2.0 * w * student_tail(freedom, x), starts)
-        density = np.exp(constant - (freedom + 1) / 2 * np.log1p(x * x / freedom))
-        slope = -np.add.reduceat(2.0 * w * density * x, starts) / outside
+        ratio = x * x / freedom
+        fallen = 2.0 * w * x * np.exp(constant - (freedom + 1) / 2 * np.log1p(ratio))
+        slope = -np.add.reduceat(fallen, starts) / outside
+        bend = np.add.reduceat(fallen * ((freedom + 1) * ratio / (1.0 + ratio) - 1.0), starts)
         excess = np.log(outside / alpha)
         low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-        step = at - excess / slope
+        step = excess / slope
+        step = at - step / (1.0 - 0.5 * step * (bend / outside / slope - slope))
         good = (step >= low) & (step <= high) & (np.abs(excess) <= before / 2)
         before = np.abs(excess)
         following = np.where(good, step, (low + high) / 2)
-        following = np.where(np.abs(step - at) < _ENOUGH, at, following)
         found[active] = following
-        more = np.abs(following - at) >= _ENOUGH
+        more = ~(good & (np.abs(step - at) < _NEAR)) & (high - low >= _ENOUGH)
         if not more.any():
             break
         active, at, low, high, before = (a[more] for a in (active, following, low, high, before))

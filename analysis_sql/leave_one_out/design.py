@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.leave_one_out.jackknife import (
@@ -187,6 +186,8 @@ class TaskDesign:
 
     def residuals(self, values: Floats) -> Floats:
         """Take from values (M, B) their least-squares fit by the classes of tasks."""
+        from scipy.linalg import cho_solve  # takes long to import, and few sets need it
+
         has = self.membership.has_class
         fit = np.asarray(has.T @ values.T)
         solved = self._inverse @ fit if self._factor is None else cho_solve(self._factor, fit)
@@ -200,14 +201,18 @@ class TaskDesign:
     @cached_property
     def _factor(self) -> tuple[Floats, bool] | None:
         """A Cholesky factor of Z'Z; None where classes that are always together leave it none."""
+        from scipy.linalg import cho_factor
+
         try:
             factor, lower = cho_factor(self._products)
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return None
         return (factor, lower) if np.diag(factor).min() > 1e-6 * np.diag(factor).max() else None
 
     @cached_property
     def _inverse(self) -> Floats:
+        from scipy.linalg import pinvh
+
         return np.asarray(pinvh(self._products))
 
 

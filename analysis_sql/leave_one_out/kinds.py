@@ -163,40 +163,49 @@ class _AllPairs:
             return None, 0
         key = tasks, method // _ROWS
         if key not in self._blocks:
-            if tasks not in self._influences:
-                self._influences[tasks] = Influences(design, shares(self.counts, tasks))
             everything = np.arange(len(self.counts))
             rows = everything[key[1] * _ROWS : (key[1] + 1) * _ROWS]
-            self._blocks[key] = self._influences[tasks].block(rows, everything, self.level)
+            influences = self._influences_at(tasks, design)
+            self._blocks[key] = influences.block(rows, everything, self.level)
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
         return self._blocks[key], method % _ROWS
 
-    def own(self, tasks: int) -> LeaveOneOut:
+    def own(self, name: LeftOut, tasks: int) -> LeaveOneOut | None:
         """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
-        if tasks not in self._own:
-            self._own[tasks] = self._influences[tasks].own(self.level)
-        return self._own[tasks]
+        design = self._design.at(tasks, name)
+        if design is not None and tasks not in self._own:
+            self._own[tasks] = self._influences_at(tasks, design).own(self.level)
+        return None if design is None else self._own[tasks]
+
+    def _influences_at(self, tasks: int, design: TaskDesign) -> Influences:
+        if tasks not in self._influences:
+            self._influences[tasks] = Influences(design, shares(self.counts, tasks))
+        return self._influences[tasks]
 
 
 def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:
     """Make what compares the methods of a task set by one kind."""
     every = design.pairs(counts, level)
 
-    def widths(
-        tasks: int, rows: Ints, some: Counts, _: Moments, difference: Moments
-    ) -> tuple[Floats, Floats]:
-        found, row = every.row(name, int(rows[0]), tasks)
-        if found is None:
-            return np.full(len(rows), np.nan), np.full(len(rows) - 1, np.nan)
-        terms = some.run_variance, some.run_square
-        return (
-            _widths(name, every.own(tasks), (rows, 0), terms, level),
-            _widths(name, found, (row, rows[1:]), difference.run_terms, level),
-        )
+    def own(tasks: int, rows: Ints, own: Moments) -> Floats:
+        found = every.own(name, tasks)
+        nothing = np.full(len(rows), np.nan)
+        return nothing if found is None else _widths(name, found, (rows, 0), own.run_terms, level)
+
+    def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+        widths = np.full(len(methods), np.nan)
+        for block in np.unique(methods // _ROWS).tolist():
+            at = np.flatnonzero(methods // _ROWS == block)
+            found, _ = every.row(name, int(methods[at[0]]), tasks)
+            if found is not None:
+                terms = difference.some(at).run_terms
+                places = methods[at] % _ROWS, versus[at]
+                widths[at] = _widths(name, found, places, terms, level)
+        return widths
 
     def independent(tasks: int) -> int:
         first = design.at(tasks, name)
         return 0 if first is None else first.disjoint_tasks(name)
 
-    return Pairs(name, counts, level, widths, independent)
+    return Pairs(name, counts, level, own, widths, independent)

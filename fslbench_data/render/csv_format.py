@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from fslbench_data.render.table import one_line
-from fslbench_data.scoring.relation import Columns
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import WHICH_OF_TWO, TaskSetReport
@@ -35,24 +36,38 @@ def render_csv(report: Report) -> str:
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
     says why nothing is concluded where the tasks as such would allow it.
     """
-    out = io.StringIO()
-    out.write(f"# {one_line(str(report.signature))}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines = [f"# {one_line(str(report.signature))}\n", _line(COLUMNS)]
     for each in report.sets:
-        for rows in _rows(each):
-            writer.writerows(zip(*(rows[name] for name in COLUMNS.values()), strict=True))
+        for batch in each.batches(with_p=False):
+            columns = [_texts(batch.column(name)) for name in COLUMNS.values()]
+            joined = pc.binary_join_element_wise(*columns, ",")
+            lines.append("\n".join([*joined.to_pylist(), ""]))
+        lines += map(_line, _alone(each))
+    return "".join(lines)
+
+
+def _line(values: Iterable[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(values)
     return out.getvalue()
 
 
-def _rows(each: TaskSetReport) -> Iterator[Columns]:
-    for row in np.flatnonzero(each.asked.any(axis=1)).tolist():
-        yield each.rows_of(row, with_p=False)
+def _texts(column: pa.Array) -> pa.Array:
+    """Write the values of a column; the same ones once."""
+    coded = column.dictionary_encode()
+    if pa.types.is_string(column.type):
+        texts = [_line([text, ""])[:-2] for text in coded.dictionary.to_pylist()]
+    else:
+        texts = [*map(repr, coded.dictionary.to_pylist())]
+    return pa.array(texts, pa.string()).take(coded.indices).fill_null("")
+
+
+def _alone(each: TaskSetReport) -> Iterator[list[object]]:
+    """Give lines of methods that there is nothing to compare with, one a kind of interval."""
     own = len(each.asked)
     alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
     for i in np.flatnonzero(alone).tolist():
         score = each.scores[i]
-        means = [score.intervals[kind] for kind in each.kinds]
         values = {
             "dataset": score.dataset,
             "task_set": score.task_set,
@@ -62,10 +77,13 @@ def _rows(each: TaskSetReport) -> Iterator[Columns]:
             "run_error": score.run_error,
             "of_one_model": WHICH_OF_TWO[score.of_one_model, False],
         }
-        yield {name: [values.get(name)] * len(means) for name in COLUMNS.values()} | {
-            "interval": [*each.kinds],
-            "tasks": [mean.tasks for mean in means],
-            "mean": [mean.mean for mean in means],
-            "mean_halfwidth": [mean.halfwidth for mean in means],
-            "level": [mean.level for mean in means],
-        }
+        for kind in each.kinds:
+            mean = score.intervals[kind]
+            of_kind = {
+                "interval": kind,
+                "tasks": mean.tasks,
+                "mean": mean.mean,
+                "mean_halfwidth": mean.halfwidth,
+                "level": mean.level,
+            }
+            yield [(values | of_kind).get(name) for name in COLUMNS.values()]

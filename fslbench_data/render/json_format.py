@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
+from functools import lru_cache
+from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any
 
@@ -27,8 +29,6 @@ from fslbench_data.scoring.task_set_report import MARKS, TaskSetReport
 
 Texts = Iterator[str]
 """A column of values as JSON: a leaf of objects that are written many at a time."""
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def render_json(report: Report) -> str:
@@ -175,14 +175,23 @@ def _numbers(values: Any) -> Texts:
 
 def _texts(values: Iterable[Any]) -> Texts:
     """Write texts and numbers, or None."""
-    return map(_ENCODER.encode, values)
+    for value in values:
+        if isinstance(value, float):
+            yield float.__repr__(value)
+        else:
+            yield encode_basestring(value) if isinstance(value, str) else _object(value, 0)
 
 
 def _objects(values: Iterable[Any], depth: int) -> Texts:
     """Write lists, or objects or None, as deep in an object as they stand."""
-    for value in values:
-        plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-        yield json.dumps(plain, indent=1, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+    return (_object(value, depth) for value in values)
+
+
+@lru_cache(maxsize=1024)
+def _object(value: Any, depth: int) -> str:
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    return text.replace("\n", "\n" + " " * depth)
 
 
 def _filled(structure: dict[str, Any]) -> list[str]:

@@ -18,7 +18,6 @@ from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
 from fslbench_data.render.console import Fitted, fit, page
-from fslbench_data.render.figures.rows import answer_forest
 from fslbench_data.render.interval_text import (
     MARKS,
     STOPPED,
@@ -124,6 +123,7 @@ def report_html(report: Report) -> str:
     The image holds itself, since notebooks take elements of SVG for unsafe; without the extra
     ``report`` it is left out, and said to be.
     """
+    from fslbench_data.render.figures.rows import answer_forest
     from fslbench_data.render.templating import template  # imports jinja2
 
     summary = summarize(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.scoring.scores import Score
 from fslbench_data.submission.frames import AsFrame
-
-Columns = dict[str, list[Any]]
-"""Some rows of a relation, as values by column."""
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int32(), float: pa.float64()}
 
@@ -47,6 +44,8 @@ COMPARISONS = schema(
     ("run_error", float),
     ("of_one_model", str),
 )
+COMPARED = pa.schema([*COMPARISONS, *schema(("trained versus_trained", bool))])
+"""The same, and whether both methods are trained."""
 
 
 class ComparedSet(Protocol):
@@ -65,8 +64,8 @@ class ComparedSet(Protocol):
     ) -> list[Comparison]:
         """Return those of one row, or of some columns of it."""
 
-    def rows_of(self, row: int, *, with_p: bool = True) -> Columns:
-        """Return those of one row, one a comparison and kind of interval."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give rows of :data:`COMPARED`, one a comparison and kind of interval."""
 
 
 def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
@@ -84,12 +83,10 @@ _OF_INTERVAL = ("tasks", "mean", "halfwidth", "level")
 
 
 def comparison_batches(sets: Iterable[ComparedSet]) -> Iterator[pa.RecordBatch]:
-    """Give rows of :data:`COMPARISONS`, those of one method on one task set at a time."""
+    """Give rows of :data:`COMPARISONS`, those of some pairs on one task set at a time."""
     for compared in sets:
-        for row in np.flatnonzero(compared.asked.any(axis=1)).tolist():
-            columns = compared.rows_of(row)
-            arrays = [pa.array(columns[field.name], field.type) for field in COMPARISONS]
-            yield pa.RecordBatch.from_arrays(arrays, schema=COMPARISONS)
+        for batch in compared.batches():
+            yield batch.select(COMPARISONS.names)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The same for the terminal, a notebook, a page and a paper; it has no text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
@@ -372,10 +372,6 @@ class Summary:
         return (*(r.primary for r in self.rows), *(c.primary for c in self.columns))
 
 
-Compared = list[tuple[TaskSetReport, dict[int, list[int]]]]
-"""For each primary task set, the methods that each method of the submission is compared with."""
-
-
 def summarize(report: Reported, *, all_references: bool = False) -> Summary:
     """Choose what to read of a report first.
 
@@ -384,28 +380,30 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
     all_references
         Compare with every reference method, not only the closest (:func:`baselines`).
     """
-    compared = comparisons_to_show(report, all_references=all_references)
     subjects = _subjects(report)
-    answering = {each.methods[row] for each, of in compared for row in of}
+    answering: set[str] = set()
+    together: list[tuple[TaskSetReport, set[int]]] = []
+    alone: list[tuple[TaskSetReport, int, list[int]]] = []
+    for each, of in comparisons_to_show(report, all_references=all_references):
+        answering.update(each.methods[row] for row in of)
+        together.append((each, {*of}.union(*of.values())))
+        if len(of) == 1:
+            alone += [(each, *one) for one in of.items()]
     shown = [name for name in subjects if name in answering]
     rows: tuple[Row, ...] = ()
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
     if len(shown) == 1:
-        rows = tuple(
-            _row(each, *one, named=bool(report.against))
-            for each, of in compared
-            for one in of.items()
-        )
-        tallies = _tallies(compared, rows)
+        rows = tuple(_row(*one, named=bool(report.against)) for one in alone)
+        tallies = _tallies(alone, rows)
     else:
-        columns = tuple(standings(each, _together(of)) for each, of in compared)
+        columns = tuple(standings(each, sorted(some)) for each, some in together)
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.shown}
     scores = tuple(
         score
-        for each, of in compared
+        for each, some in together
         for i, score in enumerate(each.scores)
-        if i in _together(of) or (each.scored, score.method) in in_rows
+        if i in some or (each.scored, score.method) in in_rows
     )
     others = dict.fromkeys(s.method for s in scores if s.method not in answering)
     every = (score for each in report.sets for score in each.scores)
@@ -418,7 +416,7 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
         tallies=tallies,
         columns=columns,
         scores=scores,
-        other_sets=len(report.sets) - len(compared),
+        other_sets=len(report.sets) - len(together),
         unshown=tuple(name for name in subjects if name not in shown),
         left_out=len(report.left_out),
         other_references=0 if report.against else len(references - others.keys()),
@@ -426,21 +424,19 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
     )
 
 
-def comparisons_to_show(report: Reported, *, all_references: bool = False) -> Compared:
-    """Return for each primary task set whom each method of the submission is compared with."""
+def comparisons_to_show(
+    report: Reported, *, all_references: bool = False
+) -> Iterator[tuple[TaskSetReport, dict[int, list[int]]]]:
+    """Give for each primary task set whom each method of the submission is compared with."""
     subjects = {*_subjects(report)}
-    found = [
-        (
-            each,
-            {
-                row: baselines(each, row, report.against, all_references=all_references)
-                for row, name in enumerate(own_methods(each))
-                if name in subjects
-            },
-        )
-        for each in primary_sets(report.sets)
-    ]
-    return [(each, of) for each, of in found if of]
+    for each in primary_sets(report.sets):
+        of = {
+            row: baselines(each, row, report.against, all_references=all_references)
+            for row, name in enumerate(own_methods(each))
+            if name in subjects
+        }
+        if of:
+            yield each, of
 
 
 def _subjects(report: Reported) -> list[str]:
@@ -466,15 +462,12 @@ def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool)
     )
 
 
-def _together(compared: Mapping[int, Sequence[int]]) -> list[int]:
-    return sorted({*compared}.union(*compared.values()))
-
-
-def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
+def _tallies(
+    compared: Sequence[tuple[TaskSetReport, int, list[int]]], rows: Sequence[Row]
+) -> tuple[Tally, ...]:
     """Count verdicts of a single method, alone and after Holm's procedure, for each question."""
     found: dict[Question, list[tuple[Verdict, float, float]]] = {}
-    for (each, of), row in zip(compared, rows, strict=True):
-        ((number, columns),) = of.items()
+    for (each, number, columns), row in zip(compared, rows, strict=True):
         values: dict[IntervalKind, NDArray[np.float64]] = {}
         for column, comparison in zip(columns, row.compared, strict=True):
             first = comparison.interval_kind

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from math import hypot, isnan, nan
+from math import isnan, nan
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import KIND
-from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import PairArrays, Pairs, compare_with, pair_arrays
+from analysis_sql.comparison.pairs import PairArrays, Pairs, carried_pairs, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
@@ -29,10 +29,10 @@ from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
-from analysis_sql.ranking.told_apart import Contest, Ties, contest, p_matrix
+from analysis_sql.ranking.told_apart import Contest, Ties, contest, p_matrix, pair_p
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.relation import Columns, Comparisons
+from fslbench_data.scoring.relation import COMPARED, Comparisons
 from fslbench_data.scoring.scores import PREFIX, ByKind, Score, verdict_by_rule
 from fslbench_data.scoring.signature import ScoredSet
 
@@ -51,6 +51,10 @@ WHICH_OF_TWO = {
     (True, True): "both",
 }
 """Which methods of a pair something holds for."""
+_OF_TWO = {word: both for both, word in WHICH_OF_TWO.items()}
+
+_PAIRS_AT_ONCE = 1024
+"""Pairs that are rows of a batch."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,12 +149,10 @@ class TaskSetReport:
     def _pairs_beside(self, kind: IntervalKind) -> PairArrays:
         width = np.full(self.asked.shape, np.nan)
         verdict, direct = (np.full(self.asked.shape, -1, np.int8) for _ in range(2))
-        for row, some in enumerate(self.asked & ~self.of_stopped):
-            columns = np.flatnonzero(some)
-            if columns.size:
-                found = self.columns_of(kind, row, columns)
-                width[row, columns] = found.halfwidth[2]
-                verdict[row, columns], direct[row, columns] = found.verdict, found.direct
+        at = np.nonzero(self.asked & ~self.of_stopped)
+        if at[0].size:
+            found = self._compare(self._by_kind[kind], *at)
+            width[at], verdict[at], direct[at] = found.halfwidth[2], found.verdict, found.direct
         return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
 
     def columns_of(self, kind: IntervalKind, row: int, columns: Ints) -> PairColumns:
@@ -159,30 +161,33 @@ class TaskSetReport:
         Those of few pairs are kept, since tables and counts ask for them again.
         """
         asked = np.flatnonzero(self.asked[row])
+        pairs = self._by_kind[kind]
         if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
-            return self._compare(kind, row, columns)
+            return self._compare(pairs, np.full_like(columns, row), columns)
         if (kind, row) not in self._kept:
-            self._kept[kind, row] = self._compare(kind, row, asked)
+            self._kept[kind, row] = self._compare(pairs, np.full_like(asked, row), asked)
         return self._kept[kind, row].some(np.searchsorted(asked, columns))
 
-    def _compare(self, kind: IntervalKind, row: int, columns: Ints) -> PairColumns:
-        carried = kind == self.interval_kind
-        if carried:
-            found = compare_with(self.counts, row, columns, kind, self.level)
-        else:
-            found = self._beside[kind].columns(row, columns)
-        stopped, prefix = self.of_stopped[row, columns], self.of_prefix[row, columns]
+    def _compare(self, pairs: Pairs, rows: Ints, columns: Ints) -> PairColumns:
+        found = pairs.columns(rows, columns)
+        stopped, prefix = self.of_stopped[rows, columns], self.of_prefix[rows, columns]
         found.verdict[stopped | prefix] = found.direct[stopped | prefix] = NOT_ESTIMABLE
         found.halfwidth[:, stopped] = np.nan
-        for place in np.flatnonzero(stopped).tolist() if carried else ():
-            verdict, _ = self._by_rule(row, int(columns[place]))
-            found.verdict[place] = VERDICTS.index(verdict)
+        for at in np.flatnonzero(stopped).tolist() if pairs.kind == self.interval_kind else ():
+            verdict, _ = self._by_rule(int(rows[at]), int(columns[at]))
+            found.verdict[at] = VERDICTS.index(verdict)
         return found
 
     @cached_property
-    def _beside(self) -> dict[IntervalKind, Pairs]:
+    def _by_kind(self) -> dict[IntervalKind, Pairs]:
+        return self._pairs_by_kind()
+
+    def _pairs_by_kind(self) -> dict[IntervalKind, Pairs]:
+        """Make what compares methods by each kind, which keeps what it knows of a method."""
         of_set = self.counts, self.level
-        return {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
+        beside = {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
+        carried = carried_pairs(self.counts, self.interval_kind, self.level)
+        return {self.interval_kind: carried, **beside}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where nothing was asked or nothing can be said.
@@ -280,13 +285,13 @@ class TaskSetReport:
         if not columns.size:
             return []
         pairs = [self.columns_of(kind, row, columns).intervals() for kind in self.kinds]
-        facts, own = self._facts(row, columns), self.methods[row]
+        facts, own = self._facts(np.full_like(columns, row), columns), self.methods[row]
         about = (self.scored.dataset, self.scored.task_set, own)
         made = []
         for i, column in enumerate(columns.tolist()):
-            kinds = self.kinds[:1] if self.of_stopped[row, column] else self.kinds
+            kinds = self.kinds[:1] if facts.stopped[i] else self.kinds
             by_kind = {kind: of_kind[i] for kind, of_kind in zip(kinds, pairs, strict=False)}
-            closed, single = facts.closed[i], facts.single[i]
+            closed, error = int(facts.closed[i]), float(facts.run_error[i])
             comparison = Comparison(
                 *about,
                 self.methods[column],
@@ -294,80 +299,98 @@ class TaskSetReport:
                 ByKind(by_kind, self.units.missing),
                 None if closed < 0 else VERDICTS[closed],
                 facts.reason[i],
-                facts.run_error[i],
-                tuple(compress((own, self.methods[column]), single)),
+                None if isnan(error) else error,
+                tuple(compress((own, self.methods[column]), _OF_TWO[facts.of_one_model[i]])),
             )
             made.append(comparison)
         return made
 
-    def rows_of(self, row: int, *, with_p: bool = True) -> Columns:
-        """Return the comparisons of method number `row` as rows of the relation.
+    def batches(self, *, with_p: bool = True) -> Iterator[pa.RecordBatch]:
+        """Give the comparisons as rows of the relation, those of some pairs at a time.
 
         One a comparison and kind of interval, the carried kind first: the columns of
         :data:`fslbench_data.scoring.relation.COMPARISONS`, and whether both are trained.  `p` and
         the closed verdict are those of the carried kind alone.
         """
-        columns = np.flatnonzero(self.asked[row])
-        found = [self.columns_of(kind, row, columns) for kind in self.kinds]
-        there = np.ones((len(found), columns.size), np.bool_)
-        there[1:, self.of_stopped[row, columns]] = False  # of these there is only the carried kind
-        pair, kind = (at.tolist() for at in np.nonzero(there.T))
+        every, by_kind = np.argwhere(self.asked), self._pairs_by_kind()
+        for start in range(0, len(every), _PAIRS_AT_ONCE):
+            rows, columns = every[start : start + _PAIRS_AT_ONCE].T
+            found = [self._compare(pairs, rows, columns) for pairs in by_kind.values()]
+            yield self._batch(rows, columns, found, with_p=with_p)
 
-        def of_pairs(values: Sequence[Any]) -> list[Any]:
-            return [values[i] for i in pair]
-
-        def carried(values: Sequence[Any]) -> list[Any]:
-            return [None if k else values[i] for i, k in zip(pair, kind, strict=True)]
-
-        def joined(arrays: Iterable[NDArray[Any]]) -> list[Any]:
-            values: list[Any] = np.stack([*arrays], axis=1)[there.T].tolist()
-            return [None if value != value else value for value in values]
-
-        facts, scores = self._facts(row, columns), [self.scores[i] for i in columns.tolist()]
-        mean, versus_mean, difference = (joined(f.mean[i] for f in found) for i in range(3))
-        width, versus_width, paired = (joined(f.halfwidth[i] for f in found) for i in range(3))
-        p: list[float | None] = [None] * columns.size
+    def _batch(
+        self, rows: Ints, columns: Ints, found: Sequence[PairColumns], *, with_p: bool
+    ) -> pa.RecordBatch:
+        facts = self._facts(rows, columns)
+        there = np.ones((len(found), rows.size), np.bool_)
+        there[1:, facts.stopped] = False  # of these there is only the carried kind
+        pair, kind = np.nonzero(there.T)
+        p = np.full(rows.size, nan)
         if with_p:
-            p = self._of_differences(row, None, self._p)
-        return {
-            "dataset": [self.scored.dataset] * len(pair),
-            "task_set": [self.scored.task_set] * len(pair),
-            "method": [self.methods[row]] * len(pair),
-            "versus": of_pairs([score.method for score in scores]),
-            "interval": [self.kinds[k] for k in kind],
-            "tasks": joined(f.tasks for f in found),
-            "mean": mean,
-            "mean_halfwidth": width,
-            "versus_mean": versus_mean,
-            "versus_halfwidth": versus_width,
-            "difference": difference,
-            "halfwidth": paired,
-            "level": [self.level] * len(pair),
-            "verdict": [MARKS[code] for code in joined(f.verdict for f in found)],
-            "verdict_direct": [MARKS[code] for code in joined(f.direct for f in found)],
-            "verdict_closed": carried([MARKS[code] for code in facts.closed]),
-            "p": carried(p),
-            "reason": of_pairs(facts.reason),
-            "run_error": of_pairs(facts.run_error),
-            "of_one_model": of_pairs([WHICH_OF_TWO[of] for of in facts.single]),
-            "trained": [self.scores[row].trained] * len(pair),
-            "versus_trained": of_pairs([score.trained for score in scores]),
+            judged = ~(facts.stopped | self.of_prefix[rows, columns])
+            p[judged] = pair_p(self.counts, rows[judged], columns[judged], self.interval_kind)
+
+        def joined(name: str) -> Any:
+            return np.stack([getattr(of_kind, name) for of_kind in found], axis=-1)[..., there.T]
+
+        def same(value: object) -> pa.Array:
+            return pa.array([value] * pair.size)
+
+        names, marks = pa.array(self.methods), pa.array([v.value for v in VERDICTS])
+        trained = pa.array([score.trained for score in self.scores], pa.bool_())
+        mean, width = joined("mean"), joined("halfwidth")
+        closed = np.where(kind == 0, facts.closed[pair], -1)
+        values = {
+            "dataset": same(self.scored.dataset),
+            "task_set": same(self.scored.task_set),
+            "method": names.take(pa.array(rows[pair])),
+            "versus": names.take(pa.array(columns[pair])),
+            "interval": pa.array(self.kinds).take(pa.array(kind)),
+            "tasks": joined("tasks"),
+            "mean": mean[0],
+            "mean_halfwidth": width[0],
+            "versus_mean": mean[1],
+            "versus_halfwidth": width[1],
+            "difference": mean[2],
+            "halfwidth": width[2],
+            "level": same(self.level),
+            "verdict": marks.take(pa.array(joined("verdict"))),
+            "verdict_direct": marks.take(pa.array(joined("direct"))),
+            "verdict_closed": marks.take(pa.array(closed, mask=closed < 0)),
+            "p": np.where(kind == 0, p[pair], nan),
+            "reason": pa.array(facts.reason).take(pa.array(pair)),
+            "run_error": facts.run_error[pair],
+            "of_one_model": pa.array(facts.of_one_model).take(pa.array(pair)),
+            "trained": trained.take(pa.array(rows[pair])),
+            "versus_trained": trained.take(pa.array(columns[pair])),
         }
+        arrays = [
+            pa.array(values[each.name], each.type, from_pandas=True)
+            if isinstance(values[each.name], np.ndarray)
+            else values[each.name]
+            for each in COMPARED
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=COMPARED)
 
-    def _p(self, differences: Counts) -> list[float | None]:
-        p = np.asarray(paired_p(differences.moments(), self.interval_kind), float)
-        return [None if isnan(value) else value for value in p.tolist()]
-
-    def _facts(self, row: int, columns: Ints) -> _Facts:
-        stopped, closed = self.of_stopped[row, columns], self.closed_verdicts[row, columns]
-        own, errors, single = self.scores[row], [], []
-        for column, alone in zip(columns.tolist(), stopped.tolist(), strict=True):
-            other = self.scores[column]
-            unknown = alone or own.run_error is None or other.run_error is None
-            errors.append(None if unknown else hypot(own.run_error or 0, other.run_error or 0))
-            single.append((own.of_one_model and not alone, other.of_one_model and not alone))
-        reasons = [self.reason(row, column) for column in columns.tolist()]
-        return _Facts(closed.tolist(), reasons, errors, single)
+    def _facts(self, rows: Ints, columns: Ints) -> _Facts:
+        stopped, at = self.of_stopped[rows, columns], (rows, columns)
+        errors = [nan if score.run_error is None else score.run_error for score in self.scores]
+        first, second = (np.array(errors)[i] for i in at)
+        single = np.array([score.of_one_model for score in self.scores], np.bool_)
+        of_method, of_versus = (single[i] & ~stopped for i in at)
+        reasons = np.full(rows.size, "", object)
+        for place in np.flatnonzero(stopped | self.of_prefix[at]).tolist():
+            reasons[place] = self.reason(int(rows[place]), int(columns[place]))
+        return _Facts(
+            stopped,
+            self.closed_verdicts[at],
+            reasons.tolist(),
+            np.where(stopped, nan, np.hypot(first, second)),
+            [
+                WHICH_OF_TWO[both]
+                for both in zip(of_method.tolist(), of_versus.tolist(), strict=True)
+            ],
+        )
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
         own, other = self.scores[row], self.scores[column]
@@ -378,7 +401,9 @@ class TaskSetReport:
 class _Facts:
     """What holds for pairs whatever the kind of interval; closed verdicts are -1 without any."""
 
-    closed: list[int]
+    stopped: NDArray[np.bool_]
+    closed: NDArray[np.int8]
     reason: list[str]
-    run_error: list[float | None]
-    single: list[tuple[bool, bool]]
+    run_error: NDArray[np.float64]
+    """NaN where it is not known."""
+    of_one_model: list[str]

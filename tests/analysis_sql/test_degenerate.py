@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.multiplicity import adjust, one_sided_p, paired_p
-from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
@@ -81,7 +81,10 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     widths = halfwidths(difference, kind, level)
     assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
-    assert compare_with(counts, 0, np.array([1]), kind, level).intervals()[0].verdict is verdict
+    assert (
+        carried_pairs(counts, kind, level).columns(0, np.array([1])).intervals()[0].verdict
+        is verdict
+    )
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)

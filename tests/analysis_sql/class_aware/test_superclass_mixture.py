@@ -11,6 +11,7 @@ from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_cl
 from analysis_sql.class_aware.likelihood import LOG_GRID
 from analysis_sql.class_aware.superclasses import (
     LOG_SHARES,
+    Grid,
     SuperclassDesign,
     relative_halfwidths,
     tails,
@@ -26,6 +27,15 @@ def values(y: Array) -> tuple[Array, Array]:
     """Values (P, T) and their |y - ȳ|² (P,)."""
     y = np.atleast_2d(y)
     return y, y.var(axis=1) * y.shape[1]
+
+
+def on_the_whole_grid(
+    design: SuperclassDesign, coordinates: Array, norm2: Array
+) -> tuple[Array, Array]:
+    """Weights, rows of sum 1, and se by |y - ȳ|: both (P, B, A)."""
+    weights, log_errors = weighted(design, coordinates, norm2, Grid.of(design))
+    weights /= weights.sum(axis=(0, 2), keepdims=True)
+    return weights.swapaxes(0, 1), np.exp(log_errors.swapaxes(0, 1))
 
 
 def unequal(seed: int, tasks: int, way: int = 4) -> tuple[Array, Array]:
@@ -49,7 +59,7 @@ def test_a_balanced_nested_set_has_a_closed_form() -> None:
     )
     design = SuperclassDesign.of(ids, np.repeat(np.arange(superclasses), classes))
     both, norm2 = values(y)
-    weights, errors = weighted(design, design.coordinates(both), norm2)
+    weights, errors = on_the_whole_grid(design, design.coordinates(both), norm2)
     table = y.reshape(superclasses, classes, repeats)
     means = table.mean(axis=2)
     between = classes * repeats * ((means.mean(axis=1) - y.mean()) ** 2).sum()
@@ -83,7 +93,7 @@ def test_weights_are_those_of_dense_matrices(seed: int, tasks: int) -> None:
         + rng.normal(size=18)[ids].sum(axis=1)
         + rng.normal(0, 2, 7)[superclass_of_class[ids]].sum(axis=1)
     )
-    weights, errors = weighted(design, design.coordinates(y), norm2)
+    weights, errors = on_the_whole_grid(design, design.coordinates(y), norm2)
     z = (ids[:, :, None] == np.arange(18)).sum(axis=1).astype(float)
     s = (superclass_of_class[ids][:, :, None] == np.arange(7)).sum(axis=1).astype(float)
     contrasts = linalg.null_space(np.ones((1, tasks)))
@@ -119,7 +129,7 @@ def test_half_widths_are_those_of_all_weights() -> None:
     y[3:] += np.random.default_rng(4).normal(size=(3, 7))[:, superclass_of_class[ids]].sum(axis=2)
     y, norm2 = values(y)
     coordinates = design.coordinates(y)
-    weights, errors = weighted(design, coordinates, norm2)
+    weights, errors = on_the_whole_grid(design, coordinates, norm2)
     for level in (0.9, 0.95, 0.99):
         widths = relative_halfwidths(design, coordinates, norm2, level)
         for w, se, width in zip(weights, errors, widths, strict=True):
@@ -142,7 +152,7 @@ def test_classes_used_once_are_noise() -> None:
     superclass_of_class = np.repeat(np.arange(6), 4)
     design = SuperclassDesign.of(np.arange(24)[:, None], superclass_of_class)
     y, norm2 = values(np.random.default_rng(5).normal(size=24) + superclass_of_class)
-    weights, errors = weighted(design, design.coordinates(y), norm2)
+    weights, errors = on_the_whole_grid(design, design.coordinates(y), norm2)
     assert weights.shape == (1, 1, X.size)
     means = y.reshape(6, 4).mean(axis=1)
     between = 4 * ((means - y.mean()) ** 2).sum()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, PairInterval, Verdict, paired_verdicts
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
@@ -30,7 +30,7 @@ def _counts(x: Array, tasks: list[int] | None = None, unit: int = 25) -> Counts:
 
 
 def _alone(counts: Counts, i: int, j: int, kind: IntervalKind = "open") -> PairInterval:
-    return compare_with(counts.some([i, j]), 0, np.array([1]), kind, LEVEL).intervals()[0]
+    return carried_pairs(counts.some([i, j]), kind, LEVEL).columns(0, np.array([1])).intervals()[0]
 
 
 def _difference(counts: Counts, i: int, j: int) -> Moments:
@@ -67,7 +67,7 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
     counts = _counts(x, tasks)
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, LEVEL)
     for i in range(first):
-        of_row = compare_with(counts, i, np.arange(m), kind, LEVEL).intervals()
+        of_row = carried_pairs(counts, kind, LEVEL).columns(i, np.arange(m)).intervals()
         for j in range(m):
             common = min(tasks[i], tasks[j])
             one = _alone(counts, i, j, kind)

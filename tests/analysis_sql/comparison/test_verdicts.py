@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.comparison.pairs import compare_with
+from analysis_sql.comparison.pairs import carried_pairs
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     PairInterval,
@@ -18,7 +18,7 @@ from analysis_sql.intervals.moments import Moments
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
     x, y = np.array(a), np.array(b)
     counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
-    return compare_with(counts, 0, np.array([1]), "open", level).intervals()[0]
+    return carried_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
 
 
 def test_by_hand() -> None:

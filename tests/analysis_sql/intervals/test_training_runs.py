@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
@@ -97,7 +97,7 @@ def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(
     # 4 points on each of 20 tasks; runs of the first are 8 points apart: ± 12.7 * 4
     x = np.arange(20) % 5 + 10
     counts = Counts.of([x + 1, x], [25, 25], [8 / sqrt(2), None], [2, 1])
-    (pair,) = compare_with(counts, 0, np.array([1]), kind, 0.95).intervals()
+    (pair,) = carried_pairs(counts, kind, 0.95).columns(0, np.array([1])).intervals()
     assert pair.difference.halfwidth == pytest.approx(0 if kind == "closed" else 50.8248, rel=1e-5)
     assert pair.verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, 0.95)
