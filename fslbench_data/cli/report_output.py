@@ -183,6 +183,22 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
     )
 
 
+def write_means(report: Report, output_format: str | None, path: Path | None) -> None:
+    """Write means over data sets, and their differences."""
+    from fslbench_data.render.dataset_mean_tables import dataset_mean_tables, values
+    from fslbench_data.render.table import csv_text, json_text, objects
+
+    signature = str(report.signature)
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_text(values(report), signature),
+        json=lambda: json_text({"signature": signature, "means": objects(values(report))}),
+        table=lambda console: _print(dataset_mean_tables(report), console),
+        paper=lambda: (dataset_mean_tables(report), signature, ()),
+    )
+
+
 def write_matrix(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write methods against methods; files for machines hold every comparison, as always."""
     from fslbench_data.render import csv_format, json_format

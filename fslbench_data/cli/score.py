@@ -55,11 +55,16 @@ from fslbench_data.cli.options import (
     help="One line a method for scripts: how many comparisons came to which verdict.",
 )
 @click.option(
-    "--summary",
+    "--means",
     is_flag=True,
-    hidden=True,
-    help="One line a task set: how many comparisons each kind of interval calls conclusive.",
+    help="Means over data sets of the same ways and shots, and their differences, with intervals.",
 )
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="How many comparisons each kind of interval calls significant: a line a task set.",
+)
+@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
 @click.option(
     "--matrix",
     is_flag=True,
@@ -77,6 +82,8 @@ def score(
     details: bool,
     whole_signature: bool,
     brief: bool,
+    means: bool,
+    counts: bool,
     summary: bool,
     matrix: bool,
     bias: bool,
@@ -99,6 +106,7 @@ def score(
         say_narrower,
         write_bias,
         write_matrix,
+        write_means,
         write_report,
         write_summary,
     )
@@ -108,7 +116,8 @@ def score(
 
     views = {
         "--bias": bias,
-        "--summary": summary,
+        "--means": means,
+        "--counts": counts or summary,
         "--matrix": matrix,
         "--brief": brief,
         "--details": details,
@@ -129,7 +138,9 @@ def score(
         from fslbench_data.render.verdict_views import brief_text
 
         output(brief_text(report, all_references=all_references), path)
-    elif summary:
+    elif means:
+        write_means(report, output_format, path)
+    elif counts or summary:
         write_summary(report, output_format, path)
         say_left_out(report)
     elif matrix:

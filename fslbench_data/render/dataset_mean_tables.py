@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
 
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.dataset_means import DatasetMean
+from fslbench_data.scoring.dataset_means import DATASET_MEANS, DatasetMean, dataset_mean_table
 from fslbench_data.scoring.report import Report
 
 Row = dict[str, DatasetMean]
@@ -31,6 +32,13 @@ def dataset_mean_tables(report: Report) -> list[Table]:
         tables.append(_table("Differences of means over data sets", pairs, _of_pairs(pairs)))
     tables[-1] = Table(tables[-1].title, tables[-1].columns, tables[-1].rows, (NOTE,))
     return tables
+
+
+def values(report: Report) -> Table:
+    """Return the rows of SQL's table `dataset_means`: for CSV and JSON."""
+    rows = dataset_mean_table(report.dataset_means).to_pylist()
+    columns = (Column(name, itemgetter(name)) for name in DATASET_MEANS.names)
+    return Table("", tuple(columns), rows)
 
 
 def _table(title: str, rows: Sequence[DatasetMean], columns: Sequence[Column]) -> Table:
