@@ -1,20 +1,9 @@
 """How well two sets of attributes of the same images agree, as two captioners' do.
 
-FewSTAB (Zheng et al., ECCV 2024) compares captioners by a detection accuracy of one relative to the
-other.  It is defined here as follows.  With A_i and B_i the attributes that two tables give image
-i, the **detection accuracy** of B relative to A is the mean, over images with any in A, of the
-share of A_i that B_i has, too::
-
-    mean of |A_i ∩ B_i| / |A_i|
-
-It takes A for the truth and says nothing of what B gives besides, so it is computed both ways.
-
-Of **each attribute**, with p_A and p_B the shares of images that have it in A and in B, p_o the
-share on which both agree, and p_e = p_A p_B + (1 - p_A)(1 - p_B), Cohen's kappa is
-(p_o - p_e) / (1 - p_e): 1 for the same images, 0 for as many in common as chance gives.
-
-Images are taken as independent: intervals are Student's of a mean over images, and of kappa the
-delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969), which needs many images.
+With A_i and B_i the attributes that two tables give image i, the **detection accuracy** of B
+relative to A is the mean of |A_i ∩ B_i| / |A_i| over images with any in A.  Of **each attribute**
+there is Cohen's kappa.  Images are taken as independent: intervals are Student's of a mean, and of
+kappa the delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969).
 """
 
 from __future__ import annotations
@@ -39,8 +28,7 @@ Counts = NDArray[np.int64]
 class Detection:
     """Detection accuracy of one table relative to another, in percent.
 
-    `by` detects, the attributes of `of` are taken for the truth, and `images` have any of these;
-    accuracy and half-width are None where there are no images, and where there is no spread.
+    `by` detects, the attributes of `of` are taken for the truth, and `images` have any of these.
     """
 
     by: str
@@ -55,7 +43,7 @@ class AttributeAgreement:
     """How many images have one attribute in both tables, in one alone and in none.
 
     Cohen's `kappa` is None where all images have it in both tables, the half-width of its interval
-    where the delta method sees no spread, as of an attribute of one table alone.
+    where the delta method sees no spread.
     """
 
     attribute: str
@@ -72,7 +60,7 @@ class Agreement:
     """Two tables of attributes, by name, compared.
 
     `detection` is of the second relative to the first, and the other way round; `attributes` are
-    those of either table, those of most images first, then by name.
+    those of either table, those of most images first.
     """
 
     first: str
@@ -148,8 +136,7 @@ def kappa(counts: Counts, level: float) -> tuple[Floats, Floats]:
     """Compute Cohen's kappa and the half-width of its interval, both (A,); NaN where there is none.
 
     Of counts (A, 4): images of each attribute in both tables, in the first alone, in the second
-    alone, in none.  The delta method: kappa moves with each image by its influence, which is the
-    same for all images of a cell.
+    alone, in none.
     """
     images = counts.sum(axis=1)
     shares = counts / images[:, None]

@@ -65,10 +65,8 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     elif done.changes is not None:
         click.echo(f"published as {address}, commit {done.commit}")
     if done.registration is not None:
-        new = done.registration
-        where = (
-            f"commit {new.commit}" if new.proposal is None else f"proposed in {new.proposal.url}"
-        )
+        commit, proposal = done.registration
+        where = f"commit {commit}" if proposal is None else f"proposed in {proposal.url}"
         click.echo(f"{BENCHMARK_FILE} registers it as a benchmark of the Hub: {where}")
 
 

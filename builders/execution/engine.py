@@ -1,9 +1,4 @@
-"""Who does the work of a long job: this process, or a cluster.
-
-A job is cut into blocks that are fixed beforehand, such as ranges of images or of tasks.  An
-engine decides only who computes a block; what the block's result is, the job alone decides, so
-that every engine gives the same bytes.
-"""
+"""Who does the work of a long job, cut into fixed blocks: this process, or a cluster."""
 
 from __future__ import annotations
 
@@ -22,8 +17,7 @@ Work = Callable[[Iterable[B]], Iterator[R]]
 class Job(Protocol[_B, _R]):
     """Work that can be done in any process; it is pickled to get there.
 
-    A process that has started a job, which its name tells from every other, keeps it for the next
-    block.
+    A process that has started a job, known by its name, keeps it for the next block.
     """
 
     @property
@@ -48,12 +42,7 @@ class Engine(Protocol):
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
         """Give every block with its result, in the order of `blocks`.
 
-        Raises
-        ------
-        EngineError
-            If a block cannot be computed, however often it is tried.
-        FSLBenchError
-            What the job itself raises.
+        EngineError if a block cannot be computed, and what the job itself raises.
         """
 
 

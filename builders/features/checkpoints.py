@@ -1,13 +1,9 @@
 """Models of open_clip and timm: where their weights are, and how they are loaded.
 
-``open_clip:ARCH/TAG_OR_FILE``
-    Features are image embeddings, not normalised; only the image tower is kept.  A tag whose
-    weights were trained with QuickGELU gets QuickGELU, whatever the architecture's name:
-    open_clip itself only warns.
-``timm:MODEL[@FILE]``
-    Features are what its classifier would see.  MODEL may name the weights too,
-    ``resnet18.a1_in1k``; otherwise they are timm's first choice.  FILE is a checkpoint instead of
-    the Hub's, with or without a classifier.
+Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; a tag whose weights
+were trained with QuickGELU gets it.  Those of ``timm:MODEL[@FILE]`` are what its classifier would
+see; MODEL may name the weights too, ``resnet18.a1_in1k``, and FILE is a checkpoint instead of the
+Hub's.
 """
 
 from __future__ import annotations
@@ -35,11 +31,9 @@ TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The weights of a model.
+    """The weights of a model, by ``FAMILY:MODEL`` with a file's name in place of its path.
 
-    `name` is ``FAMILY:MODEL`` as it was named, with a file's name in place of its path; `weights`
-    says where they came from, and `config` is what the library says of them: nothing of a file of
-    open_clip's.
+    `weights` says where they came from, and `config` is what the library says of them.
     """
 
     name: str
@@ -62,8 +56,8 @@ def hub_file(
 ) -> tuple[Path, dict[str, str]]:
     """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
 
-    BackboneError says which file to provide, and how (`by_hand`), where there is none or no
-    connection.  `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` counts.
+    `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` that is there counts.
+    BackboneError says which file to provide, and how (`by_hand`).
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None
@@ -268,10 +262,7 @@ def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
 
 
 def _of_file(file: Path, config: Any) -> dict[str, Any]:
-    """Tell what a checkpoint has other than the model's own: its number of classes, or its format.
-
-    With the right number of classes timm compares all names: that of another network cannot pass.
-    """
+    """Tell what a checkpoint has other than the model's own: number of classes, or format."""
     if file.suffix == ".npz":
         return {"custom_load": True}
     state = require("timm.models").load_state_dict(str(file))

@@ -1,9 +1,6 @@
 """Extracting the features of a data set: streaming, resumable, the same whoever computes them.
 
-The unit is a block of images by their ids, 1024 on a GPU and 128 elsewhere; within it batches of
-one size, from its first image on.  Who computes a block changes nothing: a plain run, one that was
-killed and called again, and one on a cluster give the same values, on the same kind of processor
-and with as many threads.
+The unit is a block of images by their ids; within it batches of one size, from its first image on.
 """
 
 from __future__ import annotations
@@ -38,11 +35,9 @@ class Settings:
     ----------
     weights
         The folder that ``fslbench-build fetch`` has filled, and of other checkpoints.
-    device, dtype
-        Where and in what type of numbers the network computes.
     batch
         Pictures at a time, at most a block: 32 unless given, on a GPU what half of its memory
-        holds.  Of a run that is gone on with, what it began with.
+        holds.
     workers
         Processes that decode, for each that computes: one for four threads unless given, for a GPU
         as many as threads.
@@ -51,8 +46,7 @@ class Settings:
     skip_corrupt
         Give an image that cannot be shown zeros as its features, rather than an error.
     block
-        Images of a block: by default so many that a killed run loses a minute at most, 1024 on a
-        GPU and 128 elsewhere.
+        Images of a block, 1024 on a GPU and 128 elsewhere unless given.
     engine
         What computes the blocks.
     """
@@ -90,12 +84,7 @@ class Settings:
 class Extracted:
     """The features of a data set, in blocks on the disk until they are written elsewhere.
 
-    Attributes
-    ----------
-    images, dimensions
-        N and D.
-    provenance
-        How they were made; ``left_out`` has what is wrong with images whose features are zeros.
+    Of the provenance ``left_out`` has what is wrong with images whose features are zeros.
     """
 
     images: int
@@ -123,27 +112,10 @@ def extracted(
 ) -> Iterator[Extracted]:
     """Extract the features of a data set, and keep them while the context lasts.
 
-    Parameters
-    ----------
-    backbone
-        As :func:`builders.features.backbones.load_backbone` takes it.
-    folder
-        Where finished blocks lie, in a folder for the backbone and the data set; what a run of the
-        same that was stopped has left there is gone on with.  Removed at the end, unless the
-        context is left by an exception.
-    progress
-        Is told of every finished block, as so many images.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown, naming it, or its features overflow.
-    OutputError
-        If the folder holds an unfinished run of something else.
-    BackboneError, UnknownNameError
-        If the backbone cannot be loaded.
-    EngineError
-        If there is no such device, it has not the memory for one picture, or machines differ.
+    Finished blocks lie in `folder`, in one for the backbone and the data set, and are removed at
+    the end, unless the context is left by an exception.  SourceError if an image cannot be shown or
+    its features overflow, OutputError if the folder holds an unfinished run of something else,
+    EngineError if there is no such device or machines differ.
     """
     settings = settings or Settings()
     with work_folder(folder, backbone, images) as work:
@@ -180,10 +152,7 @@ def _run(
 def described(
     images: ImageSet, backbone: str, settings: Settings, batch: int | None
 ) -> dict[str, Any]:
-    """Tell how the features of a data set would be made now, as their provenance says it.
-
-    `batch` counts where the settings do not say how many pictures are taken at a time.
-    """
+    """Tell how the features of a data set would be made now, as their provenance says it."""
     try:
         surveyed = _surveyed(backbone, settings, batch)[1]
     finally:

@@ -67,9 +67,7 @@ def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
 def benchmark_file(manifest: Manifest) -> str:
     """Write the text of eval.yaml: one task for each task set that has a headline metric.
 
-    These are the sets whose tasks share no image, so that the accuracy on them has an open
-    interval; those made with attributes of images, whose measure is another, are none of them.  A
-    release without any is refused.
+    These are the sets whose tasks share no image, but for those made with attributes of images.
     """
     import yaml
 

@@ -32,16 +32,9 @@ _OF_PAGE = re.compile(
 class Gate:
     """Lets requests through to an ASGI app.
 
-    An event must bring the secret, which is compared before its body is read, and be JSON whose
-    numbers are finite.  Any other request that brings something must be one that the page makes;
-    uploads are none.  A body has at most :data:`MOST_BYTES`.
-
-    Parameters
-    ----------
-    events
-        Paths that events are posted to.
-    secret
-        What the Hub sends along, in the header ``X-Webhook-Secret``.
+    An event, posted to one of the paths `events`, must bring the secret in the header ``X-Webhook-
+    Secret``, which is compared before its body is read, and be JSON whose numbers are finite.  Any
+    other request that brings something must be one that the page makes.
     """
 
     def __init__(

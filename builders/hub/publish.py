@@ -1,7 +1,6 @@
 """Publishing a release on the Hugging Face Hub: one commit, seen to be whole, then a tag.
 
-Nothing is kept between runs.  Each looks at what the repository holds and does what is left to
-do, so a run that was stopped anywhere is finished by the next one.
+Nothing is kept between runs: each does what the repository shows is left to do.
 """
 
 from __future__ import annotations
@@ -42,32 +41,18 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 
-@dataclass(frozen=True)
-class Registration:
-    """A commit that brings eval.yaml, and the pull request that proposes it, if any."""
-
-    commit: str
-    proposal: Proposal | None
+Registration = tuple[str, Proposal | None]
+"""A commit that brings eval.yaml, and the pull request that proposes it, if any."""
 
 
 @dataclass(frozen=True)
 class Published:
     """What was published, and where.
 
-    Attributes
-    ----------
-    tag, commit, tagged
-        Of the release in the repository, and whether the tag is set.
-    changes
-        What was committed or proposed; None if all was published before.
-    proposal
-        The pull request that waits to be merged, if that was asked for.
-    compared
-        Files that were downloaded again and found to be equal.
-    registration
-        What registers it as a benchmark now; None if nothing was left to do for that.
-    left_out
-        Files of the folder that are no part of the release.
+    `changes` were committed or proposed, None if all was published before; `proposal` is the pull
+    request that waits to be merged; `compared` files were downloaded again and found to be equal;
+    `registration` is what registers it as a benchmark now; files `left_out` are no part of the
+    release.
     """
 
     manifest: Manifest
@@ -99,8 +84,7 @@ def publish(
     repo_id
         ``ORG/NAME``; the repository is made, perhaps a `private` one, if there is none.
     create_pr
-        Only propose the release in a pull request; the tag is set by a later run without this,
-        once that is merged.
+        Only propose the release in a pull request; a later run without this sets the tag.
     tag
         ``v`` and the release's version, which it also is if not given.
     register_benchmark
@@ -110,12 +94,10 @@ def publish(
     Raises
     ------
     ReleaseError
-        If the release has problems, too low a version (:func:`builders.release.diff.check_version`)
-        or tables that may not be redistributed (LicenceError), or comes back from the Hub as
-        another one (CorruptReleaseError); nothing is then tagged.
+        If the release has problems, too low a version or tables that may not be redistributed, or
+        comes back from the Hub as another one; nothing is then tagged.
     HubError
-        If the repository holds something else, the tag another release, or the Hub refuses;
-        eval.yaml it refuses if its framework is not in the Hub's list.
+        If the repository holds something else, the tag another release, or the Hub refuses.
     """
     folder, manifest = read_manifest(folder)
     release_tag = _checked(manifest, repo_id, tag)
@@ -345,7 +327,7 @@ class Publication:
                 expected=error.expected or f"{FRAMEWORK} in the Hub's list of frameworks",
                 fix=error.fix or "have the name entered there, then run the same command again",
             ) from None
-        return replace(done, registration=Registration(*made))
+        return replace(done, registration=made)
 
     def _set_tag(self, commit: str) -> None:
         """Tag a commit that was seen to be whole, and look through the tag."""

@@ -40,10 +40,7 @@ class Installation:
 
     @classmethod
     def of(cls, requirement: str | None) -> Installation:
-        """Take what was named; or what pip installed the package by here, if others can, too.
-
-        Raises a ResultsError for what is no requirement of this package.
-        """
+        """Take what was named; or what pip installed the package by here, if others can, too."""
         if requirement is not None and not _REQUIREMENT.fullmatch(requirement):
             raise ResultsError(
                 f"{requirement!r:.200} is not what pip could install FSLBench by",
@@ -76,26 +73,8 @@ def start_results_repository(
 ) -> tuple[Path, ...]:
     """Write the files that a results repository starts with, and return their paths.
 
-    Parameters
-    ----------
-    folder
-        Made if there is none; nothing in it is written over.
-    releases
-        Newest first: ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub; each is opened before
-        anything is written.
-    title
-        Of the leaderboard; one printable line.
-    installation
-        What the workflow installs this package by.
-
-    Raises
-    ------
-    ResultsError
-        If the title or a release is not one that anybody could read.
-    HubError
-        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
-    OutputError
-        If one of the files is there already, or the folder cannot be written.
+    `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
+    before anything is written.  Nothing in `folder` is written over.
     """
     for name in releases:
         check_release_name(name)
@@ -126,21 +105,7 @@ def start_space(
 ) -> tuple[Path, ...]:
     """Write the files of a Space that runs the app of a results repository, and return their paths.
 
-    Parameters
-    ----------
-    folder
-        Made if there is none; nothing in it is written over.
-    results
-        ``ORG/RESULTS`` on the Hub, whose pull requests the app reviews.
-    title, installation
-        Of the Space, and what it installs this package by.
-
-    Raises
-    ------
-    HubError
-        If `results` is no name of a repository.
-    OutputError
-        If one of the files is there already, or the folder cannot be written.
+    `results` is ``ORG/RESULTS`` on the Hub.  Nothing in `folder` is written over.
     """
     installation = installation or Installation.of(None)
     words = {

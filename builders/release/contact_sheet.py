@@ -1,8 +1,4 @@
-"""A task as a picture: a row a class, its support images, then its queries, with attributes.
-
-As Figure 3 of Zheng et al. (ECCV 2024) shows its tasks: beside a class stands the attribute that
-its support images share, below an image which of the task's attributes it has.
-"""
+"""A task as a picture: a row a class, its support images, then its queries, with attributes."""
 
 from __future__ import annotations
 

@@ -35,14 +35,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """All differences from one release to another.
+    """All differences from one release to another, from major to patch, then by place.
 
-    Attributes
-    ----------
-    changes
-        From major to patch, then by place.
-    raised
-        The level by which the second version is above the first; None where it is not.
+    `raised` is the level by which the second version is above the first; None where it is not.
     """
 
     changes: tuple[Change, ...]
@@ -59,11 +54,6 @@ class Difference:
         raised = LEVELS.index(self.raised) if self.raised else -1
         return tuple(change for change in self.changes if LEVELS.index(change.level) > raised)
 
-    @property
-    def enough(self) -> bool:
-        """Whether the second release's version says as much as has changed."""
-        return not self.unsaid
-
 
 def diff(old: Release, new: Release) -> Difference:
     """Compare two releases by content, as docs/versioning.md weighs changes."""
@@ -77,10 +67,7 @@ def diff(old: Release, new: Release) -> Difference:
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
-    """Refuse a release whose version says less than has changed since another.
-
-    The error names the changes that are too large for it, and the lowest version they need.
-    """
+    """Refuse a release whose version says less than has changed since another."""
     large = diff(old, new).unsaid
     if not large:
         return

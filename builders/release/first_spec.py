@@ -19,17 +19,9 @@ WAYS = 5
 
 
 def first_spec(folder: Path, file: str = "") -> str:
-    """Write the specification of a release of one image folder.
+    """Write the specification of a release of one image folder, as far as the folder shows it.
 
     `file` is its name, for the commands that its comments show; by default the data set's.
-
-    What the folder shows is filled in: its name, classes, and lists of groups, superclasses and
-    texts.  What only its owner knows is left empty, and a build says so.
-
-    Raises
-    ------
-    SourceError
-        As :func:`builders.sources.image_folder.list_images` does.
     """
     sizes = [len(paths) for paths in list_images(folder).paths.values()]
     name = re.sub(r"[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_") or "my_images"

@@ -1,10 +1,4 @@
-"""The pictures of a release: image files as they are, or thumbnails of a stated size.
-
-A row has the bytes of an image file, which ``datasets`` shows as an image.  As they are means: the
-file of the image, where decoding it gives the image and nothing else is done to it; else a PNG of
-the image as its source shows it.  Thumbnails are WebP of quality 90, no side longer than asked for.
-An image whose own licence does not let it be passed on has no bytes.
-"""
+"""The pictures of a release: image files as they are, or WebP thumbnails of a stated size."""
 
 from __future__ import annotations
 
@@ -54,15 +48,8 @@ def picture_tables(
 ) -> Iterator[pa.Table]:
     """Give the shards of a data set's pictures: :data:`benchmark_spec.schemas.PICTURES`.
 
-    Parameters
-    ----------
-    longest
-        The longest side of thumbnails, in pixels; None for files as they are.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown.
+    `longest` is the longest side of thumbnails, in pixels; None for files as they are.  An image
+    whose own licence does not let it be passed on has no bytes.
     """
     number, licences = len(images.images), _licences(images)
     labels = images.images.column("class_id").to_pylist()

@@ -41,17 +41,7 @@ def method_of(dataset: DatasetSpec, rule: QuerySpec) -> str:
 
 
 class QueryChoices:
-    """Chooses each number of queries once; an earlier run's choice stands.
-
-    Parameters
-    ----------
-    features
-        Finds or extracts those of the data sets of this release.
-    images
-        Reads a data set of this release.
-    datasets
-        The specification's, by name.
-    """
+    """Chooses each number of queries once; an earlier run's choice stands."""
 
     def __init__(
         self,

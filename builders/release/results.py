@@ -165,10 +165,7 @@ class ResultsBuild:
         answers: Bindings,
         features: str,
     ) -> Submission | None:
-        """Return the earlier release's results of a method on a data set.
-
-        None where there are none, or they would be others now.
-        """
+        """Return the earlier release's results on a data set, if they would be the same now."""
         earlier = self._features.earlier
         entries = tables_of(earlier, "results", "", method)
         if earlier is None or not entries or dict(entries[0].provenance) != as_json(provenance):

@@ -1,28 +1,4 @@
-"""The declarative file that a release is made from: SPEC.toml.
-
-.. code-block:: toml
-
-    name = "my_release"
-    version = "1.0.0"
-    description = "What it is for."
-
-    # for every data set that does not say otherwise:
-    protocols = ["5w1s1q", "5w5s5q"]
-    seed = 0
-    tasks = { closed = 600 }           # how many, for suites that do not stop by themselves
-    drawn = ["pooled"]                 # suites without tables: readers draw them from the seed
-
-    [[dataset]]
-    name = "openclipart"               # a source of builders.sources, read below the raw folder
-    suites = ["open", "closed", "balanced"]
-    attributes = { titles = "given+textblob", pixels = "pixels" }   # a name each, and a recipe
-    task_sets = ["open_ladder_titles-5w5s5q"]   # more, at one protocol; here all steps of a ladder
-
-    [[dataset]]
-    name = "cub"
-    source = "catalogue"               # classes and counts only
-    suites = ["published"]
-"""
+"""The file that a release is made from, SPEC.toml (docs/releases.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sources of images: from an official raw layout to an images table.
-
-The names below are the entries of the data sets: commands, releases and attributes know them by it.
-"""
+"""Sources of images, by the names that commands, releases and attributes know them by."""
 
 from __future__ import annotations
 

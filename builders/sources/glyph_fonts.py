@@ -60,7 +60,7 @@ def read_faces(
 
     Passed over are links, faces without outlines or style tables, coloured and variable ones, and
     those without any of the code points `characters`.  `serifs` says ``serif``, ``sans`` or
-    ``neither`` by family, where tables say nothing; `source` is named in errors.
+    ``neither`` by family, where tables say nothing.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # dates and padding of old files
     wanted = frozenset(characters)
@@ -105,9 +105,8 @@ def _plain(font: Any) -> bool:
 def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
     """Tell the style that a font's tables state: attributes, sorted.
 
-    OS/2 says weight (light up to 300, bold from 600) and width (condensed up to 4), OS/2 (PANOSE)
-    or post whether advances are fixed, and OS/2, head or post whether letters slant; `serifs` is
-    ``serif``, ``sans`` or anything else.
+    OS/2 says weight and width, OS/2 (PANOSE) or post whether advances are fixed, and OS/2, head or
+    post whether letters slant; `serifs` is ``serif``, ``sans`` or anything else.
     """
     os2, post, head = font["OS/2"], font["post"], font["head"]
     has = {

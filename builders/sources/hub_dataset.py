@@ -50,8 +50,6 @@ def read(
     ----------
     repo
         ``owner/name`` on the Hub, or a folder.
-    name, about
-        What the release is to call the data set, and to say of it.
     split, image, label, text, config
         Names of the split, of its columns and of the repository's config, if it has several.  The
         column of texts, such as captions, is for attributes that are words; there may be none.
@@ -59,14 +57,6 @@ def read(
         Branch, tag or commit; the commit that it stands for is recorded.
     allow_missing
         Leave out rows without label, damaged images and duplicates, and record them.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such config, split or column.
-    SourceError
-        If the repository cannot be reached, or images or labels are missing, damaged or there
-        twice, or `datasets` passes over pictures of a folder.
     """
     where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)

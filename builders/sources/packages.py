@@ -96,11 +96,8 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     """Download and unpack packages into a folder; what lies there already is kept.
 
     A package is downloaded as the file that its client gives, checked against its SHA-256 and
-    unpacked beside it; files and folders appear whole or not at all.  Of several processes that
-    fetch into one folder, one works and the others wait.  Gives the folder of each package.
-
-    MissingPackageError if a client (apt-get, npm, pip, dpkg-deb) is not installed; SourceError if a
-    version is not to be had, a file is not the pinned one or nothing can be written.
+    unpacked beside it, whole or not at all.  Of several processes that fetch into one folder, one
+    works.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,6 @@
 """A training, in a folder that it goes on in when it was stopped.
 
-What step t does follows from the seed and t alone, and from the state before it; so a training
-that was killed and goes on ends in the same weights as one that was not, on the same machine with
-the same number of threads.
+What a step does follows from the seed, its number and the state before it alone.
 """
 
 from __future__ import annotations
@@ -71,9 +69,8 @@ def train(
 ) -> str:
     """Train a method, or go on with it; gives the digest of its weights.
 
-    The folder gets what :mod:`builders.training.folder` says.  A finished one is left as it is; one
-    that was begun as something else is a SpecError.  New weights are made on the CPU, whatever the
-    device (``cpu`` or ``cuda``), and kept as of the CPU.
+    A finished one is left as it is; one that was begun as something else is a SpecError.  New
+    weights are made on the CPU, whatever the device (``cpu`` or ``cuda``), and kept as of the CPU.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):

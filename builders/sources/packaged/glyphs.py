@@ -1,16 +1,8 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
-A class is a character, its superclass the script, an image the character in one face of one font.
-The rule of which drawings count is that of :mod:`builders.sources.packaged.glyphs`, that of which
-characters there are that of :mod:`studies.glyphs.survey`.
-
-A group holds the drawings of a character in one design: the weights and widths of a family, and
-of families that are copies of each other.  Attributes are what the font's own tables state:
-bold, condensed, italic, light, monospaced, sans, serif.
-
-The option `part` takes a split: `base` to train on, `val` to choose with, `novel` to test on.  Of
-some scripts each part has its own characters, of others all are in one part.  The option `most`
-takes a number, of characters of a script at most, so that no script outweighs the others.
+A class is a character, its superclass the script, an image the character in one face of one font,
+a group its drawings in one design.  docs/glyphs.md has the rule of which drawings count, whose
+steps are those below, and :mod:`studies.glyphs.survey` that of which characters there are.
 """
 
 from __future__ import annotations

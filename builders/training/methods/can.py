@@ -12,24 +12,11 @@ from builders.training.networks import Network
 class CAN(Method):
     """Cosines of a query's and a class's maps after each has attended to the other.
 
-    A class's map is the mean of its support images'.  Query and class are compared anew as a pair:
-    the cosines of their places (the correlation layer) tell where each of the two is weighed more
-    (the meta fusion layer).  The loss is that of all classes at every place, and half of the
-    nearest neighbour's at every place.
-
-    As the authors' code has it: the fusion is a mean over places, where the paper's is a sum with
-    weights (a matter of the last layer's scale alone); its hidden layer is normalised by batch and
-    has as many units as the map has rows (6 of 36 places in the paper); cosines are multiplied by
-    `scale_cls`.
-
-    Parameters
-    ----------
-    scale_cls
-        What cosines are multiplied by: 7 in the authors' code.
-    temperature
-        Of the attention.
-    weight
-        λ, of the nearest neighbour's loss.
+    The correlation layer compares the places of both, the meta fusion layer tells where each of the
+    two is weighed more.  The loss is that of all classes at every place, and `weight` (λ) times the
+    nearest neighbour's.  As the authors' code has it: the fusion is a mean over places; its hidden
+    layer is normalised by batch and has as many units as the map has rows; cosines are multiplied
+    by `scale_cls`.
     """
 
     def __init__(

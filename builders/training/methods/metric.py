@@ -37,14 +37,8 @@ class ProtoNet(ByScores):
 class DN4(ByScores):
     """The image-to-class measure of local descriptors (Li et al., CVPR 2019).
 
-    A descriptor is a place of a map.  A class's score is the sum, over the descriptors of a query,
-    of their cosines with the `n_k` nearest of all descriptors of the class's support images.  The
-    authors' code and the paper agree.
-
-    Parameters
-    ----------
-    n_k
-        Neighbours of each descriptor: 3 of the paper.
+    A class's score is the sum, over the descriptors (places) of a query, of their cosines with the
+    `n_k` nearest of all descriptors of the class's support images.
     """
 
     def __init__(self, network: Network, *, n_k: int = 3) -> None:
@@ -63,14 +57,9 @@ class DN4(ByScores):
 class R2D2(ByScores):
     """Ridge regression of one-hot classes on flat maps, without intercept.
 
-    Bertinetto et al., ICLR 2019.  Solved in its dual form, of K·S unknowns; scores are scaled and
-    shifted by numbers learnt with the network, as the penalty is; nothing keeps it above zero, as
-    in FewSTAB's released code.
-
-    Parameters
-    ----------
-    alpha, beta, gamma
-        Where scale, shift and penalty begin, as released.
+    Bertinetto et al., ICLR 2019, in its dual form; scale `alpha`, shift `beta` and penalty `gamma`
+    begin as released and are learnt with the network; nothing keeps the penalty above zero, as in
+    FewSTAB's released code.
     """
 
     def __init__(
