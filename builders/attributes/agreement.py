@@ -8,6 +8,7 @@ kappa the delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -116,18 +117,16 @@ def _detection(by: str, of: str, detected: Words, true: Words, level: float) -> 
 
 
 def _by_attribute(a: Words, b: Words, level: float) -> tuple[AttributeAgreement, ...]:
-    names = sorted(frozenset().union(*a, *b))
-    position = {name: i for i, name in enumerate(names)}
-    cells = np.zeros((len(names), 3), np.int64)  # both, first only, second only
-    for x, y in zip(a, b, strict=True):
-        for column, words in enumerate((x & y, x - y, y - x)):
-            for word in words:
-                cells[position[word], column] += 1
-    counts = np.column_stack([cells, len(a) - cells.sum(axis=1)])
-    kappas, halfwidths = kappa(counts, level)
+    both, first, second = (
+        Counter(word for words in map(side, a, b) for word in words)
+        for side in (frozenset.intersection, frozenset.difference, lambda x, y: y - x)
+    )
+    names = sorted({*both, *first, *second})
+    cells = [(both[name], first[name], second[name]) for name in names]
+    counts = np.array([(*cell, len(a) - sum(cell)) for cell in cells], np.int64).reshape(-1, 4)
     rows = [
-        AttributeAgreement(name, *cells, *(None if np.isnan(x) else float(x) for x in interval))
-        for name, cells, *interval in zip(names, counts.tolist(), kappas, halfwidths, strict=True)
+        AttributeAgreement(name, *cell, *(None if np.isnan(x) else float(x) for x in interval))
+        for name, cell, *interval in zip(names, counts.tolist(), *kappa(counts, level), strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (row.neither, row.attribute)))
 

@@ -13,7 +13,6 @@ from builders.cli.options import (
     check_table_file,
     engine_from,
     extraction_options,
-    folder_below,
     made_option,
     named_source,
     settings_from,
@@ -61,7 +60,7 @@ def source(
     from fslbench_data.render.console import steps
 
     check_table_file(path)
-    kind, extra = named_source(name, spec)
+    kind, _, extra = named_source(name, spec)
     if pictures is not None:
         check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
@@ -166,8 +165,7 @@ def features(
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
-    kind, extra = named_source(name, spec)
-    own = folder_below(raw, name, spec)
+    kind, own, extra = named_source(name, spec, raw)
     engine_from(**extraction)
     settings = None
     if is_network(backbone):

@@ -50,5 +50,5 @@ def features_of(
     if not is_network(backbone):
         yield pixels.extract(images)
         return
-    with extracted(images, backbone, folder / WORK, settings, progress) as features:
-        yield features.pieces(), features.provenance
+    with extracted(images, backbone, folder / WORK, settings, progress) as made:
+        yield made

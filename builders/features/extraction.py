@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
 from builders.execution.engine import Engine, LocalEngine
@@ -21,6 +18,7 @@ from builders.features.backbone import DType
 from builders.features.block_job import DeviceMemoryError, Survey, WorkFolder, work_folder
 from builders.features.forward import BLOCKS, Extraction, Network, forget_network
 from builders.features.processor import Device, default_threads
+from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 
@@ -80,24 +78,6 @@ class Settings:
         return threads if self.device == "cuda" else max(1, threads // 4)
 
 
-@dataclass(frozen=True)
-class Extracted:
-    """The features of a data set, in blocks on the disk until they are written elsewhere.
-
-    Of the provenance ``left_out`` has what is wrong with images whose features are zeros.
-    """
-
-    images: int
-    dimensions: int
-    provenance: dict[str, Any]
-    _work: WorkFolder = field(repr=False)
-
-    def pieces(self) -> Iterator[NDArray[np.float16]]:
-        """Return the features, float16 (n, D), block by block in the order of ids."""
-        for block in range(-(-self.images // self.provenance["block"])):
-            yield self._work.values(block)
-
-
 def nobody(images: int, /, *, resumed: bool = False) -> None:
     """Tell nobody of progress."""
 
@@ -109,8 +89,8 @@ def extracted(
     folder: Path,
     settings: Settings | None = None,
     progress: Progress = nobody,
-) -> Iterator[Extracted]:
-    """Extract the features of a data set, and keep them while the context lasts.
+) -> Iterator[tuple[Pieces, dict[str, Any]]]:
+    """Extract features, in pieces by blocks, and tell how; they are kept while the context lasts.
 
     Finished blocks lie in `folder`, in one for the backbone and the data set, and are removed at
     the end, unless the context is left by an exception.  SourceError if an image cannot be shown or
@@ -127,7 +107,7 @@ def extracted(
 
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
-) -> Extracted:
+) -> tuple[Pieces, dict[str, Any]]:
     network, surveyed = _surveyed(backbone, settings, (work.of or {}).get("batch"))
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
@@ -146,7 +126,7 @@ def _run(
     work.check_unchanged(images)
     if left_out := work.problems(blocks):
         provenance["left_out"] = left_out
-    return Extracted(len(images.images), int(surveyed["dimensions"]), provenance, work)
+    return map(work.values, blocks), provenance
 
 
 def described(

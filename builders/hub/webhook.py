@@ -61,12 +61,9 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
 
 def changes_main(payload: WebhookPayload, repo_id: str) -> bool:
     """Say whether an event changed the main branch of the results repository."""
-    return (
-        payload.repo.type == "dataset"
-        and payload.repo.name == repo_id
-        and payload.event.scope == "repo.content"
-        and any(ref.ref == _MAIN and ref.newSha for ref in payload.updatedRefs or [])
-    )
+    ours = (payload.repo.type, payload.repo.name) == ("dataset", repo_id)
+    changed = payload.updatedRefs or [] if payload.event.scope == "repo.content" else []
+    return ours and any(ref.ref == _MAIN and ref.newSha for ref in changed)
 
 
 def comment_on(repo_id: str, number: int) -> bool:
