@@ -1,4 +1,4 @@
-"""Sources of images, by the names that commands, releases and attributes know them by."""
+"""Sources of images: from an official raw layout to an images table."""
 
 from __future__ import annotations
 

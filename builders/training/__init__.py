@@ -1,1 +1,1 @@
-"""Training of few-shot methods on images of classes that no task shows (docs/training.md)."""
+"""Training of few-shot methods on images of classes that no task shows."""
