@@ -14,8 +14,7 @@ from independent_validator import Facts, refusal
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.sandbox.reader import read_bounded
-from fslbench_data.submission.bindings import METADATA_KEY
-from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.bindings import METADATA_KEY, read_metadata
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 from fuzzing import differential, tables
