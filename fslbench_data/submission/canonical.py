@@ -110,9 +110,9 @@ def typed(table: pa.Table, where: str) -> pa.Table:
 def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     if name in NAMES:
         return columns.name_column(column, name, where)
-    if name in ("fingerprint", "run"):
-        if name == "run" and pa.types.is_integer(column.type):
-            column = column.cast(pa.string())
+    if name == "run":
+        return columns.run_column(column, where)
+    if name == "fingerprint":
         return columns.text_column(column, name, where)
     if name == "transductive":
         return columns.boolean_column(column, name, where)

@@ -68,6 +68,13 @@ def _of_another_type(
     return SchemaError(what, where=where, expected=expected, fix=fix)
 
 
+def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    """Return the column `run`, texts or integers, as a dictionary column; null is no run."""
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    return text_column(column, "run", where)
+
+
 def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     """Return a column of true and false, nulls allowed."""
     if pa.types.is_null(column.type):
