@@ -1,4 +1,4 @@
-"""How a set of attributes is made, as one line of a specification says it (docs/attributes.md)."""
+"""How a set of attributes is made, as one line of a specification says it (docs/bias.md)."""
 
 from __future__ import annotations
 

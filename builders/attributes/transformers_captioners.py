@@ -32,7 +32,7 @@ class Family:
 
     `hub` is the authors' model, `kind` the ``model_type`` of its configuration; `model` and
     `tokenizer` are classes of transformers, `vocabulary` files of a tokenizer that has no
-    ``tokenizer.json``; every caption begins with the `prompt`.  Generation is as docs/attributes.md
+    ``tokenizer.json``; every caption begins with the `prompt`.  Generation is as docs/bias.md
     says.
     """
 

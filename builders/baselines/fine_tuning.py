@@ -1,6 +1,6 @@
 """Fine-tuning of the whole network for each task: FT of Lafargue et al., TMLR 2024.
 
-docs/baselines.md says how.  At the start the layer sends the network no gradient, since all
+docs/features.md says how.  At the start the layer sends the network no gradient, since all
 classes' weights are equal.
 """
 

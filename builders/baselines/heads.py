@@ -114,7 +114,7 @@ def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
     """Compute the queries' logits in float64, less what all classes share.
 
     W = 1 + A X at all times, with A (K, n) following SGD's recursion on R/n, R = P - Y (K, n): only
-    the products of the support features are needed (docs/baselines.md).
+    the products of the support features are needed (docs/features.md).
     """
     torch = require("torch")
     tasks, way, shot = support.shape

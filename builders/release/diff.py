@@ -56,7 +56,7 @@ class Difference:
 
 
 def diff(old: Release, new: Release) -> Difference:
-    """Compare two releases by content, as docs/versioning.md weighs changes."""
+    """Compare two releases by content, as docs/releases.md weighs changes."""
     changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
     if old.manifest.name != new.manifest.name:
         changes.append(Change("major", f"renamed to {new.manifest.name}", old.manifest.name))

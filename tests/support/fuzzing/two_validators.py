@@ -20,7 +20,7 @@ from fslbench_data.validation.validate import validate
 from fuzzing import differential, tables
 
 _MISLEADING = {"open-5w1s1q": 4.1, "open-5w5s5q": 12.0, "open-5w10s7q": 2.3}
-"""Of digits, as docs/stopping.md has them."""
+"""Of digits, as studies/coverage/stopping.md has them."""
 
 
 @cache
