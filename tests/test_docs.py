@@ -207,7 +207,9 @@ def _prose(page: Path) -> str:
     text = re.sub(r"^    .*$", "", text, flags=re.MULTILINE)  # formulas
     text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
     if page.name == "glossary.md":
-        text = re.sub(r"^\| \*\*(suite|ladder|leave|error|not told).*$", "", text, flags=re.MULTILINE)
+        text = re.sub(
+            r"^\| \*\*(suite|ladder|leave|error|not told).*$", "", text, flags=re.MULTILINE
+        )
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""The table of studies/reliability/README.md: every row is tried again, and comes out as the page says."""
+"""Every row of studies/reliability/README.md is tried again, and ends as the page says."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def test_how_many_comparisons_are_conclusive(page: str) -> None:
     assert f"comparisons of 15 methods {opened} are significant" in text
     assert f"Of the {len(closed)} claims of the usual interval about half" in text
     assert abs(len(closed & images) / len(closed) - 0.5) < 0.05
-    lost = f"Of the {len(habit)} claims by non-overlapping intervals {len(habit - images)} are not, and"
-    assert f"{lost} {len(habit - classes)} are not significant for new classes" in text
+    lost = f"Of the {len(habit)} claims by non-overlapping intervals {len(habit - images)} are not,"
+    assert f"{lost} and {len(habit - classes)} are not significant for new classes" in text
 
 
 def test_queries_with_another_photo_of_their_burst(page: str, embedded: Release) -> None:

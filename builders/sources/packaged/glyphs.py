@@ -1,7 +1,7 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
 A class is a character, its superclass the script, an image the character in one face of one font,
-a group its drawings in one design.  studies/glyphs/data.md has the rule of which drawings count, whose
+a group its drawings in one design.  studies/glyphs has the rule of which drawings count, whose
 steps are those below, and :mod:`studies.glyphs.survey` that of which characters there are.
 """
 

@@ -1,4 +1,4 @@
-"""What can go wrong while a release is loaded, and how it ends: the table of studies/reliability/hub_faults.md.
+"""How faults while a release is loaded end: the table of studies/reliability/hub_faults.md.
 
 Every fault must end in the right data or in an error of its own; and whatever happened, the same
 cache must give the right data once the fault is over.
