@@ -105,18 +105,18 @@ def results_repo(
     from builders.hub.results_repo import (
         DEFAULT_TITLE,
         UNKNOWN,
-        Installation,
+        requirement_of,
         start_results_repository,
         start_space,
     )
 
     if bool(releases) == (space is not None):
         raise click.UsageError("name a --release for a repository, or --space for its app")
-    installation = Installation.of(install)
+    requirement = requirement_of(install)
     if space is not None:
-        made = start_space(folder, space, title or DEFAULT_TITLE, installation)
+        made = start_space(folder, space, title or DEFAULT_TITLE, requirement)
     else:
-        made = start_results_repository(folder, releases, title or DEFAULT_TITLE, installation)
+        made = start_results_repository(folder, releases, title or DEFAULT_TITLE, requirement)
     for path in made:
         click.echo(f"wrote {path}", err=True)
         if UNKNOWN in path.read_text(encoding="utf-8"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,6 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf, tables_of
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from builders.sampling import groups_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
@@ -115,7 +113,7 @@ class QueryChoices:
         what = f"{dataset.name}: the number of queries of {way}w{shot}s"
         self._features.progress(what)
         release = self._features.writer.so_far()
-        own = draws_of(release, dataset.name, rule.suite, pair)
+        own = Draws.of(release, dataset.name, rule.suite, *pair)
         sets = self._sets(dataset, rule, pair)
         queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
         if not queries:
@@ -140,7 +138,7 @@ class QueryChoices:
         head_of(rule.head)
         backbone = base_of(method_of(self._datasets[name], rule))[0]
         features, _ = self._features.of(name, backbone, self._images[name])
-        draws = draws_of(self._features.writer.so_far(), name, rule.suite, pair)
+        draws = Draws.of(self._features.writer.so_far(), name, rule.suite, *pair)
         return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "")
 
 
@@ -161,15 +159,6 @@ def release_of(rule: QuerySpec) -> Release:
     return load_release(None if rule.release == "embedded" else rule.release)
 
 
-def draws_of(release: Release, dataset: str, suite: str, pair: WayShot) -> Draws:
-    """Take what decides the task sets of a data set of a release."""
-    sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
-    draws = Draws(dataset, suite, *pair, sizes)
-    if suite == "grouped":
-        draws = replace(draws, groups=groups_of(release.images(dataset)))
-    return draws
-
-
 def query_problems(release: Release, entry: Table) -> Iterator[str]:
     """Choose a task set's number of queries again, if it was chosen; say what comes out otherwise.
 
@@ -181,5 +170,5 @@ def query_problems(release: Release, entry: Table) -> Iterator[str]:
     protocol = TaskSetName.parse(entry.name).protocol
     if evidence.query != protocol.query:
         yield f"its evidence is for {evidence.query} queries, not {protocol.query}"
-    pair = (protocol.way, protocol.shot)
-    yield from evidence.problems(draws_of(release, entry.dataset, evidence.suite, pair))
+    draws = Draws.of(release, entry.dataset, evidence.suite, protocol.way, protocol.shot)
+    yield from evidence.problems(draws)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,10 @@ def check_and_number(
         name,
         about,
         {
-            label: [(item, item.sha256 or digests.get(file_of(item.path))) for item in items]
+            label: [
+                item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
+                for item in items
+            ]
             for label, items in kept.items()
         },
         provenance or {},
@@ -163,16 +167,19 @@ def without_duplicates(
     )
 
 
+_OF_ITEM = ("path", "sha256", "creator", "licence")
+
+
 def number_images(
     name: str,
     about: About,
-    classes: Mapping[str, Sequence[tuple[Item, str | None]]],
+    classes: Mapping[str, Sequence[Item]],
     provenance: Mapping[str, Any],
     left_out: Mapping[str, Any],
     picture: Callable[[str], Picture],
     file: Callable[[str], Path | None] | None = None,
 ) -> ImageSet:
-    """Number the images of classes, each with its SHA-256, in their order; empty classes go."""
+    """Number the images of classes, in their order; empty classes go."""
     classes = {label: items for label, items in classes.items() if items}
     images = [image for of_class in classes.values() for image in of_class]
     groups: dict[Hashable, int] = {}
@@ -180,14 +187,11 @@ def number_images(
         "image_id": range(len(images)),
         "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
         "class_name": [label for label, of_class in classes.items() for _ in of_class],
-        "path": [item.path for item, _ in images],
-        "sha256": [sha256 for _, sha256 in images],
+        **{k: [getattr(item, k) for item in images] for k in _OF_ITEM},
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
-            for item, _ in images
+            for item in images
         ],
-        "creator": [item.creator for item, _ in images],
-        "licence": [item.licence for item, _ in images],
     }
     return ImageSet(
         name=name,

@@ -107,7 +107,7 @@ def read(
     images = number_images(
         name,
         about,
-        {k: [(item, item.sha256) for item in items] for k, items in classes.items()},
+        classes,
         {
             "repository": str(repo) if commit else Path(repo).name,
             "config": config,

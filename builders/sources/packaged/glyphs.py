@@ -315,14 +315,14 @@ def glyph_set(
             expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",
             fix="fetch the packages again into an empty folder",
         )
-    classes: dict[str, list[tuple[Item, str | None]]] = {}
+    classes: dict[str, list[Item]] = {}
     for character, own in chosen.items():
         items = classes.setdefault(class_name(character), [])
         for drawing in own:
             credit = frozen.credits[drawing.face.package]
             group = (character, design_of(drawing.face, shown[character], frozen.designs))
-            item = Item(drawing.path, group, credit.creator, credit.licence)
-            items.append((item, drawing.digest))
+            path, digest = drawing.path, drawing.digest
+            items.append(Item(path, group, credit.creator, credit.licence, digest))
     images = number_images(
         name,
         ABOUT,
