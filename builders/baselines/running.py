@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from builders.baselines.fine_tuning import PictureFineTuner
 from builders.baselines.heads import Predictor, head_of
-from builders.execution.engine import Engine, LocalEngine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
 from fslbench_data.evaluation.loop import evaluate

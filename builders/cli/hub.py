@@ -41,7 +41,7 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
     from benchmark_spec.errors import listing
-    from builders.hub.contents import BENCHMARK_FILE
+    from builders.hub.publish import BENCHMARK_FILE
     from builders.hub.publish import publish as run
     from fslbench_data.render.console import steps
 

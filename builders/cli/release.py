@@ -27,7 +27,7 @@ def init(folder: Path, path: Path | None) -> None:
     FOLDER has one folder a class. What only you know, such as the licence, is left empty: a build
     asks for it.
     """
-    from builders.release.first_spec import first_spec
+    from builders.release.spec_file import first_spec
 
     check_output(path)
     output(first_spec(folder, str(path or "")), path)

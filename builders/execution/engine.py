@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import uuid4
+
+from benchmark_spec.extras import require
+
+
+@contextmanager
+def reproducible(threads: int) -> Iterator[None]:
+    """Let torch compute with that many threads, without what gives other bits from run to run."""
+    torch = require("torch")
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
+    benchmark, cudnn.benchmark = cudnn.benchmark, False
+    torch.set_num_threads(threads)
+    matmul.allow_tf32 = cudnn.allow_tf32 = False
+    cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
+        cudnn.benchmark = benchmark
+
 
 B = TypeVar("B")
 R = TypeVar("R")

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
-from builders.execution.engine import Engine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, Work, job_name, reproducible
 from builders.execution.steps import Journal, Made, Step
 from builders.features.decoding import Batches, Gives, Reader, problem_of
 from builders.features.processor import Device, check_facts

@@ -11,8 +11,7 @@ import torch
 from msgspec.structs import replace
 
 from benchmark_spec.errors import EngineError, SpecError
-from builders.execution.engine import Engine, LocalEngine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
 from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
 from builders.training.images import data_digest, keep_images, load_images
