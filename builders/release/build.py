@@ -19,12 +19,7 @@ from builders.attributes.recipe import OWN_TEXTS
 from builders.execution.steps import Made, Step
 from builders.features import Settings
 from builders.features.precomputed import PrecomputedFeatures
-from builders.release.features import (
-    FeatureBuild,
-    uses_captioners,
-    uses_networks,
-    with_canaries,
-)
+from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, refusals
 from builders.release.queries import Chosen, QueryChoices
@@ -32,14 +27,7 @@ from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Progress,
-    check_same,
-    raw_state,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.read import raw_folder, read_source
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE

@@ -11,13 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import (
-    FSLBenchError,
-    SamplingError,
-    SpecError,
-    UnknownNameError,
-    listing,
-)
+from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import suite_of

@@ -20,13 +20,10 @@ from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.release.templating import template
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
+from builders.sources.lists import LISTS
 
-LISTS = {
-    "groups": "path,group",
-    "superclasses": "class,superclass",
-    "texts": "path,text",
-}
-"""Options of an image folder that name a CSV file, and the file's header."""
+HEADERS = {option: ",".join(columns[:2]) for option, columns in LISTS.items()}
+"""By option of an image folder that names a CSV file, the file's header."""
 
 WAYS = 5
 
@@ -49,8 +46,8 @@ def first_spec(folder: Path, file: str = "") -> str:
         sizes=sizes,
         ways=ways,
         shots=shots or [1],
-        lists=[key for key in LISTS if _is_list(folder / f"{key}.csv", LISTS[key])],
-        known_lists=LISTS,
+        lists=[key for key in HEADERS if _is_list(folder / f"{key}.csv", HEADERS[key])],
+        known_lists=HEADERS,
     )
 
 

@@ -243,11 +243,7 @@ def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
 
 
 def _images_now(
-    of: _Release,
-    entry: Table,
-    recorded: pa.Table,
-    known: tuple[str, ...] | None,
-    raw: Path,
+    of: _Release, entry: Table, recorded: pa.Table, known: tuple[str, ...] | None, raw: Path
 ) -> tuple[pa.Table, tuple[str, ...] | None]:
     """Read the images as they are now, and superclasses; `known` ones where no source says any."""
     name = entry.dataset

@@ -13,13 +13,7 @@ from typing import Any
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
-from builders.sources.pictures import (
-    check_file,
-    file_of,
-    fragment_of,
-    look_at_files,
-    open_picture,
-)
+from builders.sources.pictures import check_file, file_of, fragment_of, look_at_files, open_picture
 from fslbench_data.files.pictures import Picture, formats
 
 _damaged_kept = ContextVar("damaged_kept", default=False)

@@ -10,13 +10,7 @@ from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
 from fslbench_data.files import clear_temporary, whole_file, write_whole
 from fslbench_data.files.pictures import Picture
-from fslbench_data.release.pictures import (
-    MARK,
-    has_other_mark,
-    is_numbered,
-    mark_of,
-    picture_name,
-)
+from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
 
 BATCH = 256
 """Images that are handed to the threads at a time."""

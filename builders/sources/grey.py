@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
 from builders.sources.checking import check_and_number
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
 from fslbench_data.files.pictures import Picture
 
 

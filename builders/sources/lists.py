@@ -13,11 +13,7 @@ from benchmark_spec.extras import require
 
 LISTS = {
     "groups": ("path", "group", " (leave the line out: it then stands alone)"),
-    "superclasses": (
-        "class",
-        "superclass",
-        " (a class like no other is a superclass of its own)",
-    ),
+    "superclasses": ("class", "superclass", " (a class like no other is a superclass of its own)"),
     "texts": ("path", "text", " (leave the line out: the image then has no text)"),
 }
 """By option of a source: the header of the CSV file that it names, and what a line with nothing to

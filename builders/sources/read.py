@@ -10,14 +10,7 @@ from typing import Any
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.tables import Redistribution, check_redistribution
 from builders.sources import CATALOGUED, GENERAL, SOURCES, source_module
-from builders.sources.image_set import (
-    ABOUT_OPTIONS,
-    About,
-    ImageSet,
-    Progress,
-    raw_state,
-    silent,
-)
+from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, raw_state, silent
 from builders.sources.packages import unpacked
 from builders.sources.raw_files import require_entries
 

@@ -166,10 +166,7 @@ def design_of(face: Face, script: str, designs: Designs) -> str:
 
 
 def shares(
-    faces: Sequence[Face],
-    script_of: Mapping[int, str],
-    designs: Designs,
-    left_out: Counter[str],
+    faces: Sequence[Face], script_of: Mapping[int, str], designs: Designs, left_out: Counter[str]
 ) -> list[list[int]]:
     """Give the characters that each face is to draw, in their order: steps 1 and 2 of the rule.
 

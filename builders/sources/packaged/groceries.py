@@ -20,14 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
 from builders.sources.checking import check_and_number, expected_counts
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
 from builders.sources.lists import group_of
 from builders.sources.packages import Package, unpacked
 from fslbench_data.files.pictures import decode

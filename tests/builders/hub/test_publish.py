@@ -288,11 +288,7 @@ class _KilledError(BaseException):
 
 @pytest.mark.parametrize("step", ["check", "tag"])
 def test_killed_between_commit_and_tag(
-    hub: HubServer,
-    release: Path,
-    publish: Publish,
-    monkeypatch: pytest.MonkeyPatch,
-    step: str,
+    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     def killed(*_: object, **__: object) -> None:
         raise _KilledError
@@ -314,11 +310,7 @@ def test_killed_between_commit_and_tag(
 
 @pytest.mark.slow
 def test_killed_by_the_system_while_it_compares(
-    hub: HubServer,
-    release: Path,
-    publish: Publish,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    hub: HubServer, release: Path, publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
