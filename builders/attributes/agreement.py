@@ -134,8 +134,7 @@ def _by_attribute(a: Words, b: Words, level: float) -> tuple[AttributeAgreement,
 def kappa(counts: Counts, level: float) -> tuple[Floats, Floats]:
     """Compute Cohen's kappa and the half-width of its interval, both (A,); NaN where there is none.
 
-    Of counts (A, 4): images of each attribute in both tables, in the first alone, in the second
-    alone, in none.
+    Of counts (A, 4): images of each attribute in both tables, in one alone, in the other, in none.
     """
     images = counts.sum(axis=1)
     shares = counts / images[:, None]

@@ -43,11 +43,8 @@ def load_backbone(
 ) -> Backbone:
     """Load a pretrained network by its name.
 
-    That is one of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE``, such as
-    ``open_clip:ViT-B-16/openai``; ``timm:MODEL[@FILE]`` (these two perhaps with ``+paper``); or
-    ``trained:FOLDER``.  FILE is looked for in `weights_folder`, too, which ``fslbench-build fetch``
-    has filled.  BackboneError or SourceError if the weights cannot be had, or are not the right
-    ones.
+    That is one of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE`` or ``timm:MODEL[@FILE]``,
+    perhaps with ``+paper``; or ``trained:FOLDER``.  FILE is looked for in `weights_folder`, too.
     """
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:

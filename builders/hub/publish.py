@@ -123,11 +123,7 @@ def benchmark_file(manifest: Manifest) -> str:
 
 
 FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
-"""Tables computed from what the images show: numbers of a backbone, words of a tagger.
-
-A data set of ``tables`` has none of them published, and pictures only one of ``images``.  Results
-are no such tables: they say which queries a method answered rightly.
-"""
+"""Tables computed from what the images show, of which a data set of ``tables`` publishes none."""
 
 
 def check_licences(manifest: Manifest) -> None:

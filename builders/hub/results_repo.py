@@ -50,7 +50,7 @@ def start_results_repository(
     """Write the files that a results repository starts with, and return their paths.
 
     `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
-    before anything is written.  Nothing in `folder` is written over.
+    first.
     """
     for name in releases:
         check_release_name(name)
@@ -81,10 +81,7 @@ def start_results_repository(
 def start_space(
     folder: Path, results: str, title: str = DEFAULT_TITLE, requirement: str | None = None
 ) -> tuple[Path, ...]:
-    """Write the files of a Space that runs the app of a results repository, and return their paths.
-
-    `results` is ``ORG/RESULTS`` on the Hub.  Nothing in `folder` is written over.
-    """
+    """Write the files of a Space that runs the app of a results repository ``ORG/RESULTS``."""
     requirement = requirement or requirement_of(None)
     words = {
         "QUOTED": json.dumps(title, ensure_ascii=False),

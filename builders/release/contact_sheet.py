@@ -23,19 +23,8 @@ def contact_sheet(
 ) -> Picture:
     """Draw a task of a task set.
 
-    Parameters
-    ----------
-    paths
-        The file of every image of the data set, by id.
-    cell
-        Side of the square that an image is fitted into, pixels.
-
-    Raises
-    ------
-    SpecError
-        If the set has no such task.
-    SourceError
-        If an image cannot be read.
+    `paths` are the files of all images of the data set, by id; `cell` is the side of the square
+    that an image is fitted into, pixels.
     """
     rows = task_rows(release, info, task_id)
     protocol = info.protocol

@@ -48,8 +48,7 @@ def picture_tables(
 ) -> Iterator[pa.Table]:
     """Give the shards of a data set's pictures: :data:`benchmark_spec.schemas.PICTURES`.
 
-    `longest` is the longest side of thumbnails, in pixels; None for files as they are.  An image
-    whose own licence does not let it be passed on has no bytes.
+    `longest` is the longest side of thumbnails; an image whose own licence forbids it has no bytes.
     """
     number, licences = len(images.images), _licences(images)
     labels = images.images.column("class_id").to_pylist()

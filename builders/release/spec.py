@@ -45,16 +45,9 @@ def _with_query(text: str, chosen: Mapping[WayShot, int]) -> str:
 class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
 
-    Attributes
-    ----------
-    features, head
-        The method whose results say how Q matters; the data set's first features unless given.
-    dataset, release
-        Whose images they are of: another data set before it, or of a release; its own unless given.
-    suite
-        Whose tasks are to be the most telling.
-    seeds
-        Task sets of each Q that are drawn and answered.
+    Results of `head` on `features`, the data set's first unless given, say how Q matters, on tasks
+    of `suite`; their images are of another `dataset` before it, or of a `release`; its own unless
+    given.
     """
 
     features: str = ""

@@ -91,15 +91,7 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path) -> ReleaseSpec:
-    """Read and check a specification.
-
-    Raises
-    ------
-    SpecError
-        If the file cannot be read, is no TOML, or a field is missing, unknown or of a wrong type.
-    UnknownNameError
-        If it names a suite that does not exist.
-    """
+    """Read and check a specification; an error says file, field and what was expected."""
     where = str(path)
     raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)

@@ -36,10 +36,9 @@ OF_VARIANTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt
 
 
 def _find_aircraft(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
-    """Find the test variants, training and test images of the authors alike.
+    """Find the test variants, training and test images alike, cropped to their boxes.
 
-    Each picture is cropped to the box of its aircraft, as in Meta-Dataset; the authors count pixels
-    from 1, so that a tight box would begin a pixel earlier.
+    The authors count pixels from 1, so that a tight box would begin a pixel earlier.
     """
     variants = sorted(line.strip() for line in read_lines(folder / VARIANTS))
     boxes = read_table(folder / BOXES, 5, _aircraft_box)

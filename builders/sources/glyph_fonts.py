@@ -35,9 +35,8 @@ _BY_CLASS = {
 class Face:
     """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    `family` is the typographic one by its name table (16, else 1), `style` the attributes of
-    :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the collection, say whether
-    it has serifs, and `characters` are the code points asked for that it draws.
+    `style` are attributes of :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the
+    collection, say whether it has serifs, and `characters` are the code points asked for.
     """
 
     path: str

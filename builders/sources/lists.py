@@ -132,10 +132,10 @@ def is_missing(label: object) -> bool:
 
 
 def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, str]]:
-    """Read the label of each row of a ``datasets.Dataset``; SourceError if it holds no labels.
+    """Read the label of each row of a ``datasets.Dataset``, as texts.
 
-    Gives the labels as texts; the names of the classes, in the order of a ``ClassLabel``, else
-    sorted; and what is wrong with the rows whose label is missing, by row from 0.
+    Gives also the names of the classes, in the order of a ``ClassLabel``, else sorted; and what is
+    wrong with the rows whose label is missing.
     """
     datasets = require("datasets")
     feature = rows.features[column]

@@ -51,7 +51,24 @@ def logistic_regression(
     gram -= to_mean[:, :, None] + to_mean[:, None, :] - to_mean.mean(dim=1)[:, None, None]
     target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=1)
     penalty = (2.0 if way == 2 else 1.0) / strength
-    coefficients, intercept = solve(gram, target, penalty)
+    problem = Problem.of(gram, target, penalty)
+    v = gram.new_zeros(tasks, *target.shape[:1], gram.shape[-1] + 1)
+    logits = problem.logits(v)
+    value = problem.value(v, logits)
+    for _ in range(_NEWTON_STEPS):
+        probabilities = logits.softmax(dim=1)
+        gradient = problem.gradient(v, probabilities)
+        if float(gradient.abs().max()) <= TOLERANCE:
+            break
+        step = _newton_step(problem, probabilities, gradient)
+        v, logits, value = _descend(problem, v, logits, value, gradient, step)
+    else:
+        raise MethodFailedError(
+            f"logistic regression did not converge: gradient {float(gradient.abs().max()):.1e}"
+        )
+    coefficients = (target - probabilities) / penalty
+    coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
+    intercept = v[..., -1] * problem.z[:, :1, -1]
     weights = torch.bmm(coefficients, x)
     intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
     return (torch.bmm(weights, unit[query].mT) + intercept[..., None]).mT
@@ -97,31 +114,6 @@ class Problem:
         t = probabilities * self.logits(u)
         t -= probabilities * t.sum(dim=1, keepdim=True)
         return require("torch").bmm(t, self.z) + self.penalties * u
-
-
-def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
-    """Find the minimum for B tasks: A (B, K, n) and the intercepts of centred features (B, K).
-
-    Of the products G (B, n, n) of support features with mean zero, of Y (K, n) and λ, all float64.
-    """
-    problem = Problem.of(gram, target, penalty)
-    v = gram.new_zeros(len(gram), *target.shape[:1], gram.shape[-1] + 1)
-    logits = problem.logits(v)
-    value = problem.value(v, logits)
-    for _ in range(_NEWTON_STEPS):
-        probabilities = logits.softmax(dim=1)
-        gradient = problem.gradient(v, probabilities)
-        if float(gradient.abs().max()) <= TOLERANCE:
-            break
-        step = _newton_step(problem, probabilities, gradient)
-        v, logits, value = _descend(problem, v, logits, value, gradient, step)
-    else:
-        raise MethodFailedError(
-            f"logistic regression did not converge: gradient {float(gradient.abs().max()):.1e}"
-        )
-    coefficients = (target - probabilities) / penalty
-    coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
-    return coefficients, v[..., -1] * problem.z[:, :1, -1]
 
 
 def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:

@@ -76,8 +76,7 @@ _JOINER, _VARIATION = "200D", "FE0F"
 class Emoji:
     """An emoji and the paths of its drawings, in the order of :data:`STYLES`.
 
-    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``; `author` is
-    that of OpenMoji's drawing, and `group_of_subgroup` the CLDR's, such as ``animals-nature``.
+    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``.
     """
 
     code: str

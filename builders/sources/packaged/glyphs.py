@@ -56,19 +56,10 @@ class Credit:
 class Collection:
     """Packages of fonts, and characters that they draw: `glyphs.json`.
 
-    Attributes
-    ----------
-    packages, small_packages
-        All, in the order in which their faces are drawn; and those of the sample.
-    credits
-        By name of the package: who made its fonts, and their licence.
-    serifs
-        ``serif``, ``sans`` or ``neither`` by family, where a font's tables do not say.
-    designs
-        By script: the design of each family that shares one with others, of which a fifth of
-        common characters are alike, pixel for pixel.
-    characters
-        By part, and of the sample: the characters of each script, in their frozen order.
+    Faces are drawn in the order of `packages`; `serifs` has ``serif``, ``sans`` or ``neither`` by
+    family, where a font's tables do not say; `designs` by script the design of each family that
+    shares one with others; `characters` by part, and of the sample, those of each script, in their
+    frozen order.
     """
 
     packages: tuple[Package, ...]
@@ -289,7 +280,7 @@ def glyph_set(
     """Draw the characters of a collection; a class is a character, named as Unicode names it.
 
     `scripts` has the script of each character that is drawn, so that those which look alike are
-    noticed; `shown` that of each that becomes a class, which has `fewest` images at least.
+    noticed; `shown` that of each that becomes a class.
     """
     frozen = collection()
     progress(f"{name}: reading fonts")
@@ -392,8 +383,7 @@ def read(
     """Draw the characters of a part, or of all parts, with the fonts that were fetched.
 
     A path of the images table is a font file, which font of it and the character
-    (``.../DejaVuSans.ttf#0,U+0041``), and a sha256 that of the drawing's 84 x 84 grey levels.  All
-    are needed, so that nothing may be missing: `allow_missing` changes nothing.
+    (``.../DejaVuSans.ttf#0,U+0041``).  All are needed: `allow_missing` changes nothing.
     """
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")

@@ -57,8 +57,7 @@ EXPECTED = expected_counts(NAME)
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
     """Read the photos from the folder that ``fslbench-build fetch`` has filled.
 
-    A path of the images table is the photo's name in the data set,
-    ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``; classes and photos are in the order of names.
+    A path of the images table is the photo's name, ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``.
     """
     data = unpacked(PACKAGES[0], folder, NAME) / DATA
     progress(f"{NAME}: images2.parquet")

@@ -108,8 +108,7 @@ def sort_into_classes(
 ) -> dict[str, list[str]]:
     """Follow steps 3 to 5 of the rule: gives the pictures of each class, both sorted.
 
-    `filed` has the folders of each picture, by path, in the order of paths; `pixels` what each
-    shows, equal for duplicates.  What is left out is counted in `left_out`.
+    `filed` has the folders of each picture, `pixels` what each shows, equal for duplicates.
     """
     first: dict[str, str] = {}
     themes: dict[str, set[str]] = {}

@@ -20,7 +20,7 @@ class Transfer(Method):
     """A network trained with a classifier of all classes; a task has a classifier of its own.
 
     An image's vector of D = `width` numbers is the mean of its map's places if `pooled`, else the
-    map, flat; `classifier` makes scores of all classes of vectors (B, D).
+    map.
     """
 
     trained_by: ClassVar[Trained] = "classes"
