@@ -104,6 +104,10 @@ def read(
         "images": [f"{split}#{row}" for row in sorted(damaged)],
         "doubles": duplicates,
     }
+
+    def content(path: str) -> bytes:
+        return _encoded(rows[int(path.rpartition("#")[2])][image])
+
     images = number_images(
         name,
         about,
@@ -118,13 +122,9 @@ def read(
             "order": "classes as the label names them, images by row",
         },
         {reason: names for reason, names in left_out.items() if names},
-        lambda path: decode(_encoded(rows[int(path.rpartition("#")[2])][image])),
+        lambda path: decode(content(path)),
     )
-    return replace(
-        images,
-        content=lambda path: _encoded(rows[int(path.rpartition("#")[2])][image]),
-        texts=texts,
-    )
+    return replace(images, content=content, texts=texts)
 
 
 def _texts(rows: Any, column: str, split: str) -> dict[str, str]:
@@ -147,7 +147,7 @@ def _refusing(what: str, fix: str = "") -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        problem = next(iter(str(error).splitlines()), "") or type(error).__name__
+        problem = " ".join(str(error).splitlines()[:2]) or type(error).__name__
         raise SourceError(f"{what}: {problem}", fix=fix) from error
 
 
@@ -168,14 +168,6 @@ def _commit(repo: str, revision: str | None) -> str | None:
 def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
     """Return the split as a ``datasets.Dataset``."""
     datasets = require("datasets")
-    with _refusing(f"{repo} cannot be read"):
-        configs = datasets.get_dataset_config_names(repo, revision=commit)
-    if config is not None and config not in configs:
-        raise UnknownNameError("config", config, configs, where=repo)
-    if config is None and len(configs) > 1 and "default" not in configs:
-        raise SourceError(
-            f"{repo} has several configs", expected=f"one of {listing(configs)}", fix="name one"
-        )
     with _refusing(f"{repo} cannot be read"):
         splits = datasets.get_dataset_split_names(repo, config, revision=commit)
     if split not in splits:

@@ -45,14 +45,6 @@ FEW_DRAWINGS, SAMPLE_DRAWINGS = 20, 10
 
 
 @dataclass(frozen=True)
-class Credit:
-    """Who made the fonts of a package, and their licence."""
-
-    creator: str
-    licence: str
-
-
-@dataclass(frozen=True)
 class Collection:
     """Packages of fonts, and characters that they draw: `glyphs.json`.
 
@@ -64,7 +56,7 @@ class Collection:
 
     packages: tuple[Package, ...]
     small_packages: tuple[Package, ...]
-    credits: Mapping[str, Credit]
+    credits: Mapping[str, tuple[str, str]]
     serifs: Mapping[str, str]
     designs: Mapping[str, Mapping[str, str]]
     characters: Mapping[str, Mapping[str, str]]
@@ -104,10 +96,7 @@ def collection() -> Collection:
     return Collection(
         tuple(packages.values()),
         tuple(packages[name] for name in frozen["small_packages"]),
-        {
-            name: Credit(entry["creator"], entry["licence"])
-            for name, entry in frozen["packages"].items()
-        },
+        {name: (entry["creator"], entry["licence"]) for name, entry in frozen["packages"].items()},
         {family: kind for kind, names in frozen["serifs"].items() for family in names},
         {script: group_of(groups) for script, groups in frozen["same_design"].items()},
         frozen["characters"],
@@ -307,10 +296,9 @@ def glyph_set(
     for character, own in chosen.items():
         items = classes.setdefault(class_name(character), [])
         for drawing in own:
-            credit = frozen.credits[drawing.face.package]
             group = (character, design_of(drawing.face, shown[character], frozen.designs))
-            path, digest = drawing.path, drawing.digest
-            items.append(Item(path, group, credit.creator, credit.licence, digest))
+            credit = frozen.credits[drawing.face.package]
+            items.append(Item(drawing.path, group, *credit, drawing.digest))
     images = number_images(
         name,
         ABOUT,
