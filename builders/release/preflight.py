@@ -27,7 +27,7 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import method_of, no_number, release_of
+from builders.release.queries import backbone_of, no_number, release_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sampling import Groups, count_tasks, groups_of
 from builders.sampling.published import draw_published
@@ -90,7 +90,7 @@ def _check_queries(
         raise UnknownNameError(
             "data set", name, known, where=where, fix="or list it before this one"
         )
-    backbone = base_of(method_of(known[name], rule))[0]
+    backbone = backbone_of(known[name], rule)
     if known[name].source == CATALOGUE or not backbone:
         raise SpecError(
             f"{where}: {name} has no features that could say how many queries are best",
