@@ -51,7 +51,11 @@ class Gate:
             self._check(scope)
             body = await _read(scope, receive)
             if scope["path"] in self._events:
-                _check_json(body)
+                parsed_json(body)  # whose numbers can be repeated: no NaN, no 1e400
+        except ValueError as error:
+            refused = _RefusedError(400, f"the body is not JSON: {str(error)[:200]}")
+            await refused.answer(send)
+            return
         except _RefusedError as refused:
             await refused.answer(send)
             return
@@ -111,14 +115,6 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
     except TimeoutError:
         raise _RefusedError(408, f"the body took more than {SECONDS:g} seconds") from None
     return body
-
-
-def _check_json(body: bytes) -> None:
-    """Refuse what is not JSON, or could not be repeated in JSON: NaN, 1e400, half a character."""
-    try:
-        parsed_json(body)
-    except ValueError as error:
-        raise _RefusedError(400, f"the body is not JSON: {str(error)[:200]}") from None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -325,7 +325,9 @@ class Publication:
             commit, proposal = self._commit(self.files, what, refs.main, message)
         self.repo.check(self.files, commit, self.progress)
         if not self.create_pr:
-            self._set_tag(commit)
+            self.progress(f"setting the tag {self.tag}")
+            self.repo.tag(self.tag, commit)
+            self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
         return Published(
             self.manifest,
             self.repo.id,
@@ -461,12 +463,6 @@ class Publication:
                 fix=error.fix or "have the name entered there, then run the same command again",
             ) from None
         return replace(done, registration=made)
-
-    def _set_tag(self, commit: str) -> None:
-        """Tag a commit that was seen to be whole, and look through the tag."""
-        self.progress(f"setting the tag {self.tag}")
-        self.repo.tag(self.tag, commit)
-        self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
 
 
 def _number(manifest: Manifest) -> tuple[int, ...]:

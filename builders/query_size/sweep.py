@@ -93,7 +93,12 @@ class QuerySets:
 
         Every class is spread evenly over the parts, in random order; with groups, these are spread.
         """
-        draws, (unit, units) = self.draws, self._units()
+        draws, units = self.draws, sum(self.draws.sizes)
+        if draws.groups is not None:  # which are not divided; an image without any is one
+            alone = draws.groups.max() + 1 + np.arange(units)
+            of_image = np.where(draws.groups < 0, alone, draws.groups)
+            _, unit = np.unique(of_image, return_inverse=True)
+            units = int(unit.max()) + 1
         stream = Stream("query-size", draws.dataset, "parts")
         most = min(*draws.sizes, units)
         if number > most:
@@ -106,16 +111,7 @@ class QuerySets:
             by_class = [stream.permutations(1, n)[0] % number for n in draws.sizes]
             return np.concatenate(by_class).astype(np.int64)
         part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
-        return part[unit]
-
-    def _units(self) -> tuple[NDArray[np.int64], int]:
-        """Number what is not divided, a group or else an image; of each image, and of all."""
-        groups, images = self.draws.groups, sum(self.draws.sizes)
-        if groups is None:
-            return np.arange(images, dtype=np.int64), images
-        alone = groups.max() + 1 + np.arange(groups.size)
-        _, unit = np.unique(np.where(groups < 0, alone, groups), return_inverse=True)
-        return unit.astype(np.int64), int(unit.max()) + 1
+        return part[unit.astype(np.int64)]
 
     def only(self, keep: NDArray[np.bool_]) -> QuerySets:
         """Keep some images (N,) only."""

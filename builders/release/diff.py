@@ -63,7 +63,13 @@ def diff(old: Release, new: Release) -> Difference:
     if old.manifest.description != new.manifest.description:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))
-    return Difference(tuple(changes), _raised(old.manifest, new.manifest))
+    a, b = (tuple(map(int, r.manifest.version.split("."))) for r in (old, new))
+    raised = (
+        None
+        if b <= a
+        else next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)
+    )
+    return Difference(tuple(changes), raised)
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
@@ -184,10 +190,3 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
     if equal.all():
         return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
     return f"{_rows(was)} became {_rows(now)}, the first other one is task {int(equal.argmin())}"
-
-
-def _raised(old: Manifest, new: Manifest) -> Level | None:
-    a, b = (tuple(int(n) for n in m.version.split(".")) for m in (old, new))
-    if b <= a:
-        return None
-    return next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import Any
@@ -40,7 +41,8 @@ def picture_provenance(images: ImageSet, longest: int | None) -> dict[str, Any]:
     if longest is not None:
         version = require("PIL", "builders").__version__
         made = {"form": "WebP", "longest": longest, "quality": QUALITY, "pillow": version}
-    return {**made, "without": _withheld(images)}
+    withheld = Counter(licence for licence in _licences(images) if not passed_on(licence))
+    return {**made, "without": dict(sorted(withheld.items()))}
 
 
 def picture_tables(
@@ -72,15 +74,6 @@ def picture_tables(
 def _licences(images: ImageSet) -> list[str]:
     """The licence of each image: its own, or else that of the data set."""
     return [own or images.about.licence for own in images.images.column("licence").to_pylist()]
-
-
-def _withheld(images: ImageSet) -> dict[str, int]:
-    """Count the images of each licence that does not let them be passed on."""
-    counts: dict[str, int] = {}
-    for licence in _licences(images):
-        if not passed_on(licence):
-            counts[licence] = counts.get(licence, 0) + 1
-    return dict(sorted(counts.items()))
 
 
 def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, Any]:

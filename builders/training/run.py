@@ -107,12 +107,16 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
     protocol = settings.validation.protocol
     eligible, right = images.classes_for(protocol), 0
-    with _answering(method):
+    method.eval()
+    try:
         for number in range(tasks):
             rng = np.random.default_rng((_VALIDATION, number))
             task = _draw_episode(images, eligible, protocol, rng).to(_device(method))
-            answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
+            with torch.no_grad():
+                answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
             right += int((answers == task.target).sum())
+    finally:
+        method.train()
     return 100 * right / (tasks * protocol.way * protocol.query)
 
 
@@ -188,14 +192,3 @@ def _of_method(settings: RunSettings, step: int) -> Iterator[None]:
             where=f"step {step + 1}, {lines_of(error)}",
             fix="see whether network, side, episode and settings fit the method",
         ) from error
-
-
-@contextmanager
-def _answering(method: Method) -> Iterator[None]:
-    """Put a method into evaluation, and back into training."""
-    method.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        method.train()
