@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 from benchmark_spec.errors import BackboneError, FSLBenchError, HubError, UnknownNameError
 from benchmark_spec.extras import require
@@ -77,24 +76,6 @@ def hub_file(
         fix=f"where there is a connection: hf download {repo} {files[0]}; then name the file as "
         f"{by_hand}",
     )
-
-
-def url_file(name: str, url: str, by_hand: str) -> tuple[Path, dict[str, str]]:
-    """Get the file at an address, kept where torch.hub keeps such files; see :func:`hub_file`."""
-    hub = require("torch.hub")
-    path = Path(hub.get_dir()) / "checkpoints" / Path(urlparse(url).path).name
-    if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            hub.download_url_to_file(url, str(path), progress=False)
-        except OSError as error:  # no connection among them
-            raise BackboneError(
-                f"{name} needs a file that cannot be had: {error}",
-                where=url,
-                expected=path.name,
-                fix=f"get it where there is a connection, and name the file as {by_hand}",
-            ) from None
-    return path, {"url": url, "file": path.name}
 
 
 @contextmanager
@@ -207,7 +188,12 @@ def find_timm(spec: str, folder: Path | None) -> Checkpoint:
     if config.hf_hub_id:
         file, weights = hub_file(name, config.hf_hub_id, TIMM_FILES, by_hand)
     elif config.url:
-        file, weights = url_file(name, config.url, by_hand)
+        raise BackboneError(
+            f"{name} needs a file that is not on the Hub",
+            where=config.url,
+            expected=Path(config.url).name,
+            fix=f"get it where there is a connection, and name the file as {by_hand}",
+        )
     else:
         raise BackboneError(f"timm has no weights of {model}", fix=f"name a checkpoint: {by_hand}")
     more = {"tag": config.tag, "licence": config.license}

@@ -147,7 +147,7 @@ def _refusing(what: str, fix: str = "") -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        problem = " ".join(str(error).splitlines()[:2]) or type(error).__name__
+        problem = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise SourceError(f"{what}: {problem}", fix=fix) from error
 
 
@@ -168,6 +168,14 @@ def _commit(repo: str, revision: str | None) -> str | None:
 def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
     """Return the split as a ``datasets.Dataset``."""
     datasets = require("datasets")
+    with _refusing(f"{repo} cannot be read"):
+        configs = datasets.get_dataset_config_names(repo, revision=commit)
+    if config is not None and config not in configs:
+        raise UnknownNameError("config", config, configs, where=repo)
+    if config is None and len(configs) > 1 and "default" not in configs:
+        raise SourceError(
+            f"{repo} has several configs", expected=f"one of {listing(configs)}", fix="name one"
+        )
     with _refusing(f"{repo} cannot be read"):
         splits = datasets.get_dataset_split_names(repo, config, revision=commit)
     if split not in splits:

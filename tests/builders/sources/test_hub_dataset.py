@@ -115,7 +115,7 @@ def test_unknown_names_list_the_known(tmp_path: Path, write: Write) -> None:
     repo = tmp_path / "repo"
     with pytest.raises(UnknownNameError, match=r"unknown split 'val'(.|\n)*one of train"):
         hub_dataset.read(repo, **{**PETS, "split": "val"})
-    with pytest.raises(SourceError, match=r"'big' not found. Available: \['default'\]"):
+    with pytest.raises(UnknownNameError, match=r"unknown config 'big'(.|\n)*one of default"):
         hub_dataset.read(repo, **PETS, config="big")
     with pytest.raises(UnknownNameError, match=r"unknown column 'labels'; did you mean 'label'"):
         hub_dataset.read(repo, **PETS, label="labels")
