@@ -32,13 +32,12 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 from timm.data.config import resolve_data_config
 
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import reproducible
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
 from builders.features.block_job import Survey
 from builders.features.checkpoints import timm_preprocessing
-from builders.features.extraction import Settings
-from builders.features.forward import Extraction, Network
+from builders.features.extraction import Extraction, Network, Settings
 from builders.features.processor import default_threads, facts
 from builders.sources.image_set import About, ImageSet, images_table
 from fslbench_data.files.pictures import decode

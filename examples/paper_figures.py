@@ -8,7 +8,7 @@
 5  the best Q against the number of shots S.
 
 Figures 2, 3 and 5 are of the paper's synthetic example (``examples/query_size.py``), where lines
-are exact and points are simulated. ``docs/paper_figures.md`` shows and explains them. Drawing
+are exact and points are simulated. ``studies/paper_figures`` shows and explains them. Drawing
 needs the extra ``report``.
 """
 

@@ -4,7 +4,7 @@ The synthetic case of Lafargue et al. (TMLR 2024): two classes, N(-1, 1) and N(1
 (real numbers) of each, tasks of both classes drawn without replacement until the images run out,
 and the nearest class mean as the method, at 1, 5 and 20 shots.
 
-``python examples/query_size.py`` prints the tables of ``docs/query_size.md`` (20 seconds).
+``python examples/query_size.py`` prints the tables of ``studies/query_size/model.md`` (20 seconds).
 """
 
 from __future__ import annotations

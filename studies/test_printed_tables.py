@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fslbench_data.cli import main
 
 PRINTED = "<!-- printed -->\n"
-PAGES = {"studies/reference_results/README": 3, "studies/bias/README": 4, "docs/paper_table": 1}
+PAGES = {"studies/reference_results/README": 3, "studies/bias/README": 4, "docs/figures": 1}
 
 
 @pytest.mark.slow
@@ -40,13 +40,12 @@ def test_the_page_is_what_the_commands_print(root: Path, page: str, number: int)
 
 @pytest.mark.slow
 def test_what_of_the_excess_is_the_levels(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And what docs/bias.md says of it are figures of that table."""
+    """And what the page says of it are figures of that table."""
     import_module("studies.bias.excess").main()
     table = capsys.readouterr().out.strip()
-    assert table in (root / "studies/bias/README.md").read_text(encoding="utf-8")
-    claims = (
-        (root / "docs/bias.md").read_text(encoding="utf-8").partition("## What the embedded")[2]
-    )
+    page = (root / "studies/bias/README.md").read_text(encoding="utf-8")
+    assert table in page
+    claims = page.partition("## What the embedded")[2]
     said = re.findall(r"\(([-+]?\d+\.\d ± \d+\.\d)\)", claims.partition("\n## ")[0])
     figures = [
         f"{float(mean):+.1f} ± {float(half):.1f}"

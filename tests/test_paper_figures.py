@@ -32,7 +32,7 @@ def figures(root: Path) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def page(root: Path) -> str:
-    return (root / "docs/paper_figures.md").read_text(encoding="utf-8")
+    return (root / "studies/paper_figures/README.md").read_text(encoding="utf-8")
 
 
 def _right(low: Any, high: Any) -> Any:
@@ -173,7 +173,7 @@ def test_the_page_holds_the_lines_of_figure_3(figures: ModuleType, page: str) ->
 def test_the_widths_on_features_are_those_of_query_size(figures: ModuleType, root: Path) -> None:
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     rows: list[Row] = figures.widths_on_features(20).rows
-    text = (root / "docs/query_size.md").read_text(encoding="utf-8")
+    text = (root / "studies/query_size/model.md").read_text(encoding="utf-8")
     section = text.partition("## On photographs and drawings")[2]
     lines = re.findall(r"^\| (groceries|openclipart) \| (\d+) \| (.*) \| (\d+) \(", section, re.M)
     assert len(lines) == 6
@@ -187,4 +187,4 @@ def test_the_page_has_a_picture_of_each(page: str, root: Path) -> None:
     pictures = re.findall(r"\]\((pictures/paper_figure_\d\.svg)\)", page)
     assert len(pictures) == 4
     for picture in pictures:
-        assert "</svg>" in (root / "docs" / picture).read_text(encoding="utf-8")
+        assert "</svg>" in (root / "studies/paper_figures" / picture).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/pytorch.md: its loops run, and give what it says they give."""
+"""docs/evaluate.md: its loops run, and give what it says they give."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
 pytest.importorskip("torchvision", reason="needs torchvision, of the extra `builders`")
 pytest.importorskip("easyfsl", reason="needs easyfsl, of the extra `test`")
 
-PAGE = (Path(__file__).parents[1] / "docs/pytorch.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs/evaluate.md").read_text(encoding="utf-8")
+PAGE = TEXT.partition("\n## PyTorch\n")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 

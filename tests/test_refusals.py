@@ -1,10 +1,11 @@
-"""Which error each file that is refused ends in, and about which place: whatever the words are."""
+"""Which error each file that is refused ends in, about which place, and in which words."""
 
 import json
 import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import golden_declared
 import golden_refusals
@@ -16,47 +17,63 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 
-GOLDEN = Path(__file__).parent / "golden/refusals.json"
-FROZEN: dict[str, dict[str, list[object] | None]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
+GOLDEN = Path(__file__).parent / "golden"
+Found = dict[str, list[Any] | None]
+FROZEN: dict[str, dict[str, Found]] = {
+    name: json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    for name in ("refusals", "refusal_words")
+}
 KINDS = ("specification", "training", "board", "manifest")
 _ROWS = re.compile(r"(?:data rows?|task_id) (-?\d+)((?:, -?\d+)*)(?: and (\d+) more)?")
 
 
-def _refusal(read: Callable[[], object], folder: Path) -> tuple[list[object] | None, str]:
-    """An error's class, where, first row or task and the number of further ones; and its words."""
+_OF_ARROW = re.compile(r"(cannot be read as \w+|count can be|is damaged): .*", re.DOTALL)
+
+
+def _refusal(read: Callable[[], object], folder: Path) -> tuple[list[Any] | None, list[Any] | None]:
+    """An error's class, where, first row or task and the number of further ones; and its words.
+
+    What Arrow says of a file is left out, since its versions say it in other words.
+    """
     try:
         read()
     except FSLBenchError as error:
         found = _ROWS.search(error.what) or _ROWS.search(error.where)
         rows = (int(found[1]), found[2].count(",") + int(found[3] or 0)) if found else (None, 0)
-        where = error.where.replace(f"{folder}/", "")
-        return [type(error).__name__, where, *rows], f"{error.what} {error.where}"
-    return None, ""
+        where, what = (text.replace(f"{folder}/", "") for text in (error.where, error.what))
+        words = [_OF_ARROW.sub(r"\1: …", what), error.expected, error.fix]
+        return [type(error).__name__, where, *rows], words
+    return None, None
 
 
-def _check(kind: str, found: dict[str, list[object] | None]) -> None:
+def _check(kind: str, found: Found, of: str = "refusals") -> None:
     if REGENERATE:
-        FROZEN[kind] = {**FROZEN.get(kind, {}), **found}
-        GOLDEN.write_text(json.dumps(FROZEN, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert found == {name: FROZEN[kind][name] for name in found}
+        FROZEN[of][kind] = {**FROZEN[of].get(kind, {}), **found}
+        text = json.dumps(FROZEN[of], indent=1, ensure_ascii=False) + "\n"
+        (GOLDEN / f"{of}.json").write_text(text, encoding="utf-8")
+    assert found == {name: FROZEN[of][kind][name] for name in found}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_that_declare(kind: str, tmp_path: Path) -> None:
     files, read = golden_declared.readers(tmp_path)[kind]
-    found = {}
+    found, words = Found(), Found()
     for name, (text, named) in files.items():
-        found[name], words = _refusal(partial(read, text), tmp_path)
+        found[name], words[name] = _refusal(partial(read, text), tmp_path)
         assert found[name] is not None, name
-        assert named in words, (name, words)
+        assert named in f"{words[name]} {found[name]}", (name, words[name])
     _check(kind, found)
+    _check(kind, words, "refusal_words")
 
 
 SUBMISSIONS: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {
-    "rows": {
-        name: (f".{endings[0]}", partial(golden_refusals.write_rows, name, endings[0]))
+    f"rows {ending}": {
+        name: (f".{ending}", partial(golden_refusals.write_rows, name, ending))
         for name, (_, _, endings) in golden_refusals.ROWS.items()
-    },
+        if ending in endings
+    }
+    for ending in golden_refusals.ALL
+} | {
     "metadata": {
         name: (".parquet", partial(golden_refusals.write_metadata, name))
         for name in golden_refusals.METADATA
@@ -73,7 +90,7 @@ def _validate(path: Path, release: Release) -> None:
     validate(Submission.read(path), release)
 
 
-PARTS = {"rows": 8}
+PARTS = {f"rows {ending}": 8 for ending in golden_refusals.ALL}
 """Tests that the files of a kind are divided among, to keep each below two seconds."""
 
 
@@ -85,11 +102,13 @@ def test_submissions(
     kind: str, part: int, tmp_path: Path, embedded: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = {}
+    found, words = Found(), Found()
     for name in [*SUBMISSIONS[kind]][part :: PARTS.get(kind, 1)]:
         ending, make = SUBMISSIONS[kind][name]
         path = tmp_path / f"{len(found)}/x{ending}"
         path.parent.mkdir()
         make(path)
-        found[name], _ = _refusal(partial(_validate, path, embedded), path.parent)
+        found[name], words[name] = _refusal(partial(_validate, path, embedded), path.parent)
     _check(kind, found)
+    if kind != "rows jsonl":  # whose words are those of Parquet
+        _check(kind, words, "refusal_words")

@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md: every row is tried again, and comes out as the page says."""
+"""Every row of studies/reliability/README.md is tried again, and ends as the page says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECTIONS = sections()
 
 def _rows(root: Path, section: Section) -> dict[str, str]:
     """What the page says: outcome by what was tried."""
-    page = (root / "docs/reliability.md").read_text(encoding="utf-8")
+    page = (root / "studies/reliability/README.md").read_text(encoding="utf-8")
     part = page.partition(f"\n## {section.heading}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (.+) \|$", part, flags=re.MULTILINE)
     return {tried: outcome for tried, outcome in rows if tried not in ("tried", "---")}
@@ -35,11 +35,11 @@ def test_what_was_tried_ends_as_the_page_says(
     outcome = attempt.outcome(World(tmp_path, root, embedded))
     rows = _rows(root, section)
     line = f"| {attempt.tried} | {outcome} |"
-    assert rows.get(attempt.tried) == outcome, f"docs/reliability.md should say:\n{line}"
+    assert rows.get(attempt.tried) == outcome, f"studies/reliability/README.md should say:\n{line}"
 
 
 def test_the_page_has_nothing_that_was_not_tried(root: Path) -> None:
-    page = (root / "docs/reliability.md").read_text(encoding="utf-8")
+    page = (root / "studies/reliability/README.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", page, flags=re.MULTILINE) == [s.heading for s in SECTIONS]
     for section in SECTIONS:
         assert list(_rows(root, section)) == [a.tried for a in section.attempts]

@@ -1,4 +1,4 @@
-"""Class-aware confidence intervals: for the mean over *new classes* (docs/new_classes.md).
+"""Class-aware confidence intervals: for the mean over *new classes* (docs/intervals.md).
 
 In the model of :mod:`analysis_sql.class_aware.design`, (mean - θ)/se_g is Student's with T - 1
 degrees of freedom for a known ratio g = σ_b²/σ_e², where se_g² = q(g)/(T-1) · (1/T + g v).  Each g

@@ -3,13 +3,11 @@
 In a *compact letter display* two methods share a letter if and only if they are not told apart
 (Piepho, J. Comput. Graph. Statist. 2004)::
 
-    insert   for every pair told apart: each group that holds both becomes two, one without the
-             first and one without the second
-    absorb   a group contained in another one is dropped
+    groups   all the largest sets of methods none of which is told apart from another
     sweep    a method leaves a group whose every tie it shares in other groups too
 
-The number of groups can grow exponentially with the methods; verdicts that follow the order of the
-means stay far from that.
+The number of groups can grow exponentially with the methods, and does where few tasks tell few of
+a hundred methods apart: then there are no letters.
 """
 
 from __future__ import annotations
@@ -25,6 +23,9 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.intervals.arrays import Bools
 from benchmark_spec.errors import SpecError
+
+MOST_GROUPS = 400
+"""Groups that may share a letter, before the sweep: more take minutes, and nobody reads them."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,12 @@ def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
 def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisplay:
     """Compact letter display; see the module's docstring.
 
-    `apart` (M, M), after adjustment, is symmetric with nothing on the diagonal.
+    `apart` (M, M), after adjustment, is symmetric with nothing on the diagonal.  Raises a SpecError
+    where there are more than :data:`MOST_GROUPS` groups.
     """
     order = by_mean(means)
     told = _checked(apart, len(order))[np.ix_(order, order)]
-    groups = _sweep(_insert_absorb(told))
+    groups = _sweep(_largest(told))
     ranked = sorted(sorted(group) for group in groups)  # by rank: `a` begins with the best
     names: list[list[str]] = [[] for _ in order]
     for number, group in enumerate(ranked):
@@ -126,15 +128,28 @@ def _checked(apart: Bools, methods: int) -> Bools:
     return told
 
 
-def _insert_absorb(told: Bools) -> list[frozenset[int]]:
-    """All the largest sets of methods none of which is told apart from another."""
-    groups = [frozenset(range(len(told)))]
-    for pair in map(frozenset, np.argwhere(np.triu(told)).tolist()):
-        whole = [group for group in groups if not pair <= group]
-        parts = [group - {one} for group in groups if pair <= group for one in sorted(pair)]
-        parts = [p for p in dict.fromkeys(parts) if not any(p <= group for group in whole)]
-        groups = whole + [p for p in parts if not any(p < other for other in parts)]
-    return groups
+def _largest(told: Bools) -> list[frozenset[int]]:
+    """All the largest sets of methods none of which is told apart from another.
+
+    The maximal cliques of the graph of ties, by Bron and Kerbosch's algorithm with pivots.
+    """
+    alike = [{*np.flatnonzero(~row).tolist()} - {i} for i, row in enumerate(told)]
+    found = []
+    waiting = [(frozenset[int](), set(range(len(told))), set[int]())]
+    while waiting:
+        group, more, done = waiting.pop()
+        if not more and not done:
+            found.append(group)
+            if len(found) > MOST_GROUPS:
+                raise SpecError(
+                    f"more than {MOST_GROUPS} groups of methods that are not told apart"
+                )
+            continue
+        pivot = max(more | done, key=lambda one: len(more & alike[one]))
+        for one in sorted(more - alike[pivot]):
+            waiting.append((group | {one}, more & alike[one], done & alike[one]))
+            more, done = more - {one}, done | {one}
+    return found
 
 
 def _sweep(groups: list[frozenset[int]]) -> list[frozenset[int]]:

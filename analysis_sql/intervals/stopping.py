@@ -1,4 +1,4 @@
-"""Stop when the verdict is known: a confidence sequence for a paired difference (docs/stopping.md).
+"""Stop when the verdict is known: a confidence sequence (docs/many_methods.md).
 
 A *confidence sequence* is an interval after every task such that, with probability `level`, **all
 of them** hold.  It is made by betting (Waudby-Smith & Ramdas, J. R. Statist.  Soc.  B 2024):

@@ -1,4 +1,4 @@
-"""Leave-one-out intervals of methods and of all their paired differences (docs/leave_one_out.md).
+"""Leave-one-out intervals of methods and of all their paired differences (docs/intervals.md).
 
 The mean over B tasks that reuse images is an incomplete U-statistic.  Its variance over new images
 (classes, superclasses) is V, the jackknife's (:mod:`analysis_sql.leave_one_out.jackknife`), plus

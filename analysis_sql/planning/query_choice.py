@@ -3,7 +3,7 @@
 Q* minimises the half-width that an open interval is expected to report, t(T-1) · sqrt((α + w/Q)/T),
 over all whole Q of a range whose number of tasks T is given.  For large T that is sqrt(β/α) =
 sqrt(S·w/α), equation 10 of Lafargue et al. (TMLR 2024).  Only the ratio w/α matters, and Q* never
-falls as it grows, so a confidence interval of the ratio gives one of Q* (docs/query_size.md).
+falls as it grows, so a confidence interval of the ratio gives one of Q* (docs/planning.md).
 """
 
 from __future__ import annotations

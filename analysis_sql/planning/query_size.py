@@ -1,6 +1,6 @@
 """How the variance of a task's accuracy depends on its queries, and what task results say of it.
 
-The model of Lafargue et al.  (TMLR 2024, equations 7 and 10; docs/query_size.md).  A task has K
+The model of Lafargue et al.  (TMLR 2024, equations 7 and 10; docs/planning.md).  A task has K
 classes, S support and Q query images of each; μ_c is the accuracy on class c given the support set,
 m1 = E[μ_c], m2 = E[μ_c²] and w = (m1 - m2)/K.  In fractions squared::
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from analysis_sql.comparison.ties import by_mean, letter_display
 from analysis_sql.interval_kinds import BESIDE, Designs
 from analysis_sql.intervals.arrays import Bools
 from analysis_sql.intervals.counts import Counts
+from benchmark_spec.errors import SpecError
 from benchmark_spec.suites import IntervalKind
 
 MOST_PAIRED = 100
@@ -116,7 +118,7 @@ class Ties:
     mean down; first the kind that the task set carries, then others that are computed."""
     letters: tuple[tuple[str, ...], ...] | None
     """Of each method: two share one if and only if they are not told apart (new images of these
-    classes); None for very many methods."""
+    classes); None for very many methods, or very many such groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +148,13 @@ class Contest:
                 kind: tuple(self.methods[i] for i in order if not told[i])
                 for kind, told in apart.items()
             },
-            letters=letter_display(self.means, carried.matrix(level)).letters if few else None,
+            letters=self._letters(carried.matrix(level)) if few else None,
         )
+
+    def _letters(self, told: Bools) -> tuple[tuple[str, ...], ...] | None:
+        with suppress(SpecError):  # too many groups
+            return letter_display(self.means, told).letters
+        return None
 
 
 def contest(

@@ -1,7 +1,4 @@
-"""Attributes of images: words of captions or of given texts, given ones, and pixels'.
-
-:func:`make_attributes` follows a recipe (:mod:`builders.attributes.recipe`) for a data set.
-"""
+"""Attributes of images: words of captions or of given texts, given ones, and pixels'."""
 
 from __future__ import annotations
 
@@ -61,10 +58,8 @@ def make_attributes(
 ) -> MadeAttributes:
     """Make the attributes of a data set's images as a recipe says.
 
-    `source` is the module of :mod:`builders.sources` that has read the images, `raw` their raw
-    folder, where given texts lie; `work` and `settings` are as for
-    :func:`builders.attributes.captioners.write_captions`, which raises its errors.  SourceError if
-    the source has no texts or attributes of its own, or an image cannot be shown.
+    `source` is what has read the images, `raw` their raw folder, where given texts lie; `work` and
+    `settings` are as for :func:`builders.attributes.captioners.write_captions`.
     """
     made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
     total = len(images.images)

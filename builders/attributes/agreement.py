@@ -1,24 +1,14 @@
 """How well two sets of attributes of the same images agree, as two captioners' do.
 
-FewSTAB (Zheng et al., ECCV 2024) compares captioners by a detection accuracy of one relative to the
-other.  It is defined here as follows.  With A_i and B_i the attributes that two tables give image
-i, the **detection accuracy** of B relative to A is the mean, over images with any in A, of the
-share of A_i that B_i has, too::
-
-    mean of |A_i ∩ B_i| / |A_i|
-
-It takes A for the truth and says nothing of what B gives besides, so it is computed both ways.
-
-Of **each attribute**, with p_A and p_B the shares of images that have it in A and in B, p_o the
-share on which both agree, and p_e = p_A p_B + (1 - p_A)(1 - p_B), Cohen's kappa is
-(p_o - p_e) / (1 - p_e): 1 for the same images, 0 for as many in common as chance gives.
-
-Images are taken as independent: intervals are Student's of a mean over images, and of kappa the
-delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969), which needs many images.
+With A_i and B_i the attributes that two tables give image i, the **detection accuracy** of B
+relative to A is the mean of |A_i ∩ B_i| / |A_i| over images with any in A.  Of **each attribute**
+there is Cohen's kappa.  Images are taken as independent: intervals are Student's of a mean, and of
+kappa the delta method's (Fleiss, Cohen & Everitt, Psychological Bulletin 1969).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -39,8 +29,7 @@ Counts = NDArray[np.int64]
 class Detection:
     """Detection accuracy of one table relative to another, in percent.
 
-    `by` detects, the attributes of `of` are taken for the truth, and `images` have any of these;
-    accuracy and half-width are None where there are no images, and where there is no spread.
+    `by` detects, the attributes of `of` are taken for the truth, and `images` have any of these.
     """
 
     by: str
@@ -55,7 +44,7 @@ class AttributeAgreement:
     """How many images have one attribute in both tables, in one alone and in none.
 
     Cohen's `kappa` is None where all images have it in both tables, the half-width of its interval
-    where the delta method sees no spread, as of an attribute of one table alone.
+    where the delta method sees no spread.
     """
 
     attribute: str
@@ -72,7 +61,7 @@ class Agreement:
     """Two tables of attributes, by name, compared.
 
     `detection` is of the second relative to the first, and the other way round; `attributes` are
-    those of either table, those of most images first, then by name.
+    those of either table, those of most images first.
     """
 
     first: str
@@ -128,18 +117,16 @@ def _detection(by: str, of: str, detected: Words, true: Words, level: float) -> 
 
 
 def _by_attribute(a: Words, b: Words, level: float) -> tuple[AttributeAgreement, ...]:
-    names = sorted(frozenset().union(*a, *b))
-    position = {name: i for i, name in enumerate(names)}
-    cells = np.zeros((len(names), 3), np.int64)  # both, first only, second only
-    for x, y in zip(a, b, strict=True):
-        for column, words in enumerate((x & y, x - y, y - x)):
-            for word in words:
-                cells[position[word], column] += 1
-    counts = np.column_stack([cells, len(a) - cells.sum(axis=1)])
-    kappas, halfwidths = kappa(counts, level)
+    both, first, second = (
+        Counter(word for words in map(side, a, b) for word in words)
+        for side in (frozenset.intersection, frozenset.difference, lambda x, y: y - x)
+    )
+    names = sorted({*both, *first, *second})
+    cells = [(both[name], first[name], second[name]) for name in names]
+    counts = np.array([(*cell, len(a) - sum(cell)) for cell in cells], np.int64).reshape(-1, 4)
     rows = [
-        AttributeAgreement(name, *cells, *(None if np.isnan(x) else float(x) for x in interval))
-        for name, cells, *interval in zip(names, counts.tolist(), kappas, halfwidths, strict=True)
+        AttributeAgreement(name, *cell, *(None if np.isnan(x) else float(x) for x in interval))
+        for name, cell, *interval in zip(names, counts.tolist(), *kappa(counts, level), strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (row.neither, row.attribute)))
 
@@ -147,9 +134,7 @@ def _by_attribute(a: Words, b: Words, level: float) -> tuple[AttributeAgreement,
 def kappa(counts: Counts, level: float) -> tuple[Floats, Floats]:
     """Compute Cohen's kappa and the half-width of its interval, both (A,); NaN where there is none.
 
-    Of counts (A, 4): images of each attribute in both tables, in the first alone, in the second
-    alone, in none.  The delta method: kappa moves with each image by its influence, which is the
-    same for all images of a cell.
+    Of counts (A, 4): images of each attribute in both tables, in one alone, in the other, in none.
     """
     images = counts.sum(axis=1)
     shares = counts / images[:, None]

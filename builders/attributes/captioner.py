@@ -21,11 +21,9 @@ CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_O
 
 @dataclass(frozen=True, eq=False)
 class Captioner(ABC):
-    """A network that writes captions.
+    """A network that writes captions, and its tokenizer.
 
-    `name` is as in a recipe, with a folder's or file's name in place of its path; `weights` says
-    where they came from, with their SHA-256, and `generation` how captions are generated; `model`
-    and `tokenizer` are as the library of its family has them.
+    `weights` says where they came from, with their SHA-256, and `generation` how captions are made.
     """
 
     name: str

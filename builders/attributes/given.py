@@ -1,13 +1,7 @@
 """Texts and attributes that came with a data set.
 
-A source has them if its module defines them:
-
-``texts(folder, progress)``
-    The words that came with each image, :class:`builders.sources.image_set.Text`, by its path in
-    the images table, and perhaps of more images.
-``ATTRIBUTES``
-    The attributes that its images may have, such as styles of drawing; those of each image are
-    `attributes` of the :class:`builders.sources.image_set.ImageSet`.
+A source has them if its module defines ``texts(folder, progress)``, which gives a
+:class:`builders.sources.image_set.Text` by path, or ``ATTRIBUTES``, those that images may have.
 """
 
 from __future__ import annotations
@@ -62,9 +56,8 @@ def given_values(
     """Tell whether each of N images has an attribute, as a value of one that all have.
 
     Gives ``[word]`` or ``["not word"]`` of each, and as text the object that it shows: what was
-    written of it, and its other attributes.  So an object is there with and without the attribute,
-    and nothing else differs.  An image without a text shows no object, nor does a second one of an
-    object with the same value.
+    written of it, and its other attributes.  An image without a text shows no object, nor does a
+    second one of an object with the same value.
     """
     values, objects, seen = [], [], set()
     classes = images.images.column("class_id").to_pylist()
@@ -116,16 +109,10 @@ _LONGEST_SEED = 18
 
 @dataclass(frozen=True)
 class TaggerErrors:
-    """A tagger that errs at known rates, so that what its errors do to tasks can be seen.
+    """A tagger that errs at known rates, all independently, so that what its errors do can be seen.
 
-    Each attribute that an image has is missed with one probability, each other of the source's
-    attributes invented with another, all independently::
-
-        u(seed, path, word) = the first eight bytes of the SHA-256 of the three, parted by zero
-                              bytes, over 2^64
-
-    and the tagger errs where u lies below the rate.  So nothing depends on an order, taggers of
-    other seeds err independently, and one seed errs at a higher rate wherever it does at a lower.
+    It errs where the first eight bytes of the SHA-256 of seed, path and word, parted by zero bytes,
+    over 2^64 lie below the rate: nothing depends on an order.
     """
 
     miss: float = 0.0
@@ -173,10 +160,7 @@ class TaggerErrors:
     def __call__(
         self, attributes: Sequence[Sequence[str]], paths: Sequence[str], words: Sequence[str]
     ) -> list[list[str]]:
-        """Give the attributes that the tagger finds of each of N images: sorted, each once.
-
-        Of their true ones and paths in the images table, and all words that may be invented.
-        """
+        """Give the attributes that the tagger finds of each of N images: sorted, each once."""
         vocabulary = {word.lower() for word in words}
         return [
             sorted(

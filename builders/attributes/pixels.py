@@ -1,42 +1,13 @@
-"""Seventeen attributes that are computed from the pixels of a drawing.
+"""Seventeen attributes that are computed from the pixels of a drawing, in whole numbers.
 
-All in whole numbers, so the same everywhere.  The picture (RGB on white) is cut into squares of
-k x k pixels, the last of a row or column perhaps smaller, with the least k that leaves at most
+The picture (RGB on white) is cut into squares of k x k pixels, with the least k that leaves at most
 :data:`CELLS` of them along the longer side; a cell is the mean of its pixels, rounded half up.
-
-With v the largest and u the smallest of a cell's red, green and blue, and c = v - u:
-
-*Background*: cells that are white (u >= 230) and connected to the border by such cells, side by
-side.  *Drawing*: the others.  *Ink*: cells of the drawing that are not white.
-
-Colour of a cell of the drawing, the first that fits; hue in degrees, 0 red, 120 green, 240 blue:
-
-======================================  ===========
-white, u >= 230                         white
-v < 64                                  black
-100 c < 18 v, without a hue to speak of grey
-hue 15 to 49 and v < 170                brown
-hue 0 to 14 or 345 on, v >= 200, 2c < v pink
-hue 15 to 44                            orange
-hue 45 to 69                            yellow
-hue 70 to 159                           green
-hue 160 to 194                          turquoise
-hue 195 to 254                          blue
-hue 255 to 294                          purple
-hue 295 to 344                          pink
-else                                    red
-======================================  ===========
-
-The attributes of an image:
-
-- the twelve *colours*, each where a fifth of the drawing or more has it;
-- *monochrome*: red to brown are less than a twentieth of the drawing (black, grey, white only);
-- *line art*: ink is half or less of the box around the drawing, and less than a quarter of it is
-  left when a rim is taken off, as thick as a 64th of the box's longer side (at least one cell);
-- *filled*: ink is two thirds or more of that box;
-- *wide*: the box is at least one and a half times as wide as tall; *tall*: the reverse.
-
-An image without a drawing, all white, has none.
+*Background* are white cells (red, green and blue 230 or more) that such cells connect to the
+border, *drawing* the others, *ink* those of the drawing that are not white.  A *colour* is an
+attribute where a fifth of the drawing has it; *monochrome*: red to brown are less than a twentieth;
+*line art*: ink is at most half of the box around the drawing, and less than a quarter of it is left
+without a rim as thick as a 64th of the longer side; *filled*: ink is two thirds of that box; *wide*
+and *tall*: one side of it is one and a half times the other.
 """
 
 from __future__ import annotations

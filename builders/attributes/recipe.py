@@ -1,17 +1,4 @@
-"""How a set of attributes is made, as one line of a specification says it.
-
-==========================  =====================================================================
-``TEXTS+TAGGER``            nouns and adjectives of texts
-``given``                   attributes that came with the data set, such as an emoji's style
-``given:WORD``              whether an image has that one of them: ``WORD`` or ``not WORD``
-``given~ERRORS``            those that came, as a tagger that errs at stated rates finds them
-``pixels``                  what is computed from the pixels (:mod:`builders.attributes.pixels`)
-==========================  =====================================================================
-
-TEXTS is ``given`` (that came with the data set) or a captioner: ``vit_gpt2[@FOLDER]``,
-``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.  TAGGER is ``textblob`` or ``spacy[:MODEL]``.
-ERRORS is ``miss=RATE,invent=RATE,seed=NUMBER`` (:mod:`builders.attributes.given`).
-"""
+"""How a set of attributes is made, as one line of a specification says it (docs/bias.md)."""
 
 from __future__ import annotations
 
@@ -41,8 +28,8 @@ class Recipe:
     """A recipe, taken apart.
 
     `texts` (``given`` or a captioner) and `tagger` are empty where attributes are no words;
-    `attributes` is then ``given`` or ``pixels``, `word` the one of the given that is wanted, empty
-    for all, and `errors` those of a tagger that finds them.
+    `attributes` is then ``given`` or ``pixels``, `word` the one of the given that is wanted, and
+    `errors` those of a tagger that finds them.
     """
 
     texts: str = ""
@@ -104,9 +91,7 @@ def check_recipe(
 ) -> None:
     """Refuse at once a recipe that cannot be followed for a source with such options.
 
-    `weights` is where folders and files of captioners are also looked for.  SourceError or
-    UnknownNameError if the source has no texts or no such attributes of its own,
-    MissingPackageError or BackboneError if the tagger or captioner is not there as it should be.
+    `weights` is where folders and files of captioners are also looked for.
     """
     if recipe.attributes == GIVEN:
         attributes = check_given(source, ATTRIBUTES, where)

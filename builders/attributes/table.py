@@ -21,8 +21,7 @@ def attributes_table(
 ) -> pa.Table:
     """Make a table of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
 
-    Of each of N images, in the order of their ids, the attributes (sorted, each once, in lower
-    case) and the text that they are words of, if any.
+    Of each of N images the attributes and the text that they are words of, if any.
     """
     columns = [
         pa.array(range(len(attributes)), pa.int32()),
@@ -85,8 +84,8 @@ class AttributeStatistics:
     """How many attributes a data set has, as in Table 2 of FewSTAB (Zheng et al., ECCV 2024).
 
     `unique` counts different attributes, `per_class` is the mean of those that any image of a class
-    has, `spurious_per_class` of those that some of them have and some have not (a spurious
-    correlation), `per_image` of those of an image; `without` counts images without any.
+    has, `spurious_per_class` of those that some of them have and some have not, `per_image` of
+    those of an image; `without` counts images without any.
     """
 
     classes: int

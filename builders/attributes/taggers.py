@@ -1,9 +1,6 @@
 """Nouns and adjectives of a text, as lemmas in lower case.
 
-Before a tagger sees a text, it is put in lower case (titles begin every word with a capital, which
-taggers take for names), and everything but letters, blanks and ``.,;:!?'`` becomes a blank: so
-``signs_and_symbols`` and ``t-shirt`` are several words, and ``smiley111`` is one.  Names are nouns.
-A word counts if it has three letters or more and nothing but letters.
+A tagger sees a text in lower case, with a blank for everything but letters and ``.,;:!?'``.
 """
 
 from __future__ import annotations
@@ -58,10 +55,7 @@ class Words:
         class_names: Sequence[str],
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[list[str]]:
-        """Return the nouns and adjectives of each text: sorted, once, without its class's name.
-
-        `class_names` are of the image that each text is of; `progress` is told how many are done.
-        """
+        """Return the nouns and adjectives of each text: sorted, once, without its class's name."""
         cleaned = (clean(text or "") for text in texts)
         words = []
         for done, (lemmas, name) in enumerate(
@@ -110,10 +104,7 @@ UNIVERSAL = ("NOUN", "PROPN", "ADJ")
 
 @dataclass(frozen=True, eq=False)
 class SpacyTagger:
-    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out.
-
-    `model` is the name of the model's package, `pipeline` the ``spacy.Language`` loaded from it.
-    """
+    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out."""
 
     model: str
     pipeline: Any = field(repr=False)
@@ -174,11 +165,9 @@ IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
 class TextblobTagger:
     """The tagger that textblob calls PatternTagger, whose lexicon lies inside the package.
 
-    Nothing is downloaded: of textblob only what it has from the library Pattern is used, and
-    nothing of NLTK.  Lemmas are by rule.  A plural noun loses its ending as in Pattern, unless it
-    ends in -ss, -us or -is; a comparative or superlative becomes the first adjective of the lexicon
-    among what is left when -er or -est is taken off (cut, cute; bigg, big; happi, happy), and stays
-    as it is where there is none.
+    Nothing is downloaded, and nothing of NLTK is used.  Lemmas are by rule: a plural noun loses its
+    ending as in Pattern, unless it ends in -ss, -us or -is; a comparative or superlative becomes
+    the first adjective of the lexicon among what is left when -er or -est is taken off.
     """
 
     language: Any = field(repr=False)

@@ -1,12 +1,7 @@
-"""Fine-tuning of the whole network for each task (FT of Lafargue et al., TMLR 2024).
+"""Fine-tuning of the whole network for each task: FT of Lafargue et al., TMLR 2024.
 
-The network and a linear layer on its features, made length 1, are trained on the task's support
-set: 30 steps of SGD with momentum 0.9 on the mean cross-entropy of all support images at once; the
-learning rate of the network falls from 1e-4, that of the layer from 0.1, along half a cosine; the
-layer starts with weights of 1 and biases of 0; everything stays in evaluation mode (the statistics
-of batch normalisation are not updated, there is no dropout).  Nothing is random.
-
-At the start the layer sends the network no gradient, since all classes' weights are equal.
+docs/features.md says how.  At the start the layer sends the network no gradient, since all
+classes' weights are equal.
 """
 
 from __future__ import annotations
@@ -32,10 +27,10 @@ _QUERIES_AT_ONCE = 100
 
 
 class FineTuner:
-    """Fine-tunes a copy of a network.
+    """Fine-tunes a copy of a network, in float32.
 
-    `module` is a ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, to
-    float32, and stays as it is.  `rate` is the learning rate of the network at the start.
+    `module` is a ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); `rate` is the
+    learning rate of the network at the start.
     """
 
     def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:
@@ -44,10 +39,7 @@ class FineTuner:
         self._start = [values.detach().clone() for values in self._state()]
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        """Compute the logits (M, K) of one task, on the device.
-
-        Of float support images (K, S, 3, H, W) and queries (M, 3, H, W).
-        """
+        """Compute the logits (M, K) of a task of images (K, S, 3, H, W) and (M, 3, H, W)."""
         torch = require("torch")
         linear = torch.nn.functional.linear
         way, shot = support.shape[:2]

@@ -1,13 +1,6 @@
 """Heads on frozen features, as section 4 of Lafargue et al. (TMLR 2024) has them.
 
-All of them take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.  With
-s_k the sum of the support vectors x_ki of class k and q a query,
-
-    NCC          cos(q, s_k) = q·s_k/|s_k|            the nearest class centroid
-    MatchingNet  mean over i of q·x_ki = q·s_k/S      the mean cosine to the class's support images
-
-so both take one product of queries and sums.  A factor common to all classes (the length of q, S)
-changes no prediction.  At one shot the two are the same, |s_k| being 1.
+They take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.
 """
 
 from __future__ import annotations
@@ -39,10 +32,7 @@ _BLOCK_BYTES = 2**22
 
 
 def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
-    """Divide features (N, D) by their lengths, in float64; a zero vector stays zero.
-
-    They are floating-point numbers of any type, and become float64 or, unless `double`, float32.
-    """
+    """Divide features (N, D) by their lengths, in float64; a zero vector stays zero."""
     torch = require("torch")
     if features.ndim != 2 or features.dtype.kind != "f":
         raise SpecError(
@@ -123,16 +113,8 @@ def cosine_decay(step: int, steps: int = STEPS) -> float:
 def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
     """Compute the queries' logits in float64, less what all classes share.
 
-    It is what the paper's FT does to its head, with a backbone that stays as it is: W of ones and b
-    of zeros at the start, 30 steps of SGD with momentum 0.9 on the mean cross-entropy of the whole
-    support set, the learning rate falling from 0.1 along half a cosine,
-
-        lr_t = 0.1 · (1 + cos(π t/30))/2,   t = 0..29
-        v <- 0.9 v + φ'      (W, b) <- (W, b) - lr_t v
-
-    The gradient is R X/n for the weights, R = P - Y (K, n), so that W = 1 + A X at all times with
-    A (K, n) following the same recursion on R/n: only the products of the support features are
-    needed.  The ones add the same to all classes' logits, which changes neither P nor a prediction.
+    W = 1 + A X at all times, with A (K, n) following SGD's recursion on R/n, R = P - Y (K, n): only
+    the products of the support features are needed (docs/features.md).
     """
     torch = require("torch")
     tasks, way, shot = support.shape
@@ -166,9 +148,8 @@ class Head:
     """A head on frozen features.
 
     ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row numbers
-    of B tasks' support images (B, K, S) and of their queries (B, M), makes scores (B, M, K), of
-    which the largest counts.  Unless it needs float64 (`double`), it is computed in float32 where
-    that decides.
+    of B tasks' support images (B, K, S) and of their queries (B, M), makes scores (B, M, K).
+    Unless it needs float64 (`double`), it is computed in float32 where that decides.
     """
 
     description: str
@@ -194,21 +175,14 @@ def head_of(name: str) -> Head:
 
 
 class Predictor:
-    """A head on one data set's features.
-
-    `head` is one of :data:`HEADS`, row i of the features (N, D) image i, the device as torch names
-    it.  UnknownNameError if there is no such head, SpecError if features are not finite.
-    """
+    """A head, one of :data:`HEADS`, on one data set's features (N, D)."""
 
     def __init__(self, head: str, features: NDArray[Any], device: str = "cpu") -> None:
         self._head, self._features, self._device = head_of(head), features, device
         self._unit = unit_vectors(features, device, double=self._head.double)
 
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
-        """Predict int64 (T, M), positions 0..K-1 of classes.
-
-        Of T tasks' support images (T, K, S) and queries (T, M), by their ids.
-        """
+        """Predict int64 (T, M), positions of classes, of ids (T, K, S) and (T, M)."""
         predicted, close = _predictions(self._head, self._unit, support, query)
         again = np.flatnonzero(close.any(axis=1))
         if again.size:

@@ -1,8 +1,4 @@
-"""Reading the per-task accuracies that Lafargue et al. (TMLR 2024) released.
-
-Their repository's folder results/benchmark holds ``{1,5,10}-shot/<backbone>/<head>/<dataset>.pt``:
-a float32 tensor (T,) of percentages each, one a task, in the order of the published task sets.
-"""
+"""Reading the per-task accuracies that Lafargue et al. (TMLR 2024) released."""
 
 from __future__ import annotations
 
@@ -23,7 +19,6 @@ from fslbench_data.submission.recorder import Recorder
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")
 PLACES = (".", "results/benchmark", "benchmark")
-"""Where the results may be in the folder that is named: themselves, a checkout, its results."""
 LAYOUT = "{1,5,10}-shot/<backbone>/<head>/<dataset>.pt"
 
 
@@ -46,13 +41,9 @@ def results_folder(folder: Path) -> Path:
 def import_published(folder: Path, release: Release) -> Submission:
     """Read released results into one submission, bound to the published task sets of `release`.
 
-    `folder` is the results' own or a checkout of the authors' repository. Methods are named
-    ``<backbone>/<head>`` as there; shots, backbones, heads and data sets that are not there are
-    left out.
-
-    SourceError if the folder holds no results, or those of an unknown head or data set,
-    UnsafeFileError if a file holds anything but a tensor, AccuracyError if it has another number of
-    tasks than its task set, or an accuracy is no multiple of 1/(K·Q).
+    Methods are named ``<backbone>/<head>``; shots, backbones, heads and data sets that are not
+    there are left out.  SourceError if the folder holds no results, or those of an unknown head or
+    data set, AccuracyError if an accuracy is no multiple of 1/(K·Q).
     """
     results = results_folder(folder)
     recorders: dict[str, Recorder] = {}

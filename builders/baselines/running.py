@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from builders.baselines.fine_tuning import PictureFineTuner
 from builders.baselines.heads import Predictor, head_of
-from builders.execution.engine import Engine, LocalEngine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
 from fslbench_data.evaluation.loop import evaluate
@@ -71,11 +70,7 @@ def predictions(
     engine: Engine | None = None,
     threads: int | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes.
-
-    `head`, `features` and `device` are as for :class:`builders.baselines.heads.Predictor`, which
-    raises its errors; `engine` computes, this process unless given, with all threads unless given.
-    """
+    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes."""
     job = TaskRanges(head, features, list(sets), device, threads or default_threads())
     ranges = [
         (number, first)
@@ -103,10 +98,9 @@ def run_head(
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
-    The method is named ``<backbone>/<head>``; the submission has predictions and the counts of
-    each class, but on `pooled` sets, whose tasks are thousands, the counts of tasks alone.
-    `features` gives those (N, D) of a data set; the release's unless given.  The last three are as
-    for :func:`predictions`, which raises its errors.
+    The submission has predictions and the counts of each class, but on `pooled` sets, whose tasks
+    are thousands, the counts of tasks alone.  `features` gives those (N, D) of a data set; the
+    release's unless given.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -143,9 +137,7 @@ def run_ft(
 ) -> Submission:
     """Fine-tune a backbone on every task of some task sets, or on the first few.
 
-    The method is named ``<backbone>/FT``; the submission has predictions and the counts of each
-    class, and says how many tasks it answered if not all.  Parameters are as of
-    :func:`fslbench_data.evaluate`, which raises its errors.
+    Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.
     """
     submission = evaluate(
         PictureFineTuner(backbone.module, backbone.preprocessing, device),

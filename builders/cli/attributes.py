@@ -13,7 +13,6 @@ from builders.cli.options import (
     check_table_file,
     engine_from,
     extraction_options,
-    folder_below,
     named_source,
     settings_from,
     source_options,
@@ -69,8 +68,7 @@ def attributes(
     if extraction["dtype"] != "fp32":
         raise SpecError("captions are computed in fp32", fix="leave --dtype out")
     recipe = Recipe.parse(text)
-    kind, extra = named_source(name, spec)
-    own = folder_below(raw, name, spec)
+    kind, own, extra = named_source(name, spec, raw)
     engine_from(**extraction)
     weights = extraction["weights"]
     check_recipe(recipe, kind, weights, options=extra.get("options", ()))

@@ -41,7 +41,7 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
     from benchmark_spec.errors import listing
-    from builders.hub.contents import BENCHMARK_FILE
+    from builders.hub.publish import BENCHMARK_FILE
     from builders.hub.publish import publish as run
     from fslbench_data.render.console import steps
 
@@ -65,10 +65,8 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     elif done.changes is not None:
         click.echo(f"published as {address}, commit {done.commit}")
     if done.registration is not None:
-        new = done.registration
-        where = (
-            f"commit {new.commit}" if new.proposal is None else f"proposed in {new.proposal.url}"
-        )
+        commit, proposal = done.registration
+        where = f"commit {commit}" if proposal is None else f"proposed in {proposal.url}"
         click.echo(f"{BENCHMARK_FILE} registers it as a benchmark of the Hub: {where}")
 
 
@@ -107,18 +105,18 @@ def results_repo(
     from builders.hub.results_repo import (
         DEFAULT_TITLE,
         UNKNOWN,
-        Installation,
+        requirement_of,
         start_results_repository,
         start_space,
     )
 
     if bool(releases) == (space is not None):
         raise click.UsageError("name a --release for a repository, or --space for its app")
-    installation = Installation.of(install)
+    requirement = requirement_of(install)
     if space is not None:
-        made = start_space(folder, space, title or DEFAULT_TITLE, installation)
+        made = start_space(folder, space, title or DEFAULT_TITLE, requirement)
     else:
-        made = start_results_repository(folder, releases, title or DEFAULT_TITLE, installation)
+        made = start_results_repository(folder, releases, title or DEFAULT_TITLE, requirement)
     for path in made:
         click.echo(f"wrote {path}", err=True)
         if UNKNOWN in path.read_text(encoding="utf-8"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,7 +13,6 @@ from builders.cli.options import (
     check_table_file,
     engine_from,
     extraction_options,
-    folder_below,
     made_option,
     named_source,
     settings_from,
@@ -22,9 +21,6 @@ from builders.cli.options import (
 )
 from builders.sources import PACKAGED, source_module
 from fslbench_data.cli.options import FILE, output_to, release_option
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @click.command()
@@ -61,7 +57,7 @@ def source(
     from fslbench_data.render.console import steps
 
     check_table_file(path)
-    kind, extra = named_source(name, spec)
+    kind, _, extra = named_source(name, spec)
     if pictures is not None:
         check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
@@ -166,8 +162,7 @@ def features(
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
-    kind, extra = named_source(name, spec)
-    own = folder_below(raw, name, spec)
+    kind, own, extra = named_source(name, spec, raw)
     engine_from(**extraction)
     settings = None
     if is_network(backbone):
@@ -223,11 +218,44 @@ def doctor(
     centroids change, and what is likely to be wrong. Ends with exit code 1 if they do not agree
     within the tolerance that the release has recorded.
     """
+    from benchmark_spec.errors import ReleaseError
     from builders.features.doctor import SENTENCES, diagnose, tolerance_of
+    from builders.features.precomputed import read_precomputed
+    from builders.sources.packaged.canaries import NAME
+    from fslbench_data.files import load_numbers
+    from fslbench_data.release.release import load_release
 
-    own, provenances, backbone = _own(path, backbone)
-    expected, theirs, where = _expected(backbone, release, against)
-    diagnosis = diagnose(own, expected, tolerance_of(*provenances, theirs))
+    made: list[dict[str, Any]] = []  # what is recorded of both
+    if path.is_dir():
+        extracted = read_precomputed(path)
+        own, backbone = extracted.features(NAME), backbone or extracted.backbone
+        made.append(extracted.provenance(NAME))
+    elif backbone is None:
+        raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
+    else:
+        try:
+            own = load_numbers(path)
+        except (OSError, ValueError) as error:
+            raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
+    if against is not None:
+        if release is not None:
+            raise click.UsageError("give --release or --against, not both")
+        other = read_precomputed(against)
+        expected, where = other.features(NAME), str(against)
+        made.append(other.provenance(NAME))
+    else:
+        opened = load_release(release)
+        if NAME not in opened.datasets:
+            raise ReleaseError(
+                f"release {opened} has no features of the canaries",
+                expected="a release with features of a network",
+                fix="name one with --release, or a folder with --against",
+            )
+        expected, where = opened.features(NAME, backbone), str(opened)
+        tables = opened.manifest.tables
+        table = next(t for t in tables if (t.dataset, t.name) == (NAME, backbone))
+        made.append(dict(table.provenance))
+    diagnosis = diagnose(own, expected, tolerance_of(*made))
     click.echo(
         f"{backbone}, {path} against {where}\n"
         f"cosine of the canaries' features: lowest {diagnosis.lowest:.6f} ({diagnosis.worst}), "
@@ -239,48 +267,3 @@ def doctor(
     )
     if not diagnosis.agrees:
         ctx.exit(1)
-
-
-def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
-    """Read the user's features of the canaries, what is recorded of them, and whose they are."""
-    from benchmark_spec.errors import ReleaseError
-    from builders.features.precomputed import read_precomputed
-    from builders.sources.packaged.canaries import NAME
-    from fslbench_data.files import load_numbers
-
-    if path.is_dir():
-        own = read_precomputed(path)
-        return own.features(NAME), [own.provenance(NAME)], backbone or own.backbone
-    if backbone is None:
-        raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
-    try:
-        values = load_numbers(path)
-    except (OSError, ValueError) as error:
-        raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
-    return values, [], backbone
-
-
-def _expected(
-    backbone: str, release: str | None, against: Path | None
-) -> tuple[NDArray[Any], dict[str, Any], str]:
-    """Read the features to compare with, what is recorded of them, and where they are from."""
-    from benchmark_spec.errors import ReleaseError
-    from builders.features.precomputed import read_precomputed
-    from builders.sources.packaged.canaries import NAME
-    from fslbench_data.release.release import load_release
-
-    if against is not None:
-        if release is not None:
-            raise click.UsageError("give --release or --against, not both")
-        own = read_precomputed(against)
-        return own.features(NAME), own.provenance(NAME), str(against)
-    opened = load_release(release)
-    if NAME not in opened.datasets:
-        raise ReleaseError(
-            f"release {opened} has no features of the canaries",
-            expected="a release with features of a network",
-            fix="name one with --release, or a folder with --against",
-        )
-    values = opened.features(NAME, backbone)
-    table = next(t for t in opened.manifest.tables if (t.dataset, t.name) == (NAME, backbone))
-    return values, dict(table.provenance), str(opened)

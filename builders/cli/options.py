@@ -158,27 +158,14 @@ def settings_from(
     )
 
 
-def folder_below(raw: Path | None, name: str, spec: Path | None) -> Path | None:
-    """Return the raw folder of a data set below that of all, as a build of a release finds it."""
-    from benchmark_spec.errors import SourceError
-    from builders.release.spec_file import find_spec, read_spec
+def named_source(
+    name: str, spec: Path | None, raw: Path | None = None
+) -> tuple[str, Path | None, dict[str, Any]]:
+    """Return a source, its folder below `raw`, and what it is read with, as a specification says.
 
-    if raw is None:
-        return None
-    entries = () if spec is None else read_spec(find_spec(spec)).datasets
-    below = next((entry.folder for entry in entries if entry.name == name), name)
-    if not (raw / below).is_dir():
-        raise SourceError(
-            f"{raw} holds no folder {below}",
-            expected="RAW with one raw folder for each data set, as `fetch -o RAW/NAME` fills it",
-            fix=f"name the folder that {below} lies in",
-        )
-    return raw / below
-
-
-def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
-    """Return a source, or that of a data set of a specification, and what it is read with."""
-    from benchmark_spec.errors import SpecError, UnknownNameError
+    Without a specification, a source has its own name.
+    """
+    from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
     from builders.release.spec import CATALOGUE
     from builders.release.spec_file import find_spec, read_spec
     from builders.sources import GENERAL, SOURCES
@@ -188,11 +175,21 @@ def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
             fix = f"{name} takes options: name the release's specification with --spec"
             valid = [s for s in SOURCES if s not in GENERAL]
             raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
-        return name, {}
-    datasets = {entry.name: entry for entry in read_spec(find_spec(spec)).datasets}
-    if name not in datasets:
-        raise UnknownNameError("data set", name, datasets, where=str(spec))
-    entry = datasets[name]
-    if entry.source == CATALOGUE:
-        raise SpecError(f"{name} has no images, only the counts of the catalogue", where=str(spec))
-    return entry.source, {"name": entry.name, "options": entry.options}
+        source, below, extra = name, name, dict[str, Any]()
+    else:
+        datasets = {entry.name: entry for entry in read_spec(find_spec(spec)).datasets}
+        if name not in datasets:
+            raise UnknownNameError("data set", name, datasets, where=str(spec))
+        entry = datasets[name]
+        source, below = entry.source, entry.folder
+        if source == CATALOGUE:
+            what = f"{name} has no images, only the counts of the catalogue"
+            raise SpecError(what, where=str(spec))
+        extra = {"name": name, "options": entry.options}
+    if raw is not None and not (raw / below).is_dir():
+        raise SourceError(
+            f"{raw} holds no folder {below}",
+            expected="RAW with one raw folder for each data set, as `fetch -o RAW/NAME` fills it",
+            fix=f"name the folder that {below} lies in",
+        )
+    return source, None if raw is None else raw / below, extra

@@ -27,7 +27,7 @@ def init(folder: Path, path: Path | None) -> None:
     FOLDER has one folder a class. What only you know, such as the licence, is left empty: a build
     asks for it.
     """
-    from builders.release.first_spec import first_spec
+    from builders.release.spec_file import first_spec
 
     check_output(path)
     output(first_spec(folder, str(path or "")), path)
@@ -195,9 +195,9 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     rises = f"raises the {difference.raised} number" if difference.raised else "is not above it"
     click.echo(
         f"{number} change{'s' if number > 1 else ''}: {difference.needed} at "
-        f"most; {b} after {a} {rises}, which is {'enough' if difference.enough else 'too little'}"
+        f"most; {b} after {a} {rises}, which is {'too little' if difference.unsaid else 'enough'}"
     )
-    if not difference.enough:
+    if difference.unsaid:
         ctx.exit(1)
 
 

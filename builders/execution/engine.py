@@ -1,15 +1,32 @@
-"""Who does the work of a long job: this process, or a cluster.
-
-A job is cut into blocks that are fixed beforehand, such as ranges of images or of tasks.  An
-engine decides only who computes a block; what the block's result is, the job alone decides, so
-that every engine gives the same bytes.
-"""
+"""Who does the work of a long job, cut into fixed blocks: this process, or a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import uuid4
+
+from benchmark_spec.extras import require
+
+
+@contextmanager
+def reproducible(threads: int) -> Iterator[None]:
+    """Let torch compute with that many threads, without what gives other bits from run to run."""
+    torch = require("torch")
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
+    benchmark, cudnn.benchmark = cudnn.benchmark, False
+    torch.set_num_threads(threads)
+    matmul.allow_tf32 = cudnn.allow_tf32 = False
+    cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
+        cudnn.benchmark = benchmark
+
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -22,8 +39,7 @@ Work = Callable[[Iterable[B]], Iterator[R]]
 class Job(Protocol[_B, _R]):
     """Work that can be done in any process; it is pickled to get there.
 
-    A process that has started a job, which its name tells from every other, keeps it for the next
-    block.
+    A process that has started a job, known by its name, keeps it for the next block.
     """
 
     @property
@@ -48,12 +64,7 @@ class Engine(Protocol):
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
         """Give every block with its result, in the order of `blocks`.
 
-        Raises
-        ------
-        EngineError
-            If a block cannot be computed, however often it is tried.
-        FSLBenchError
-            What the job itself raises.
+        EngineError if a block cannot be computed, and what the job itself raises.
         """
 
 

@@ -1,7 +1,4 @@
-"""How the tables of a release are written as Parquet, and what its manifest says of each.
-
-They are written so that datasets and DuckDB read them.
-"""
+"""How tables of a release are written, so that datasets and DuckDB read them."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ def written(
     provenance: Mapping[str, Any],
     write: Callable[[Path], None] | None,
 ) -> Table:
-    """Let `write` write a table into a folder, and return its entry of the manifest.
-
-    A task set that readers draw again is not written: there is nothing to write it.
-    """
+    """Let `write` write a table, unless readers draw it again; gives its entry of the manifest."""
     path, size, sha256 = folder / relative, 0, ""
     if write is not None:
         make_folder(path.parent)
@@ -75,9 +69,8 @@ def _write(table: pa.Table, path: Path, **options: Any) -> None:
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table small: zstd, ids split by byte, dictionaries of few texts and rounded features.
 
-    Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
-    read that way; dictionary encoding would make both larger and slower.  Random ids hardly
-    compress, so large tables are not given the time that the highest level takes.
+    DuckDB cannot read float16 that is split so; large tables are not given the highest level's
+    time.
     """
     split = [
         f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
@@ -96,11 +89,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def write_results(submission: Submission, path: Path) -> None:
-    """Write reference results small: a tenth less than a submission's own file.
-
-    Predictions and texts have few values, ids of tasks rise by one, and of the counts' two bytes
-    one is nearly always zero.  Brotli takes seconds and leaves a twentieth less than zstd.
-    """
+    """Write reference results small: a tenth less than a submission's own file."""
     counts = ("n_correct", "class_correct.list.element")
     _write(
         submission.bound_table(),
@@ -118,8 +107,7 @@ def write_results(submission: Submission, path: Path) -> None:
 def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -> None:
     """Write pictures to be read a few at a time; they are compressed already.
 
-    The schema's metadata tell ``datasets``, and viewers that use it, which column holds images, and
-    the names of classes.
+    The schema's metadata tell ``datasets`` which column holds images, and the names of classes.
     """
     features: dict[str, Any] = {
         "image_id": {"dtype": "int32", "_type": "Value"},
@@ -141,10 +129,7 @@ def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -
 def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
     """Write one of so many shards of a feature set: to be read fast, if it is large.
 
-    That is by quick zstd, no nulls by schema, no statistics of values.  Figures are in
-    benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others, which are
-    downloaded often and read from Parquet once.  Definition levels would slow reading by a
-    quarter; the smallest and the largest value of a row group take longer to find than to write.
+    That is by quick zstd, no nulls by schema, no statistics of values (benchmarks/README.md).
     """
     if shards == 1 and table.nbytes < LARGE_FEATURES:
         write_table(table, path)
@@ -170,10 +155,7 @@ def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
 
 
 def _of_few_values(schema: pa.Schema) -> list[str] | bool:
-    """Name the columns to be written with dictionaries: lists of attributes, rounded features.
-
-    The latter, float32, have 255 values at most: a byte each, as the steps themselves would take.
-    """
+    """Name the columns to be written with dictionaries: lists of attributes, rounded features."""
     few = (pa.string(), pa.float32())
     columns = [
         f"{field.name}.list.element"

@@ -23,39 +23,20 @@ _FLAGS = "fslbench-stopped"
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Runs every block as a task of Ray.
+    """Runs every block as a task of Ray; one whose process is lost is tried again, `retries` times.
 
-    A task whose process is killed, or whose machine is lost, is given to another process.  All
-    machines need this package and what the job reads, such as the raw folder, at the same paths.
-
-    No task is ever cancelled: Ray ends this process without a word where the reply of a cancelled
-    task is under way.  When a run ends early, tasks at work finish in vain, and tasks that wait see
-    a flag and do nothing.
-
-    Attributes
-    ----------
-    address
-        Of a running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the one that
-        this process is in or that RAY_ADDRESS names, and else starts one on this machine.
-    retries
-        How often a block is tried again after its process was lost.
+    All machines need this package and what the job reads at the same paths.  `address` is of a
+    running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the one that this process is
+    in or that RAY_ADDRESS names, and else starts one on this machine.  No task is ever cancelled,
+    which can end this process without a word: tasks that wait when a run ends see a flag and do
+    nothing.
     """
 
     address: str | None = None
     retries: int = 3
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Give every block with its result, in order.
-
-        Raises
-        ------
-        EngineError
-            If the cluster cannot be reached or started, does not let this process in, has no
-            machine with as many processors or GPUs as the job wants, or loses a block's process
-            more often than it is tried again.
-        FSLBenchError
-            What the job itself raises.
-        """
+        """Give every block with its result, in order."""
         if not blocks:
             return
         ray = self._connected()
@@ -129,10 +110,7 @@ def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineErr
 
 
 def _answers(address: str | None) -> bool:
-    """Tell whether something answers where a cluster should: Ray itself would wait for minutes.
-
-    False if the address does not say where.
-    """
+    """Tell whether something answers where a cluster should: Ray itself would wait for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

@@ -29,17 +29,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """Something that is made once.
-
-    Attributes
-    ----------
-    name
-        What it makes; no other step of the work has this name.
-    made_of
-        What it follows from, as JSON.
-    make
-        Makes it.
-    """
+    """Something that is made once: its unique name, what it follows from, as JSON, and how."""
 
     name: str
     made_of: Sequence[Any]
@@ -63,24 +53,9 @@ class _Content(Struct):
 class Journal:
     """The journal of work in a folder, begun or gone on with; one process has it at a time.
 
-    Parameters
-    ----------
-    file, lock
-        Names of files in the folder.
-    work
-        What it is called in messages, such as ``build``.
-
-    Attributes
-    ----------
-    of
-        What the unfinished work in the folder is of; None where there is none.
-    notes
-        More texts to keep, by name.
-
-    Raises
-    ------
-    OutputError
-        If the folder cannot be made, another process works in it, or its journal is damaged.
+    `file` and `lock` are names in the folder, `work` is what it is called in messages, such as
+    ``build``. `of` is what unfinished work is of, None where there is none, and `notes` are more
+    texts to keep.
     """
 
     def __init__(self, folder: Path, file: str, lock: str, work: str) -> None:
@@ -209,10 +184,7 @@ def make_folder(folder: Path) -> None:
 
 
 def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
-    """Make a folder; refuse one that holds other things than work that was `begun`.
-
-    `begun` is a name that such work has in it.
-    """
+    """Make a folder; refuse one that holds other things than the name of work that was `begun`."""
     make_folder(folder)
     names = {path.name for path in folder.iterdir()}
     if begun not in names and any(n != lock and temporary_of(n) is None for n in names):
@@ -224,15 +196,9 @@ def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
 
 
 def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
-    """Lock a folder by a file in it, until what is returned is closed.
+    """Lock a folder by a file in it, until what is returned is closed or this process ends.
 
-    Parameters
-    ----------
-    work
-        What locks it, such as ``build``, for the message.
-
-    The system takes it back when this process ends, however it ends: processes that are forked
-    from it do not keep it.
+    Processes that are forked from it do not keep it.
     """
     try:  # which changes nothing, whatever file this is
         lock = open(folder / file, "ab", opener=_itself)  # noqa: SIM115

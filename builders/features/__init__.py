@@ -44,14 +44,11 @@ def features_of(
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
     """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
-    By a backbone's name or ``pixels``.  Unfinished work lies in the folder of the result, and is
-    gone on with, until the context is left without an exception; `progress` is told of so many
-    images more.  Raises what :func:`builders.features.extraction.extracted` does, and SourceError
-    where the images have no pixels to take.
+    By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with.
     """
     check_backbone(backbone)
     if not is_network(backbone):
         yield pixels.extract(images)
         return
-    with extracted(images, backbone, folder / WORK, settings, progress) as features:
-        yield features.pieces(), features.provenance
+    with extracted(images, backbone, folder / WORK, settings, progress) as made:
+        yield made

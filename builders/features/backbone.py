@@ -1,10 +1,7 @@
 """A network that turns pictures into features, and what makes its input of a picture.
 
-The reference of preprocessing is Pillow's resizing, which is what the authors of the networks used
-to evaluate them.  Pillow resizes columns, then rows, and rounds to whole grey levels and clips to
-0..255 after each.  The other path does the same with torch, so that only ties are rounded
-otherwise: by 1 grey level in one value of a thousand or fewer.  Torch's antialiased resizing in one
-go, as torchvision does it, is off by up to 4 on photographs and by 23 on noise.
+The reference of preprocessing is Pillow's resizing, which rounds to whole grey levels after columns
+and after rows.  The other path does the same with torch, so that only ties are rounded otherwise.
 """
 
 from __future__ import annotations
@@ -23,11 +20,7 @@ from builders.training.digest import state_sha256
 from fslbench_data.files.pictures import Picture, rgb
 
 TOLERANCE = 2
-"""Grey levels (of 255) by which :meth:`Preprocessing.batch` may differ from the reference.
-
-On photographs it is 1; 2 happens on noise and hard edges, where a tie of the columns meets one of
-the rows.
-"""
+"""Grey levels (of 255) by which :meth:`Preprocessing.batch` may differ from the reference."""
 
 Size = tuple[int, int]
 """Height and width."""
@@ -39,11 +32,9 @@ Colour = tuple[float, float, float]
 class Preprocessing:
     """Resize, crop the centre, scale grey levels, subtract a mean and divide by a deviation.
 
-    Resizing is antialiased, with Pillow's kernels: the short or the long `side` becomes `resize`,
-    the other keeping the picture's shape, or ``both``, whatever its shape.  `crop` is cut out of
-    the middle; where it is larger, grey levels `fill` are put around.  `mean` and `std` are of red,
-    green and blue, in units in which white is `white`: 1, for which grey levels are divided by 255
-    first, or 255.
+    The short or the long `side` becomes `resize`, the other keeping the picture's shape, or
+    ``both``. `crop` is cut out of the middle; where it is larger, grey levels `fill` are put
+    around.  `mean` and `std` are of red, green and blue, in units in which white is `white`.
     """
 
     resize: Size
@@ -90,8 +81,7 @@ class Preprocessing:
     def batch(self, images: Sequence[Any] | Any) -> Any:
         """Return the float32 (B, 3, H, W) of images, on the device where they are.
 
-        Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.  The
-        result is within :data:`TOLERANCE` grey levels of what :meth:`reference` gives for each.
+        Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
         """
         torch = require("torch")
         if isinstance(images, torch.Tensor):
@@ -168,10 +158,7 @@ class Preprocessing:
 
 @lru_cache(maxsize=256)
 def _weights(have: int, want: int, interpolation: str, device: Any) -> Any:
-    """Return torch's weights, float32 (want, have), of resizing in one direction.
-
-    Products with them are quicker on a GPU than ``interpolate`` of pictures.
-    """
+    """Return torch's weights, float32 (want, have), of resizing in one direction."""
     torch = require("torch")
     unit = torch.eye(have, device=device)[None, None]
     resize = torch.nn.functional.interpolate
@@ -190,11 +177,9 @@ DType = Literal["float32", "bfloat16"]
 class Backbone:
     """A pretrained network without its classifier.
 
-    `name` is as :func:`builders.features.backbones.load_backbone` takes it, with a checkpoint's
-    file name in place of its path; `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D),
-    in evaluation mode, whose weights may be trained (fine-tuning copies it first), with so many
-    `parameters`.  `weights` says where they came from, `weights_sha256` is of the file that they
-    were read from, or of themselves.
+    `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D), in evaluation mode, with so
+    many `parameters`; `weights` says where they came from, `weights_sha256` is of the file that
+    they were read from, or of themselves.
     """
 
     name: str
@@ -259,10 +244,7 @@ class Backbone:
         return self
 
     def features(self, batch: Any) -> Any:
-        """Compute features (B, D) of preprocessed pictures (B, 3, H, W), without gradients.
-
-        They are float32 whatever it computes in, on its device, to which the pictures are moved.
-        """
+        """Compute float32 features (B, D) of preprocessed pictures (B, 3, H, W)."""
         torch = require("torch")
         with torch.no_grad():
             return self.module(batch.to(self.device, getattr(torch, self.dtype))).float()

@@ -1,10 +1,4 @@
-"""Backbones by their names.
-
-Four come with packages of weights (:mod:`builders.features.packaged`), all of open_clip and timm
-by their own names (:mod:`builders.features.checkpoints`), and those that ``fslbench-build train``
-has trained.  ``+paper`` after one of open_clip or timm gives it the preprocessing with which
-Lafargue et al. (TMLR 2024) ran CLIP, DINO and DINOv2 alike.
-"""
+"""Backbones by their names (docs/features.md)."""
 
 from __future__ import annotations
 
@@ -31,16 +25,12 @@ PAPER = Preprocessing(
     std=(0.2726, 0.2634, 0.2794),
     side="both",
 )
-"""That of Lafargue et al., whatever the network: squeezed into a square, with the colours of
-miniImageNet.  To compare with their results one must use it too; otherwise the networks' own is
-better.  The kernel is not stated: bilinear is torchvision's default."""
+"""Of Lafargue et al. (TMLR 2024), whatever the network: squeezed into a square, with the colours
+of miniImageNet.  The kernel is not stated: bilinear is torchvision's default."""
 
 
 def check_weights(name: str, weights_folder: Path | None = None) -> None:
-    """Refuse a backbone whose weights are not there and cannot be had; it is not loaded.
-
-    Parameters and errors are those of :func:`load_backbone`.
-    """
+    """Refuse a backbone whose weights are not there and cannot be had; it is not loaded."""
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
         _FAMILIES[family].find(spec.removesuffix(PAPER_SUFFIX), weights_folder)
@@ -53,22 +43,8 @@ def load_backbone(
 ) -> Backbone:
     """Load a pretrained network by its name.
 
-    Parameters
-    ----------
-    name
-        One of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE``, such as
-        ``open_clip:ViT-B-16/openai``; ``timm:MODEL[@FILE]``, such as
-        ``timm:vit_base_patch14_reg4_dinov2.lvd142m`` (these two perhaps with ``+paper``); or
-        ``trained:FOLDER``.
-    weights_folder
-        What ``fslbench-build fetch`` has filled; FILE is looked for in it too.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such backbone.
-    BackboneError, SourceError
-        If its weights are not there and cannot be had, or are not the right ones.
+    That is one of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE`` or ``timm:MODEL[@FILE]``,
+    perhaps with ``+paper``; or ``trained:FOLDER``.  FILE is looked for in `weights_folder`, too.
     """
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
@@ -103,9 +79,7 @@ def _find_trained(spec: str, folder: Path | None) -> Path:
 def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
     """Load the network of a training; no code of a method of one's own is needed, or run.
 
-    Features are the network's maps, flat.  A picture becomes a grey one of three times the side
-    that the network was trained on, then means of 3 x 3 pixels: glyphs of 84 x 84 pixels become
-    what they were in training.
+    Features are its maps, flat, of grey pictures of three times the side, shrunk by means of 3 x 3.
     """
     from builders.training.trained import load_network, training_name
 

@@ -1,8 +1,4 @@
-"""Jobs on a data set's images by a network, in blocks of ids: what features and captions share.
-
-What the results depend on is surveyed first, where the work will be done, and then holds for every
-block, whoever computes it.
-"""
+"""Jobs on a data set's images by a network, in blocks of ids: what features and captions share."""
 
 from __future__ import annotations
 
@@ -23,8 +19,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
-from builders.execution.engine import Engine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, Work, job_name, reproducible
 from builders.execution.steps import Journal, Made, Step
 from builders.features.decoding import Batches, Gives, Reader, problem_of
 from builders.features.processor import Device, check_facts
@@ -60,10 +55,7 @@ class Loader(Protocol):
 
 @dataclass(frozen=True)
 class Survey:
-    """The job that finds out, where the work will be done, what the results will depend on.
-
-    Its one result is the provenance as far as it is the same for all images.
-    """
+    """The job that finds out, where the work will be done, what the results will depend on."""
 
     network: Loader
     threads: int
@@ -97,14 +89,9 @@ class BlockResult:
 
 @dataclass(frozen=True)
 class BlockJob(ABC):
-    """A job whose block b is the ids from ``block``·b on.
+    """A job whose block b is the ids from ``block``·b on, after a :class:`Survey`.
 
-    Attributes
-    ----------
-    surveyed
-        What :class:`Survey` has found; a machine that differs from it is refused.
-    workers
-        Processes that decode, beside each that computes.
+    A machine that differs from what was `surveyed` is refused; `workers` are processes that decode.
     """
 
     network: Loader
@@ -226,8 +213,7 @@ class WorkFolder(Journal):
     def check_unchanged(self, images: ImageSet) -> None:
         """Throw all blocks away if the raw folder changed while they were made.
 
-        Where each image is a file of its own this is not needed: a file was compared with its hash
-        when it was decoded.
+        Where each image is a file of its own it was compared with its hash when it was decoded.
         """
         paths, file = images.images.column("path").to_pylist(), images.file
         if file is not None and all(map(file, paths)):

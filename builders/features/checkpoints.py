@@ -1,13 +1,9 @@
 """Models of open_clip and timm: where their weights are, and how they are loaded.
 
-``open_clip:ARCH/TAG_OR_FILE``
-    Features are image embeddings, not normalised; only the image tower is kept.  A tag whose
-    weights were trained with QuickGELU gets QuickGELU, whatever the architecture's name:
-    open_clip itself only warns.
-``timm:MODEL[@FILE]``
-    Features are what its classifier would see.  MODEL may name the weights too,
-    ``resnet18.a1_in1k``; otherwise they are timm's first choice.  FILE is a checkpoint instead of
-    the Hub's, with or without a classifier.
+Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; a tag whose weights
+were trained with QuickGELU gets it.  Those of ``timm:MODEL[@FILE]`` are what its classifier would
+see; MODEL may name the weights too, ``resnet18.a1_in1k``, and FILE is a checkpoint instead of the
+Hub's.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 from benchmark_spec.errors import BackboneError, FSLBenchError, HubError, UnknownNameError
 from benchmark_spec.extras import require
@@ -35,11 +30,9 @@ TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The weights of a model.
+    """The weights of a model, by ``FAMILY:MODEL`` with a file's name in place of its path.
 
-    `name` is ``FAMILY:MODEL`` as it was named, with a file's name in place of its path; `weights`
-    says where they came from, and `config` is what the library says of them: nothing of a file of
-    open_clip's.
+    `weights` says where they came from, and `config` is what the library says of them.
     """
 
     name: str
@@ -62,8 +55,8 @@ def hub_file(
 ) -> tuple[Path, dict[str, str]]:
     """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
 
-    BackboneError says which file to provide, and how (`by_hand`), where there is none or no
-    connection.  `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` counts.
+    `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` that is there counts.
+    BackboneError says which file to provide, and how (`by_hand`).
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None
@@ -83,24 +76,6 @@ def hub_file(
         fix=f"where there is a connection: hf download {repo} {files[0]}; then name the file as "
         f"{by_hand}",
     )
-
-
-def url_file(name: str, url: str, by_hand: str) -> tuple[Path, dict[str, str]]:
-    """Get the file at an address, kept where torch.hub keeps such files; see :func:`hub_file`."""
-    hub = require("torch.hub")
-    path = Path(hub.get_dir()) / "checkpoints" / Path(urlparse(url).path).name
-    if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            hub.download_url_to_file(url, str(path), progress=False)
-        except OSError as error:  # no connection among them
-            raise BackboneError(
-                f"{name} needs a file that cannot be had: {error}",
-                where=url,
-                expected=path.name,
-                fix=f"get it where there is a connection, and name the file as {by_hand}",
-            ) from None
-    return path, {"url": url, "file": path.name}
 
 
 @contextmanager
@@ -213,7 +188,12 @@ def find_timm(spec: str, folder: Path | None) -> Checkpoint:
     if config.hf_hub_id:
         file, weights = hub_file(name, config.hf_hub_id, TIMM_FILES, by_hand)
     elif config.url:
-        file, weights = url_file(name, config.url, by_hand)
+        raise BackboneError(
+            f"{name} needs a file that is not on the Hub",
+            where=config.url,
+            expected=Path(config.url).name,
+            fix=f"get it where there is a connection, and name the file as {by_hand}",
+        )
     else:
         raise BackboneError(f"timm has no weights of {model}", fix=f"name a checkpoint: {by_hand}")
     more = {"tag": config.tag, "licence": config.license}
@@ -268,10 +248,7 @@ def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
 
 
 def _of_file(file: Path, config: Any) -> dict[str, Any]:
-    """Tell what a checkpoint has other than the model's own: its number of classes, or its format.
-
-    With the right number of classes timm compares all names: that of another network cannot pass.
-    """
+    """Tell what a checkpoint has other than the model's own: number of classes, or format."""
     if file.suffix == ".npz":
         return {"custom_load": True}
     state = require("timm.models").load_state_dict(str(file))

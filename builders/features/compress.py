@@ -1,10 +1,7 @@
 """Features made small: projected onto their principal directions and rounded to int8 steps.
 
-A data set's own L2-normalised features, and no labels, say what the directions are: the right
-singular vectors of the uncentred matrix (N, D), so that cosines between images are kept as well as
-so few dimensions can.  One scale serves all values.
-
-A feature set of this kind is named after its backbone, as in ``efficientnet_lite0-pca128``.
+The directions are right singular vectors of the uncentred matrix (N, D) of a data set's own
+L2-normalised features.  Such a set is named after its backbone: ``efficientnet_lite0-pca128``.
 """
 
 from __future__ import annotations
@@ -39,9 +36,7 @@ def pca_int8(
 ) -> tuple[NDArray[np.int8], float, dict[str, Any]]:
     """Project features (N, D): int8 (N, d), their scale, and what the provenance says of both.
 
-    The directions are eigenvectors of the Gram matrix (D, D) in float64: exact, and without any
-    random start.  On one machine the same features give the same int8 values.  SpecError if there
-    are fewer directions, or no feature other than zero.
+    The directions are eigenvectors of the Gram matrix (D, D) in float64.
     """
     images, width = features.shape
     if dimensions > min(images, width):

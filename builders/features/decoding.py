@@ -1,9 +1,7 @@
 """Pictures on their way to the network: read and decoded by processes beside it, in order.
 
-For a network on the CPU the processes do all that :meth:`Preprocessing.reference` does, so the
-network gets its very input.  For one on a GPU they hand over grey levels, or, of a JPEG file that
-the GPU decodes alike, its bytes; what is left is done there: a thread keeps a few
-batches ahead of the network, on a CUDA stream of its own, so that the network does not wait.
+For a network on the CPU these give its very input.  For one on a GPU they give grey levels, or of a
+JPEG file that the GPU decodes alike its bytes; the rest is done there, a few batches ahead.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class Batch:
 
     `data` is float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,),
     with the shape of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
-    `problems` says by id what is wrong with images that cannot be shown, which are black here.
+    `problems` says what is wrong with images that cannot be shown, which are black here.
     """
 
     ids: Ids
@@ -113,11 +111,7 @@ class Reader:
 
 
 def is_plain_jpeg(data: bytes) -> bool:
-    """Tell whether it is a whole JPEG file of the usual kind, which every decoder reads alike.
-
-    Others (CMYK, RGB without YCbCr, turned by their EXIF, truncated, no JPEG) are left to Pillow,
-    which shows them or says what is wrong.
-    """
+    """Tell whether it is a whole JPEG file of the usual kind, which every decoder reads alike."""
     if not data.startswith(b"\xff\xd8\xff") or not data.rstrip(b"\0").endswith(b"\xff\xd9"):
         return False
     try:
@@ -132,11 +126,7 @@ def is_plain_jpeg(data: bytes) -> bool:
 
 
 class Batches:
-    """Decoded batches, in order; its processes stay from one call to the next.
-
-    With 0 `workers` this process decodes, and then does nothing else; `pinned` if a GPU is to fetch
-    the batches.
-    """
+    """Decoded batches, in order; its processes stay from one call to the next."""
 
     def __init__(self, reader: Reader, workers: int, *, pinned: bool) -> None:
         torch = require("torch")
@@ -241,10 +231,7 @@ def _decoded(files: list[Any], device: str) -> list[Any]:
 
 
 def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
-    """Return the same items, made by a thread that is `depth` of them ahead.
-
-    What making them raises is raised here.  The thread ends with this iterator.
-    """
+    """Return the same items, made by a thread that is `depth` of them ahead."""
     source, end = iter(items), object()
     thread = ThreadPoolExecutor(1)
     made: deque[Future[Any]] = deque(thread.submit(next, source, end) for _ in range(depth))

@@ -1,10 +1,4 @@
-"""Whether somebody else's features are those of a release: compared on the canaries.
-
-Two extractions by the same network differ in the last bits of their sums, and where the pictures
-are resized on another device, by a grey level here and there.  Both turn a feature by a very small
-angle.  A mistake (another kernel, no antialiasing, other colours, other weights) turns it by far
-more; how far each does, measured, is in docs/features.md.
-"""
+"""Whether somebody else's features are those of a release: compared on the canaries."""
 
 from __future__ import annotations
 
@@ -48,9 +42,9 @@ SENTENCES: Mapping[Verdict, str] = {
 class Diagnosis:
     """How features of the canaries differ from those expected.
 
-    `lowest` (of the canary `worst`) and `mean` are cosines to the expected features, over the 32;
-    `largest` is the difference of a value, `relative` to the root mean square of the expected ones;
-    so many of NCC's predictions are `flipped`; `tolerance` is what `lowest` must reach.
+    `lowest` (of the canary `worst`) and `mean` are cosines, `largest` is the difference of a value,
+    `relative` to the root mean square of the expected ones; so many of NCC's predictions are
+    `flipped`; `tolerance` is what `lowest` must reach.
     """
 
     lowest: float
@@ -123,8 +117,7 @@ def diagnose(
 def _predictions(features: NDArray[np.float64]) -> NDArray[np.int64]:
     """Tell what NCC says in eight fixed tasks of all 8 classes, int64 (128,).
 
-    For each of the four pictures of a class: it alone is the support and the others are queries,
-    and the other way round.
+    Each of the four pictures of a class alone is the support, or the others are.
     """
     unit = unit_rows(features).reshape(len(FAMILIES), OF_EACH, -1)
     predictions = []

@@ -1,16 +1,14 @@
 """Extracting the features of a data set: streaming, resumable, the same whoever computes them.
 
-The unit is a block of images by their ids, 1024 on a GPU and 128 elsewhere; within it batches of
-one size, from its first image on.  Who computes a block changes nothing: a plain run, one that was
-killed and called again, and one on a cluster give the same values, on the same kind of processor
-and with as many threads.
+The unit is a block of images by their ids; within it batches of one size, from its first image on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +16,163 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import SpecError
-from builders.execution.engine import Engine, LocalEngine
-from builders.features.backbone import DType
-from builders.features.block_job import DeviceMemoryError, Survey, WorkFolder, work_folder
-from builders.features.forward import BLOCKS, Extraction, Network, forget_network
-from builders.features.processor import Device, default_threads
+from benchmark_spec.errors import SourceError, SpecError
+from benchmark_spec.extras import require
+from builders.execution.engine import Engine, LocalEngine, reproducible
+from builders.features.backbone import Backbone, DType
+from builders.features.backbones import load_backbone
+from builders.features.block_job import (
+    BlockJob,
+    BlockResult,
+    DeviceMemoryError,
+    Survey,
+    WorkFolder,
+    work_folder,
+)
+from builders.features.decoding import Batch, Batches, Gives, inputs_on_gpu, problem_of
+from builders.features.doctor import AGREEMENT
+from builders.features.processor import Device, default_batch, default_threads, facts
+from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
+
+NVJPEG = "nvJPEG"
+BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
+"""Images of a block: what a killed run loses.  Block b is the ids from their number · b."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """What loads a backbone, in whichever process."""
+
+    name: str
+    weights: Path | None = None
+    device: Device = "cpu"
+    dtype: DType = "float32"
+
+    @property
+    def family(self) -> str:
+        """Its name."""
+        return self.name
+
+    def load(self) -> Backbone:
+        """Load the backbone; a process keeps the last one."""
+        return _loaded(self.name, self.weights, self.device, self.dtype)
+
+    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
+        """Find out what features depend on here, with a batch for this device if none is given."""
+        machine = facts(self.device, self.name)
+        with reproducible(threads):
+            backbone = self.load()
+            batch = batch or default_batch(backbone)
+        on_gpu = self.device == "cuda"
+        jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
+        return {
+            **backbone.describe(),
+            **machine,
+            "threads": threads,
+            "batch": batch,
+            "block": block,
+            "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
+            "resized_by": "torch" if on_gpu else "Pillow, the reference",
+            "stored": "float16",
+            "agreement": AGREEMENT[self.dtype],
+        }
+
+
+_loaded = lru_cache(maxsize=1)(
+    lambda name, weights, device, dtype: load_backbone(name, weights, device=device, dtype=dtype)
+)
+forget_network = _loaded.cache_clear
+"""Give the last backbone's memory back."""
+
+
+@dataclass(frozen=True)
+class Extraction(BlockJob):
+    """The job that extracts blocks of features, float16 (n, D).
+
+    `skip_corrupt` is that of :class:`builders.features.extraction.Settings`.
+    """
+
+    skip_corrupt: bool = False
+
+    too_large = "a batch of {} pictures does not fit"
+    mend = (
+        "get the file again; or, for a feature set that is in no release, leave its "
+        "features zero with --skip-corrupt, which records it"
+    )
+
+    @property
+    def gives(self) -> Gives:
+        """Inputs of a network on the CPU; what a GPU makes them of."""
+        if not self.gpus:
+            return "inputs"
+        return "files" if self.surveyed["decoder"].startswith(NVJPEG) else "pixels"
+
+    def results(self, blocks: list[int], network: Any, batches: Batches) -> Iterator[BlockResult]:
+        """Compute the features of blocks, the last one while its successor is under way."""
+        backbone: Backbone = network
+        parts: list[Any] = []
+        problems: dict[int, str] = {}
+        last: Callable[[], BlockResult] | None = None
+        for batch, pixels in self._inputs(batches(self.batches_of(blocks)), backbone):
+            if not self.skip_corrupt:
+                self.refuse(batch.problems)
+            problems |= batch.problems
+            parts.append(backbone.features(pixels))
+            if last is not None:
+                yield last()
+                last = None
+            ids = self.ids_of(batch.ids[0] // self.surveyed["block"])
+            if batch.ids[-1] == ids[-1]:
+                last = partial(self._finished, ids, _on_host(parts), problems)
+                parts, problems = [], {}
+                if not self.gpus:  # which else would wait until the next batch is under way
+                    yield last()
+                    last = None
+        if last is not None:
+            yield last()
+
+    def _inputs(self, batches: Iterator[Batch], backbone: Backbone) -> Iterator[tuple[Batch, Any]]:
+        if self.gpus:
+            return inputs_on_gpu(batches, backbone.preprocessing)
+        return ((batch, batch.data) for batch in batches)
+
+    def _finished(
+        self, ids: range, on_host: Callable[[], NDArray[np.float16]], problems: dict[int, str]
+    ) -> BlockResult:
+        features = on_host()
+        infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
+        if infinite.size:
+            raise SourceError(
+                f"{self.network.family} gives values that are not finite in float16 for "
+                f"{infinite.size} images of {self.images.name}",
+                where=problem_of(self.images, ids[int(infinite[0])], "its features overflow"),
+                fix="the backbone may not be made for this type of numbers: try --dtype fp32",
+            )
+        for image_id in problems:
+            features[image_id - ids[0]] = 0
+        return BlockResult(features, problems)
+
+
+def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
+    """Send batches of features from the device; gives them, float16 (n, D), once there."""
+    torch = require("torch")
+    features = torch.cat(parts).to(torch.float16)
+    if features.device.type == "cpu":
+        return lambda: features.numpy()
+    host = torch.empty(features.shape, dtype=features.dtype, pin_memory=True)
+    host.copy_(features, non_blocking=True)
+    arrived = torch.cuda.Event()
+    arrived.record()
+
+    def wait() -> NDArray[np.float16]:
+        arrived.synchronize()
+        features: NDArray[np.float16] = host.numpy()
+        return features
+
+    return wait
+
 
 SAME = "the same images, backbone and settings as when it was begun"
 
@@ -38,11 +185,9 @@ class Settings:
     ----------
     weights
         The folder that ``fslbench-build fetch`` has filled, and of other checkpoints.
-    device, dtype
-        Where and in what type of numbers the network computes.
     batch
         Pictures at a time, at most a block: 32 unless given, on a GPU what half of its memory
-        holds.  Of a run that is gone on with, what it began with.
+        holds.
     workers
         Processes that decode, for each that computes: one for four threads unless given, for a GPU
         as many as threads.
@@ -51,8 +196,7 @@ class Settings:
     skip_corrupt
         Give an image that cannot be shown zeros as its features, rather than an error.
     block
-        Images of a block: by default so many that a killed run loses a minute at most, 1024 on a
-        GPU and 128 elsewhere.
+        Images of a block, 1024 on a GPU and 128 elsewhere unless given.
     engine
         What computes the blocks.
     """
@@ -86,29 +230,6 @@ class Settings:
         return threads if self.device == "cuda" else max(1, threads // 4)
 
 
-@dataclass(frozen=True)
-class Extracted:
-    """The features of a data set, in blocks on the disk until they are written elsewhere.
-
-    Attributes
-    ----------
-    images, dimensions
-        N and D.
-    provenance
-        How they were made; ``left_out`` has what is wrong with images whose features are zeros.
-    """
-
-    images: int
-    dimensions: int
-    provenance: dict[str, Any]
-    _work: WorkFolder = field(repr=False)
-
-    def pieces(self) -> Iterator[NDArray[np.float16]]:
-        """Return the features, float16 (n, D), block by block in the order of ids."""
-        for block in range(-(-self.images // self.provenance["block"])):
-            yield self._work.values(block)
-
-
 def nobody(images: int, /, *, resumed: bool = False) -> None:
     """Tell nobody of progress."""
 
@@ -120,30 +241,13 @@ def extracted(
     folder: Path,
     settings: Settings | None = None,
     progress: Progress = nobody,
-) -> Iterator[Extracted]:
-    """Extract the features of a data set, and keep them while the context lasts.
+) -> Iterator[tuple[Pieces, dict[str, Any]]]:
+    """Extract features, in pieces by blocks, and tell how; they are kept while the context lasts.
 
-    Parameters
-    ----------
-    backbone
-        As :func:`builders.features.backbones.load_backbone` takes it.
-    folder
-        Where finished blocks lie, in a folder for the backbone and the data set; what a run of the
-        same that was stopped has left there is gone on with.  Removed at the end, unless the
-        context is left by an exception.
-    progress
-        Is told of every finished block, as so many images.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown, naming it, or its features overflow.
-    OutputError
-        If the folder holds an unfinished run of something else.
-    BackboneError, UnknownNameError
-        If the backbone cannot be loaded.
-    EngineError
-        If there is no such device, it has not the memory for one picture, or machines differ.
+    Finished blocks lie in `folder`, in one for the backbone and the data set, and are removed at
+    the end, unless the context is left by an exception.  SourceError if an image cannot be shown or
+    its features overflow, OutputError if the folder holds an unfinished run of something else,
+    EngineError if there is no such device or machines differ.
     """
     settings = settings or Settings()
     with work_folder(folder, backbone, images) as work:
@@ -155,7 +259,7 @@ def extracted(
 
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
-) -> Extracted:
+) -> tuple[Pieces, dict[str, Any]]:
     network, surveyed = _surveyed(backbone, settings, (work.of or {}).get("batch"))
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
@@ -174,16 +278,13 @@ def _run(
     work.check_unchanged(images)
     if left_out := work.problems(blocks):
         provenance["left_out"] = left_out
-    return Extracted(len(images.images), int(surveyed["dimensions"]), provenance, work)
+    return map(work.values, blocks), provenance
 
 
 def described(
     images: ImageSet, backbone: str, settings: Settings, batch: int | None
 ) -> dict[str, Any]:
-    """Tell how the features of a data set would be made now, as their provenance says it.
-
-    `batch` counts where the settings do not say how many pictures are taken at a time.
-    """
+    """Tell how the features of a data set would be made now, as their provenance says it."""
     try:
         surveyed = _surveyed(backbone, settings, batch)[1]
     finally:

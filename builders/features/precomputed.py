@@ -1,8 +1,4 @@
-"""Feature sets in a folder of their own, outside any release.
-
-The folder holds the shards of a data set's features and those of the canaries, where they would
-lie in a release, and ``features.json``, which lists them as a manifest does.
-"""
+"""Feature sets in a folder of their own, outside any release: shards, and ``features.json``."""
 
 from __future__ import annotations
 
@@ -19,12 +15,7 @@ from msgspec import Struct
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import (
-    CorruptReleaseError,
-    FSLBenchError,
-    ReleaseError,
-    UnknownNameError,
-)
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, UnknownNameError
 from benchmark_spec.feature_sets import check_shards, number_of_shards
 from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
@@ -95,9 +86,8 @@ def write_precomputed(
 ) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
-    It is new, empty, or left by a run of the same: an unfinished one is gone on with, a finished
-    one is left as it is.  Raises OutputError if it holds anything else or cannot be written, and
-    what :func:`builders.features.features_of` does.
+    It is new, empty, or left by a run of the same, which is gone on with or, finished, left as it
+    is.
     """
     done = _finished(folder, images, backbone, settings or Settings())
     if done is not None:

@@ -1,8 +1,6 @@
 """What a feature depends on besides its picture and its network: the processor and the packages.
 
-The same sums in another order differ in their last bits.  Their order depends on the kind of
-processor, on the number of threads and on the size of a batch; so all of these are fixed for a
-run, equal in all its processes, and recorded.
+They decide the order of sums, and so their last bits; all processes of a run have the same.
 """
 
 from __future__ import annotations
@@ -70,10 +68,7 @@ def facts(device: Device, backbone: str) -> dict[str, Any]:
 
 
 def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
-    """Refuse to work on a machine whose results could differ from those of the others.
-
-    `expected` is what :func:`facts` gave where the run began, perhaps among other things.
-    """
+    """Refuse a machine whose results could differ from those of the one where the run began."""
     for key, fact in facts(expected["device"], backbone).items():
         if fact != expected[key]:
             raise EngineError(

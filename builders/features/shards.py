@@ -37,10 +37,8 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
 def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> Iterator[pa.Table]:
     """Return the shards of a feature set, one at a time; no more than one is held in memory.
 
-    They are tables of the schema :func:`benchmark_spec.schemas.features`: ``SHARD_IMAGES`` rows, of
-    the last perhaps fewer.  Steps of a `scale`, which are int8, become the float32 values that they
-    stand for.  Pieces that are not one finite row for each image, in order, are a SpecError;
-    `where` says in it what they are.
+    Steps of a `scale`, which are int8, become the float32 values that they stand for.  Pieces that
+    are not one finite row for each image, in order, are a SpecError.
     """
     held: list[pa.Table] = []
     size, first, kind = 0, 0, None

@@ -32,16 +32,9 @@ _OF_PAGE = re.compile(
 class Gate:
     """Lets requests through to an ASGI app.
 
-    An event must bring the secret, which is compared before its body is read, and be JSON whose
-    numbers are finite.  Any other request that brings something must be one that the page makes;
-    uploads are none.  A body has at most :data:`MOST_BYTES`.
-
-    Parameters
-    ----------
-    events
-        Paths that events are posted to.
-    secret
-        What the Hub sends along, in the header ``X-Webhook-Secret``.
+    An event, posted to one of the paths `events`, must bring the secret in the header ``X-Webhook-
+    Secret``, which is compared before its body is read, and be JSON whose numbers are finite.  Any
+    other request that brings something must be one that the page makes.
     """
 
     def __init__(
@@ -58,7 +51,11 @@ class Gate:
             self._check(scope)
             body = await _read(scope, receive)
             if scope["path"] in self._events:
-                _check_json(body)
+                parsed_json(body)  # whose numbers can be repeated: no NaN, no 1e400
+        except ValueError as error:
+            refused = _RefusedError(400, f"the body is not JSON: {str(error)[:200]}")
+            await refused.answer(send)
+            return
         except _RefusedError as refused:
             await refused.answer(send)
             return
@@ -118,14 +115,6 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
     except TimeoutError:
         raise _RefusedError(408, f"the body took more than {SECONDS:g} seconds") from None
     return body
-
-
-def _check_json(body: bytes) -> None:
-    """Refuse what is not JSON, or could not be repeated in JSON: NaN, 1e400, half a character."""
-    try:
-        parsed_json(body)
-    except ValueError as error:
-        raise _RefusedError(400, f"the body is not JSON: {str(error)[:200]}") from None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

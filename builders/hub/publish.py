@@ -1,26 +1,35 @@
 """Publishing a release on the Hugging Face Hub: one commit, seen to be whole, then a tag.
 
-Nothing is kept between runs.  Each looks at what the repository holds and does what is left to
-do, so a run that was stopped anywhere is finished by the next one.
+Nothing is kept between runs: each does what the repository shows is left to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_spec.errors import HubAccessError, HubError, ReleaseError, listing
+from benchmark_spec.catalogue import catalogue
+from benchmark_spec.errors import (
+    HubAccessError,
+    HubError,
+    LicenceError,
+    OutputError,
+    ReleaseError,
+    listing,
+)
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from builders.hub.contents import (
-    BENCHMARK_FILE,
-    FRAMEWORK,
-    benchmark_file,
-    changed_meanwhile,
-    check_licences,
-    left_out,
-    release_files,
+from benchmark_spec.naming import benchmark_task_id
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import (
+    Dataset,
+    Kind,
+    Redistribution,
+    Table,
+    config_and_split,
+    without_shard,
 )
 from builders.hub.repository import (
     Changes,
@@ -34,6 +43,7 @@ from builders.hub.repository import (
 from builders.release.card import CardFacts, dataset_card
 from builders.release.diff import check_version
 from builders.release.verify import verify
+from fslbench_data.files import temporary_of
 from fslbench_data.hub.address import is_repo_id, version_of
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
@@ -41,33 +51,141 @@ from fslbench_data.release.release import Release, load_release
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
+BENCHMARK_FILE = "eval.yaml"
+"""What registers a release as a benchmark of the Hub: its tasks are what the files
+``.eval_results/*.yaml`` of model repositories refer to."""
 
-@dataclass(frozen=True)
-class Registration:
-    """A commit that brings eval.yaml, and the pull request that proposes it, if any."""
+FRAMEWORK = "fslbench"
 
-    commit: str
-    proposal: Proposal | None
+
+def release_files(folder: Path, manifest: Manifest, card: str) -> dict[str, ReleaseFile]:
+    """List the files of a release by path, its manifest last, which must be `manifest` still.
+
+    `card` takes the place of the folder's own, which does not know where it is published.
+    """
+    files = {
+        t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest)
+        for t in manifest.tables
+        if not t.drawn
+    }
+    files[CARD_FILE] = small_file(card.encode())
+    files[MANIFEST_FILE] = small_file((folder / MANIFEST_FILE).read_bytes())
+    text = files[MANIFEST_FILE].content
+    if not isinstance(text, bytes) or Manifest.from_json(text, MANIFEST_FILE) != manifest:
+        raise changed_meanwhile(folder)
+    return files
+
+
+def changed_meanwhile(folder: Path) -> OutputError:
+    """Make the error of a release whose files change while it is published."""
+    return OutputError(
+        f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
+    )
+
+
+def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
+    """List what else lies in a release's folder, such as images: it is not published."""
+    paths = (
+        p.relative_to(folder).as_posix()
+        for p in folder.rglob("*")
+        if not p.is_dir() and temporary_of(p.name) is None
+    )
+    return tuple(sorted(path for path in paths if path not in files))
+
+
+def benchmark_file(manifest: Manifest) -> str:
+    """Write the text of eval.yaml: one task for each task set that has a headline metric.
+
+    These are the sets whose tasks share no image, but for those made with attributes of images.
+    """
+    import yaml
+
+    tasks = []
+    for table in manifest.tables:
+        name = TaskSetName.parse(table.name) if table.kind == "tasks" else None
+        if name and name.interval == "open" and not name.attributes:
+            config, split = config_and_split(table)
+            identifier = benchmark_task_id(table.dataset, table.name)
+            tasks.append({"id": identifier, "config": config, "split": split})
+    if not tasks:
+        raise ReleaseError(
+            f"{manifest.name} has no task set that a benchmark of the Hub could rank by",
+            expected="a task set whose tasks share no image, such as of the suite `open`",
+            fix="publish it without --register-benchmark, in a repository that has no eval.yaml",
+        )
+    content = {
+        "name": manifest.name,
+        "description": manifest.description,
+        "evaluation_framework": FRAMEWORK,
+        "tasks": tasks,
+    }
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+
+FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
+"""Tables computed from what the images show, of which a data set of ``tables`` publishes none."""
+
+
+def check_licences(manifest: Manifest) -> None:
+    """Refuse a release with pictures, or tables computed from them, that may not be passed on."""
+    terms = {d.name: redistribution_of(d) for d in manifest.datasets}
+    for table in manifest.tables:
+        if table.kind == "pictures" and terms[table.dataset] != "images":
+            raise LicenceError(
+                f"the pictures of {table.dataset} may not be published: the licence of its images "
+                f'says redistribution = "{terms[table.dataset]}"',
+                where=table.path,
+                expected="no pictures of such data sets",
+                fix="take `pictures` of it out of the specification and build the release again",
+            )
+    kept = {d.name: d for d in manifest.datasets if redistribution_of(d) == "tables"}
+    tables = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
+    if not tables:
+        return
+    names = list(dict.fromkeys(t.dataset for t in tables))
+    one = len(tables) == 1
+    raise LicenceError(
+        f"{len(tables)} table{'' if one else 's'} may not be published: "
+        f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
+        "not let that be passed on",
+        where="; ".join(_named(tables, kept)),
+        expected=f"of {', '.join(names)} no {' or '.join(FROM_IMAGES)}: only classes, the list of "
+        "images, task sets and results",
+        fix=f"take {' and '.join(dict.fromkeys(t.kind for t in tables))} of {', '.join(names)} out "
+        "of the specification and build the release again. A private repository changes nothing: "
+        "it is a copy for others, too. If the licence of images of your own does allow it, say "
+        'redistribution = "features" in the options of that data set',
+    )
+
+
+def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator[str]:
+    """Name each table with its licence; of a feature set's shards the first."""
+    counts = Counter(without_shard(table.path) for table in tables)
+    for table in tables:
+        others = counts.pop(without_shard(table.path), 0) - 1
+        if others >= 0:
+            more = f" and {others} shard{'s' if others > 1 else ''} more" if others else ""
+            yield f"{table.path}{more} ({table.dataset}: {datasets[table.dataset].licence})"
+
+
+def redistribution_of(dataset: Dataset) -> Redistribution:
+    """Say what may be redistributed of a data set: no more than the catalogue says, if anything."""
+    entry = catalogue().get(dataset.name)
+    return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution
+
+
+Registration = tuple[str, Proposal | None]
+"""A commit that brings eval.yaml, and the pull request that proposes it, if any."""
 
 
 @dataclass(frozen=True)
 class Published:
     """What was published, and where.
 
-    Attributes
-    ----------
-    tag, commit, tagged
-        Of the release in the repository, and whether the tag is set.
-    changes
-        What was committed or proposed; None if all was published before.
-    proposal
-        The pull request that waits to be merged, if that was asked for.
-    compared
-        Files that were downloaded again and found to be equal.
-    registration
-        What registers it as a benchmark now; None if nothing was left to do for that.
-    left_out
-        Files of the folder that are no part of the release.
+    `changes` were committed or proposed, None if all was published before; `proposal` is the pull
+    request that waits to be merged; `compared` files were downloaded again and found to be equal;
+    `registration` is what registers it as a benchmark now; files `left_out` are no part of the
+    release.
     """
 
     manifest: Manifest
@@ -99,8 +217,7 @@ def publish(
     repo_id
         ``ORG/NAME``; the repository is made, perhaps a `private` one, if there is none.
     create_pr
-        Only propose the release in a pull request; the tag is set by a later run without this,
-        once that is merged.
+        Only propose the release in a pull request; a later run without this sets the tag.
     tag
         ``v`` and the release's version, which it also is if not given.
     register_benchmark
@@ -110,12 +227,10 @@ def publish(
     Raises
     ------
     ReleaseError
-        If the release has problems, too low a version (:func:`builders.release.diff.check_version`)
-        or tables that may not be redistributed (LicenceError), or comes back from the Hub as
-        another one (CorruptReleaseError); nothing is then tagged.
+        If the release has problems, too low a version or tables that may not be redistributed, or
+        comes back from the Hub as another one; nothing is then tagged.
     HubError
-        If the repository holds something else, the tag another release, or the Hub refuses;
-        eval.yaml it refuses if its framework is not in the Hub's list.
+        If the repository holds something else, the tag another release, or the Hub refuses.
     """
     folder, manifest = read_manifest(folder)
     release_tag = _checked(manifest, repo_id, tag)
@@ -210,7 +325,9 @@ class Publication:
             commit, proposal = self._commit(self.files, what, refs.main, message)
         self.repo.check(self.files, commit, self.progress)
         if not self.create_pr:
-            self._set_tag(commit)
+            self.progress(f"setting the tag {self.tag}")
+            self.repo.tag(self.tag, commit)
+            self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
         return Published(
             self.manifest,
             self.repo.id,
@@ -345,13 +462,7 @@ class Publication:
                 expected=error.expected or f"{FRAMEWORK} in the Hub's list of frameworks",
                 fix=error.fix or "have the name entered there, then run the same command again",
             ) from None
-        return replace(done, registration=Registration(*made))
-
-    def _set_tag(self, commit: str) -> None:
-        """Tag a commit that was seen to be whole, and look through the tag."""
-        self.progress(f"setting the tag {self.tag}")
-        self.repo.tag(self.tag, commit)
-        self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
+        return replace(done, registration=made)
 
 
 def _number(manifest: Manifest) -> tuple[int, ...]:

@@ -69,8 +69,7 @@ def changes(
 ) -> Changes:
     """List what differs between a release and a repository's files.
 
-    Tables of the release that it held before, and which are no longer listed, are deleted, and
-    nothing else is.
+    Of what the repository held before, only tables of the release `before` are deleted.
     """
     same = [path for path, file in files.items() if file.is_as(remote.get(path))]
     other = [path for path in files if path not in same]

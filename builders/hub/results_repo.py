@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -32,82 +31,40 @@ UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
 _REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
 
 
-@dataclass(frozen=True)
-class Installation:
-    """What pip installs this package by where the files will be used."""
-
-    requirement: str
-
-    @classmethod
-    def of(cls, requirement: str | None) -> Installation:
-        """Take what was named; or what pip installed the package by here, if others can, too.
-
-        Raises a ResultsError for what is no requirement of this package.
-        """
-        if requirement is not None and not _REQUIREMENT.fullmatch(requirement):
-            raise ResultsError(
-                f"{requirement!r:.200} is not what pip could install FSLBench by",
-                expected="fslbench @ git+https://… with the address of its repository",
-            )
-        return cls(requirement or own_requirement() or UNKNOWN)
-
-    @property
-    def known(self) -> bool:
-        """Whether pip can do with it."""
-        return self.requirement != UNKNOWN
-
-    @property
-    def line(self) -> str:
-        """A line for people."""
-        if self.known:
-            return f'pip install "{self.requirement}"'
-        return "pip install .                        # in a clone of FSLBench"
-
-    def with_extra(self, extra: str) -> str:
-        """The requirement, with an extra."""
-        return re.sub(r"^fslbench(\[[a-z,]+\])?", f"fslbench[{extra}]", self.requirement)
+def requirement_of(named: str | None) -> str:
+    """Return what was named; or what pip installed the package by here, if others can, too."""
+    if named is not None and not _REQUIREMENT.fullmatch(named):
+        raise ResultsError(
+            f"{named!r:.200} is not what pip could install FSLBench by",
+            expected="fslbench @ git+https://… with the address of its repository",
+        )
+    return named or own_requirement() or UNKNOWN
 
 
 def start_results_repository(
     folder: Path,
     releases: Sequence[str],
     title: str = DEFAULT_TITLE,
-    installation: Installation | None = None,
+    requirement: str | None = None,
 ) -> tuple[Path, ...]:
     """Write the files that a results repository starts with, and return their paths.
 
-    Parameters
-    ----------
-    folder
-        Made if there is none; nothing in it is written over.
-    releases
-        Newest first: ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub; each is opened before
-        anything is written.
-    title
-        Of the leaderboard; one printable line.
-    installation
-        What the workflow installs this package by.
-
-    Raises
-    ------
-    ResultsError
-        If the title or a release is not one that anybody could read.
-    HubError
-        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
-    OutputError
-        If one of the files is there already, or the folder cannot be written.
+    `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
+    first.
     """
     for name in releases:
         check_release_name(name)
-    installation = installation or Installation.of(None)
+    requirement = requirement or requirement_of(None)
     option = "" if not releases or releases[0] == EMBEDDED else f" --release {releases[0]}"
     words = {
         "TITLE": title,
         "QUOTED": json.dumps(title, ensure_ascii=False),
         "RELEASE": option,
         "RELEASES": "\n".join(f"  {json.dumps(n, ensure_ascii=False)}," for n in releases),
-        "INSTALL": installation.line,
-        "REQUIREMENT": installation.requirement,
+        "INSTALL": f'pip install "{requirement}"'
+        if requirement != UNKNOWN
+        else "pip install .                        # in a clone of FSLBench",
+        "REQUIREMENT": requirement,
     }
     texts = {
         BOARD_FILE: _filled("leaderboard.toml", words),
@@ -122,31 +79,14 @@ def start_results_repository(
 
 
 def start_space(
-    folder: Path, results: str, title: str = DEFAULT_TITLE, installation: Installation | None = None
+    folder: Path, results: str, title: str = DEFAULT_TITLE, requirement: str | None = None
 ) -> tuple[Path, ...]:
-    """Write the files of a Space that runs the app of a results repository, and return their paths.
-
-    Parameters
-    ----------
-    folder
-        Made if there is none; nothing in it is written over.
-    results
-        ``ORG/RESULTS`` on the Hub, whose pull requests the app reviews.
-    title, installation
-        Of the Space, and what it installs this package by.
-
-    Raises
-    ------
-    HubError
-        If `results` is no name of a repository.
-    OutputError
-        If one of the files is there already, or the folder cannot be written.
-    """
-    installation = installation or Installation.of(None)
+    """Write the files of a Space that runs the app of a results repository ``ORG/RESULTS``."""
+    requirement = requirement or requirement_of(None)
     words = {
         "QUOTED": json.dumps(title, ensure_ascii=False),
         "RESULTS": HubAddress.parse(results).repo_id,
-        "REQUIREMENT": installation.with_extra("app"),
+        "REQUIREMENT": re.sub(r"^fslbench(\[[a-z,]+\])?", "fslbench[app]", requirement),
     }
     names = {"README.md": "space.md", "requirements.txt": "requirements.txt", "app.py": "app.txt"}
     return _write_new(folder, {name: _filled(template, words) for name, template in names.items()})

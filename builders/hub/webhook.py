@@ -1,8 +1,4 @@
-"""An app that checks every pull request on a results repository and shows its leaderboard.
-
-It runs on huggingface_hub's WebhooksServer, as a Space or anywhere else that the Hub can reach.
-The Hub is told its address, and the secret that it shares in the variable WEBHOOK_SECRET.
-"""
+"""An app that checks every pull request on a results repository and shows its leaderboard."""
 
 import logging
 import os
@@ -65,19 +61,13 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
 
 def changes_main(payload: WebhookPayload, repo_id: str) -> bool:
     """Say whether an event changed the main branch of the results repository."""
-    return (
-        payload.repo.type == "dataset"
-        and payload.repo.name == repo_id
-        and payload.event.scope == "repo.content"
-        and any(ref.ref == _MAIN and ref.newSha for ref in payload.updatedRefs or [])
-    )
+    ours = (payload.repo.type, payload.repo.name) == ("dataset", repo_id)
+    changed = payload.updatedRefs or [] if payload.event.scope == "repo.content" else []
+    return ours and any(ref.ref == _MAIN and ref.newSha for ref in changed)
 
 
 def comment_on(repo_id: str, number: int) -> bool:
-    """Review a pull request as it is now, and comment; once for each commit.
-
-    Says whether there was something to comment; raises HubError as the Hub does.
-    """
+    """Review a pull request as it is now, and comment; once for each commit, which is told."""
     changes = changes_of(repo_id, number)
     checked = f"Checked commit {changes.proposed.commit[:12]}"
     with hub_errors("reading its comments", repo_id):
@@ -158,18 +148,9 @@ class ReviewApp:
 def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
     """Make the app of one results repository; its front page is the leaderboard.
 
-    Events are answered at once and worked off one after another, so that neither the Hub waits
-    nor many pull requests at a time take more memory than one.
-
-    `secret` is what the Hub must send along; by default that of WEBHOOK_SECRET.
-
-    Raises
-    ------
-    MissingPackageError
-        If gradio is not installed, on which the server runs.
-    HubError
-        If there is no secret: anybody could then make the app work. If the repository is none
-        of results, cannot be read, or there is no login to comment with.
+    Events are answered at once and worked off one after another, so that many pull requests take no
+    more memory than one.  `secret` is what the Hub must send along; by default that of
+    WEBHOOK_SECRET.
     """
     require("gradio", "app")
     secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret

@@ -24,8 +24,7 @@ DRAWABLE = tuple(
 class Draws:
     """What decides which task sets a data set gives, but Q and the seed.
 
-    `suite` is one of :data:`DRAWABLE`, `sizes` the images of each class, and `groups` the group of
-    each image (N,), for the suite `grouped`.
+    `sizes` are the images of each class, `groups` the group of each image, for the suite `grouped`.
     """
 
     dataset: str
@@ -77,9 +76,7 @@ def choose_query(
 ) -> tuple[QueryChoice, dict[int, list[int]]]:
     """Choose Q of all whole numbers for which every seed draws two tasks; gives also their T.
 
-    These are compared from 1 to :data:`BEYOND` times the largest swept, and to :data:`AT_LEAST` in
-    any case.  T is counted by drawing the classes of each seed's set, so it is that of the whole
-    set.  The estimate of α and w is perhaps of other images than those that `draws` are of.
+    The estimate of α and w is perhaps of other images than those that `draws` are of.
     """
     last = max(BEYOND * last_swept, AT_LEAST)
     drawable = takewhile(lambda query: draws.tasks(query, 0) > 0, range(1, last + 1))

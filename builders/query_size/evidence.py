@@ -29,8 +29,7 @@ class QueryEvidence:
     `low` and `high` are the confidence interval of Q* (None is undetermined); `criterion` is least
     at Q among the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared, were
     estimated on `dataset`, `release` (empty for the release itself) and `method` at the Q `swept`,
-    on ``these`` images, which the task sets are drawn from, or on ``others``; `rows` has of each
-    the mean T, and the open half-width in percentage points as observed and by the model.
+    on ``these`` images, which the task sets are drawn from, or on ``others``.
     """
 
     query: int

@@ -50,8 +50,7 @@ from fslbench_data.validation.per_class import class_counts, rows_of
 class QuerySets:
     """What stays the same while the number of queries changes.
 
-    `head` and `features` are as for :class:`builders.baselines.heads.Predictor`, with images in
-    class order, `method` is ``<backbone>/<head>``, and `origin` says where the features come from.
+    `method` is ``<backbone>/<head>``, and `origin` says where the features come from.
     """
 
     draws: Draws
@@ -92,10 +91,14 @@ class QuerySets:
     def parts(self, number: int) -> NDArray[np.int64]:
         """Say which of `number` parts each image belongs to, int64 (N,).
 
-        Every class is spread evenly over the parts, in random order; with groups, these are
-        spread, none of them divided.
+        Every class is spread evenly over the parts, in random order; with groups, these are spread.
         """
-        draws, (unit, units) = self.draws, self._units()
+        draws, units = self.draws, sum(self.draws.sizes)
+        if draws.groups is not None:  # which are not divided; an image without any is one
+            alone = draws.groups.max() + 1 + np.arange(units)
+            of_image = np.where(draws.groups < 0, alone, draws.groups)
+            _, unit = np.unique(of_image, return_inverse=True)
+            units = int(unit.max()) + 1
         stream = Stream("query-size", draws.dataset, "parts")
         most = min(*draws.sizes, units)
         if number > most:
@@ -108,16 +111,7 @@ class QuerySets:
             by_class = [stream.permutations(1, n)[0] % number for n in draws.sizes]
             return np.concatenate(by_class).astype(np.int64)
         part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
-        return part[unit]
-
-    def _units(self) -> tuple[NDArray[np.int64], int]:
-        """Number what is not divided, a group or else an image; of each image, and of all."""
-        groups, images = self.draws.groups, sum(self.draws.sizes)
-        if groups is None:
-            return np.arange(images, dtype=np.int64), images
-        alone = groups.max() + 1 + np.arange(groups.size)
-        _, unit = np.unique(np.where(groups < 0, alone, groups), return_inverse=True)
-        return unit.astype(np.int64), int(unit.max()) + 1
+        return part[unit.astype(np.int64)]
 
     def only(self, keep: NDArray[np.bool_]) -> QuerySets:
         """Keep some images (N,) only."""
@@ -154,11 +148,9 @@ Counts = dict[int, list[NDArray[np.int64]]]
 class SweepRow:
     """One Q: mean T over seeds, and in percentage points what was observed and expected.
 
-    `accuracy` is the mean over seeds and tasks, `observed` that of open half-widths over seeds,
-    with its Monte Carlo standard error: None where the head was not run, or a set has one task.
-    `model` is the half-width by the variance model, None where that is no number.  It is that of
-    the root mean square deviation: the mean of a sample deviation over T tasks is smaller by a
-    share of about 1/(4T).
+    `observed` is the mean of open half-widths over seeds, with its Monte Carlo standard error: None
+    where the head was not run, or a set has one task.  `model` is that of the root mean square
+    deviation by the variance model, None where that is no number.
     """
 
     query: int
@@ -173,9 +165,8 @@ class SweepRow:
 class QuerySweep:
     """Everything a sweep found.
 
-    `origin` says where the results come from; `estimate` and `model` are of the fitted variances,
-    in fractions squared; `rows` ascend in Q, and those of :data:`USUAL` that were not asked for
-    have T but no observation; the choice is of all whole Q from 1 on, swept or not.
+    `estimate` and `model` are of the fitted variances, in fractions squared; `rows` ascend in Q,
+    and those of :data:`USUAL` that were not asked for have T but no observation.
     """
 
     origin: str
@@ -203,13 +194,9 @@ def sweep(
 ) -> QuerySweep:
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
 
-    Variances are estimated from the sets with Q >= 2 and at least three tasks.  The model then
-    compares every whole Q of :func:`builders.query_size.draws.choose_query`, swept or not.  `parts`
-    is 0, or how many parts of the images to leave out in turn, for uncertainties by
+    Variances are estimated from the sets with Q >= 2 and at least three tasks.  `parts` is 0, or
+    how many parts of the images to leave out in turn, for uncertainties by
     :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
-
-    SamplingError if the data set holds no task of some Q, SpecError if nothing can be estimated, or
-    a setting is none, such as more parts than the smallest class has images.
     """
     asked = sorted(set(queries))
     check_level(level)
@@ -309,12 +296,7 @@ def _row(
 def of_folder(
     images: Path, folder: Path, head: str, *, way: int, shot: int, suite: str, dataset: str = ""
 ) -> QuerySets:
-    """Take an images table and a folder of its features, those of its first data set unless given.
-
-    As ``fslbench-build source -o`` and ``fslbench-build features`` write them.  SourceError or
-    SchemaError if the table cannot be read, is not in class order, or the features are of other
-    images; ReleaseError or UnknownNameError if the folder holds none, or none of the data set.
-    """
+    """Take an images table and a folder of its features, of its first data set unless given."""
     head_of(head)
     table, extracted = read_images(images), read_precomputed(folder)
     dataset = dataset or extracted.datasets[0]
@@ -367,8 +349,7 @@ def of_predictions(
     """Choose Q from the predictions of a submission on task sets of a release.
 
     All its task sets of the data set, the ways and the shots count whose images do not recur, that
-    have at least 2 queries and 3 tasks; SubmissionError if there is none, or the results do not say
-    which queries were answered rightly.  Numbers of tasks are compared of `suite`.
+    have at least 2 queries and 3 tasks.  Numbers of tasks are compared of `suite`.
     """
     results = Results.of(submission, release, only=())
     method = results.check_method(method) if method else results.only_method()

@@ -19,12 +19,7 @@ from builders.attributes.recipe import OWN_TEXTS
 from builders.execution.steps import Made, Step
 from builders.features import Settings
 from builders.features.precomputed import PrecomputedFeatures
-from builders.release.features import (
-    FeatureBuild,
-    uses_captioners,
-    uses_networks,
-    with_canaries,
-)
+from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, refusals
 from builders.release.queries import Chosen, QueryChoices
@@ -32,15 +27,7 @@ from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Progress,
-    check_same_images,
-    check_same_superclasses,
-    raw_state,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.read import raw_folder, read_source
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
@@ -60,11 +47,7 @@ def build_release(
     earlier: Release | None = None,
     progress: Progress = silent,
 ) -> Manifest:
-    """Make a whole release.
-
-    Every table is written as soon as it is made, so a build that is stopped and called again does
-    not make it twice, nor if the specification changed and the table does not depend on what
-    changed; the result is the same, byte for byte.
+    """Make a whole release, or go on with one; the result is the same, byte for byte.
 
     Parameters
     ----------
@@ -79,17 +62,15 @@ def build_release(
         How features are extracted.  Where they are of a network, the release has a data set more:
         the canaries.
     features
-        Some that were extracted before, such as on another machine; they are not extracted again.
+        Some that were extracted before, such as on another machine.
     earlier
-        A release whose features and reference results are taken over where they would be made
-        just so: of the same images and tasks, by the same network, settings, packages and kind of
-        processor.
+        A release whose features and reference results are taken over where they would be made just
+        so.
 
     Raises
     ------
     SpecError, UnknownNameError, MissingPackageError
-        See :func:`builders.release.preflight.check_spec`.  Whatever shows without opening an
-        image is refused before work, that of later data sets too.
+        Whatever shows without opening an image is refused before work, that of later data sets too.
     SourceError, CatalogueError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.
     BackboneError, EngineError
@@ -125,10 +106,7 @@ def build_release(
 
 
 class DatasetBuild:
-    """The build of one data set's tables; its raw folder is read only if something needs it.
-
-    `features` also says what the release is written with, how, and who follows it.
-    """
+    """The build of one data set; its raw folder is read only if something needs it."""
 
     def __init__(
         self, spec: DatasetSpec, raw: Path | None, allow_missing: bool, features: FeatureBuild
@@ -140,10 +118,7 @@ class DatasetBuild:
         self._read: ImageSet | None = None
 
     def steps(self, choose: Callable[[DatasetSpec], Chosen]) -> Iterator[Step]:
-        """Give the steps that make its tables; each follows from those before it.
-
-        `choose` chooses the numbers of queries that the specification leaves open.
-        """
+        """Give the steps that make its tables; `choose` chooses numbers of queries left open."""
         spec, name = self._spec, self._spec.name
         made_of = [spec.source, spec.folder, dict(spec.options), self._allow_missing]
         yield Step(f"classes/{name}", made_of, self._add_dataset)
@@ -183,10 +158,7 @@ class DatasetBuild:
                 progress=self._progress,
             )
             if name in release.datasets_with("images"):
-                check_same_images(name, release.images(name), images.images, self._files)
-                check_same_superclasses(
-                    name, release.superclasses(name), images.superclasses, self._files
-                )
+                check_same(images, release.images(name), release.superclasses(name))
             self._writer.journal.notes[name] = images.state
             self._writer.journal.save()
             self._read = images
@@ -195,36 +167,34 @@ class DatasetBuild:
     def _add_dataset(self) -> Made:
         name = self._spec.name
         self._progress(name)
-        if self._spec.source == CATALOGUE:
-            entry = lookup(name)
+        if self._spec.source != CATALOGUE:
+            images = self.images()
             return self._writer.add_dataset(
                 name,
-                About.of_catalogue(name),
-                entry.class_names,
-                entry.class_sizes,
-                provenance={"counts_from": entry.counts_from},
-                superclasses=entry.superclasses,
+                images.about,
+                images.class_names,
+                images.class_sizes,
+                images.images,
+                images.provenance,
+                images.superclasses,
             )
-        images = self.images()
+        entry = lookup(name)
         return self._writer.add_dataset(
             name,
-            images.about,
-            images.class_names,
-            images.class_sizes,
-            images.images,
-            images.provenance,
-            images.superclasses,
+            About.of_catalogue(name),
+            entry.class_names,
+            entry.class_sizes,
+            provenance={"counts_from": entry.counts_from},
+            superclasses=entry.superclasses,
         )
 
     def _check_whole(self) -> None:
         """Refuse published task sets of a data set that is not whole."""
-        listed, name = self._spec.listed, self._spec.name
-        (classes,) = (
-            table
-            for table in self._writer.so_far().manifest.tables
-            if (table.kind, table.dataset) == ("classes", name)
-        )
-        if "left_out" in classes.provenance and any(t.startswith("published-") for t in listed):
+        name, tables = self._spec.name, self._writer.so_far().manifest.tables
+        (classes,) = (t for t in tables if (t.kind, t.dataset) == ("classes", name))
+        if "left_out" in classes.provenance and any(
+            task_set.startswith("published-") for task_set in self._spec.listed
+        ):
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
                 "and images or classes are missing",
@@ -235,14 +205,12 @@ class DatasetBuild:
         spec, settings = self._spec, self._features.settings
         own = {key: value for key, value in spec.options.items() if key in OWN_TEXTS}
         for name, text in spec.attributes.items():
+            recipe = Recipe.parse(text)
             made_of = [text, spec.source, own, self._writer.digest("images", spec.name)]
-            if Recipe.parse(text).captioner:
+            if recipe.captioner:
                 made_of += [settings.device, settings.dtype]
-            yield Step(
-                f"attributes/{spec.name}/{name}",
-                made_of,
-                partial(self._add_attributes, name, Recipe.parse(text), made_of),
-            )
+            make = partial(self._add_attributes, name, recipe, made_of)
+            yield Step(f"attributes/{spec.name}/{name}", made_of, make)
 
     def _add_attributes(self, name: str, recipe: Recipe, made_of: Sequence[object]) -> Made:
         self._progress(f"{self._spec.name}: attributes {name}")

@@ -1,8 +1,4 @@
-"""The dataset card: what a person, the Hub and ``datasets.load_dataset`` read of a release.
-
-It says nothing that the manifest and the names of classes do not, so that it can be made again from
-these.  Its text is in ``templates/card.md.j2``.
-"""
+"""The dataset card of a release, which the manifest and the names of classes decide."""
 
 from __future__ import annotations
 
@@ -61,15 +57,9 @@ Grid = tuple[list[str], list[list[str]]]
 class CardFacts:
     """What a card says besides the manifest.
 
-    Attributes
-    ----------
-    class_names
-        Of data sets, the names of their classes in the order of ids; task sets of these are listed
-        with them, too.
-    results
-        The accuracy of each reference method on a task set of each data set.
-    repository
-        Where the release is published.
+    `class_names` has of data sets the names of their classes in the order of ids, `results` the
+    accuracy of each reference method on a task set of each data set, and `repository` is where the
+    release is published.
     """
 
     class_names: ClassNames = field(default_factory=dict)
@@ -84,11 +74,7 @@ class CardFacts:
 
 
 def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
-    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people.
-
-    The Hub's size category counts the rows of all tables; its licence is that of all data sets, or
-    `other` where they differ.
-    """
+    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people."""
     licences = {dataset.licence for dataset in manifest.datasets}
     kinds: defaultdict[str, list[Table]] = defaultdict(list)
     for table in manifest.tables:

@@ -1,8 +1,4 @@
-"""A task as a picture: a row a class, its support images, then its queries, with attributes.
-
-As Figure 3 of Zheng et al. (ECCV 2024) shows its tasks: beside a class stands the attribute that
-its support images share, below an image which of the task's attributes it has.
-"""
+"""A task as a picture: a row a class, its support images, then its queries, with attributes."""
 
 from __future__ import annotations
 
@@ -27,19 +23,8 @@ def contact_sheet(
 ) -> Picture:
     """Draw a task of a task set.
 
-    Parameters
-    ----------
-    paths
-        The file of every image of the data set, by id.
-    cell
-        Side of the square that an image is fitted into, pixels.
-
-    Raises
-    ------
-    SpecError
-        If the set has no such task.
-    SourceError
-        If an image cannot be read.
+    `paths` are the files of all images of the data set, by id; `cell` is the side of the square
+    that an image is fitted into, pixels.
     """
     rows = task_rows(release, info, task_id)
     protocol = info.protocol

@@ -35,14 +35,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """All differences from one release to another.
+    """All differences from one release to another, from major to patch, then by place.
 
-    Attributes
-    ----------
-    changes
-        From major to patch, then by place.
-    raised
-        The level by which the second version is above the first; None where it is not.
+    `raised` is the level by which the second version is above the first; None where it is not.
     """
 
     changes: tuple[Change, ...]
@@ -59,28 +54,26 @@ class Difference:
         raised = LEVELS.index(self.raised) if self.raised else -1
         return tuple(change for change in self.changes if LEVELS.index(change.level) > raised)
 
-    @property
-    def enough(self) -> bool:
-        """Whether the second release's version says as much as has changed."""
-        return not self.unsaid
-
 
 def diff(old: Release, new: Release) -> Difference:
-    """Compare two releases by content, as docs/versioning.md weighs changes."""
+    """Compare two releases by content, as docs/releases.md weighs changes."""
     changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
     if old.manifest.name != new.manifest.name:
         changes.append(Change("major", f"renamed to {new.manifest.name}", old.manifest.name))
     if old.manifest.description != new.manifest.description:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))
-    return Difference(tuple(changes), _raised(old.manifest, new.manifest))
+    a, b = (tuple(map(int, r.manifest.version.split("."))) for r in (old, new))
+    raised = (
+        None
+        if b <= a
+        else next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)
+    )
+    return Difference(tuple(changes), raised)
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
-    """Refuse a release whose version says less than has changed since another.
-
-    The error names the changes that are too large for it, and the lowest version they need.
-    """
+    """Refuse a release whose version says less than has changed since another."""
     large = diff(old, new).unsaid
     if not large:
         return
@@ -197,10 +190,3 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
     if equal.all():
         return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
     return f"{_rows(was)} became {_rows(now)}, the first other one is task {int(equal.argmin())}"
-
-
-def _raised(old: Manifest, new: Manifest) -> Level | None:
-    a, b = (tuple(int(n) for n in m.version.split(".")) for m in (old, new))
-    if b <= a:
-        return None
-    return next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)

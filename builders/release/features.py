@@ -64,10 +64,7 @@ def uses_captioners(spec: ReleaseSpec) -> bool:
 
 
 def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
-    """Add the canaries to a release with features of networks, and their features.
-
-    Raises SpecError if another data set has that name.
-    """
+    """Add the canaries to a release with features of networks, and their features."""
     backbones = networks(spec)
     if not backbones:
         return spec
@@ -93,9 +90,7 @@ class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
     Features that were `extracted` before are taken in place of extracting anew, and those of an
-    `earlier` release that would be made just so: of the same images by the same network with the
-    same settings, on the same kind of processor and with the same versions of packages, since all
-    that a provenance says has to be equal.
+    `earlier` release that would be made just so: all that a provenance says has to be equal.
     """
 
     def __init__(
@@ -123,7 +118,7 @@ class FeatureBuild:
     def _add(self, dataset: str, name: str, images: ImagesOf) -> Made:
         given = self._before(dataset, base_of(name)[0])
         taken = None if given else self._of_earlier(dataset, name)
-        if taken is not None:
+        if taken:
             self.progress(f"{dataset}: features of {name} of {self.earlier}")
             return self.writer.add_features(dataset, name, *taken)
         self.progress(f"{dataset}: features of {name}")
@@ -136,10 +131,7 @@ class FeatureBuild:
             self._before(dataset, base_of(name)[0])
 
     def of(self, dataset: str, name: str, images: ImagesOf) -> tuple[Features, dict[str, Any]]:
-        """Return features (N, D) and how they were made.
-
-        They are those that the release holds, or else a backbone's own, kept until it is whole.
-        """
+        """Return the release's features (N, D), or a backbone's own, and how they were made."""
         release = self.writer.so_far()
         for table in tables_of(release, "features", dataset, name):
             return release.features(dataset, name), dict(table.provenance)
@@ -160,10 +152,7 @@ class FeatureBuild:
         return self.writer.folder / KEPT / f"{slug(what)[-60:]}-{digest_of(made_of)[:16]}"
 
     def as_now(self, dataset: str, backbone: str) -> dict[str, Any]:
-        """Tell how features are made: those given or written, or those that would be extracted.
-
-        Empty of pixels that are not written.
-        """
+        """Tell how features are made or would be; empty of pixels that are not written."""
         given = self._before(dataset, backbone)
         if given:
             return given.provenance(dataset)
@@ -187,10 +176,7 @@ class FeatureBuild:
     def _of_earlier(
         self, dataset: str, name: str
     ) -> tuple[list[NDArray[Any]], dict[str, Any]] | None:
-        """Return a network's features of the earlier release, a shard a piece, and how made.
-
-        None where there are none, or they would be made otherwise now.
-        """
+        """Return an earlier release's features, a shard a piece, if they would be made so now."""
         base, dimensions = base_of(name)
         shards = tables_of(self.earlier, "features", dataset, name)
         reference = tables_of(self.earlier, "features", canaries.NAME, base)

@@ -1,13 +1,8 @@
-"""The pictures of a release: image files as they are, or thumbnails of a stated size.
-
-A row has the bytes of an image file, which ``datasets`` shows as an image.  As they are means: the
-file of the image, where decoding it gives the image and nothing else is done to it; else a PNG of
-the image as its source shows it.  Thumbnails are WebP of quality 90, no side longer than asked for.
-An image whose own licence does not let it be passed on has no bytes.
-"""
+"""The pictures of a release: image files as they are, or WebP thumbnails of a stated size."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import Any
@@ -46,7 +41,8 @@ def picture_provenance(images: ImageSet, longest: int | None) -> dict[str, Any]:
     if longest is not None:
         version = require("PIL", "builders").__version__
         made = {"form": "WebP", "longest": longest, "quality": QUALITY, "pillow": version}
-    return {**made, "without": _withheld(images)}
+    withheld = Counter(licence for licence in _licences(images) if not passed_on(licence))
+    return {**made, "without": dict(sorted(withheld.items()))}
 
 
 def picture_tables(
@@ -54,15 +50,7 @@ def picture_tables(
 ) -> Iterator[pa.Table]:
     """Give the shards of a data set's pictures: :data:`benchmark_spec.schemas.PICTURES`.
 
-    Parameters
-    ----------
-    longest
-        The longest side of thumbnails, in pixels; None for files as they are.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown.
+    `longest` is the longest side of thumbnails; an image whose own licence forbids it has no bytes.
     """
     number, licences = len(images.images), _licences(images)
     labels = images.images.column("class_id").to_pylist()
@@ -86,15 +74,6 @@ def picture_tables(
 def _licences(images: ImageSet) -> list[str]:
     """The licence of each image: its own, or else that of the data set."""
     return [own or images.about.licence for own in images.images.column("licence").to_pylist()]
-
-
-def _withheld(images: ImageSet) -> dict[str, int]:
-    """Count the images of each licence that does not let them be passed on."""
-    counts: dict[str, int] = {}
-    for licence in _licences(images):
-        if not passed_on(licence):
-            counts[licence] = counts.get(licence, 0) + 1
-    return dict(sorted(counts.items()))
 
 
 def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, Any]:

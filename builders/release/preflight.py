@@ -11,13 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import (
-    FSLBenchError,
-    SamplingError,
-    SpecError,
-    UnknownNameError,
-    listing,
-)
+from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import suite_of
@@ -33,7 +27,7 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import method_of, no_number, release_of
+from builders.release.queries import backbone_of, no_number, release_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sampling import Groups, count_tasks, groups_of
 from builders.sampling.published import draw_published
@@ -48,17 +42,7 @@ from fslbench_data.tasks.drawn import checked_sizes
 
 
 def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
-    """Refuse a specification that cannot be followed with these settings.
-
-    Raises
-    ------
-    SpecError, UnknownNameError, SamplingError
-        If it asks for what cannot be made.
-    ReleaseError
-        If it names a release that cannot be opened.
-    SourceError, MissingPackageError, BackboneError
-        See :func:`builders.attributes.recipe.check_recipe`.
-    """
+    """Refuse a specification that cannot be followed with these settings."""
     for position, dataset in enumerate(spec.datasets):
         where = f"data set {dataset.name}"
         if dataset.queries is not None and dataset.left_open:
@@ -85,10 +69,7 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
 def _check_queries(
     dataset: DatasetSpec, rule: QuerySpec, so_far: Sequence[DatasetSpec], where: str
 ) -> None:
-    """Refuse a rule for numbers of queries that cannot be followed.
-
-    `so_far` are the data sets of the specification up to this one.
-    """
+    """Refuse a rule for numbers of queries that cannot be followed, of data sets `so_far`."""
     head_of(rule.head)
     if rule.suite not in DRAWABLE:
         raise UnknownNameError(
@@ -109,7 +90,7 @@ def _check_queries(
         raise UnknownNameError(
             "data set", name, known, where=where, fix="or list it before this one"
         )
-    backbone = base_of(method_of(known[name], rule))[0]
+    backbone = backbone_of(known[name], rule)
     if known[name].source == CATALOGUE or not backbone:
         raise SpecError(
             f"{where}: {name} has no features that could say how many queries are best",
@@ -242,10 +223,7 @@ def refusals(
     settings: Settings,
     extracted: Sequence[PrecomputedFeatures] = (),
 ) -> Iterator[FSLBenchError]:
-    """Yield what is missing or cannot be made, as far as it shows without opening an image.
-
-    The specification is one that :func:`check_spec` has passed.
-    """
+    """Yield what is missing or cannot be made, as far as it shows without opening an image."""
     for dataset in spec.datasets:
         try:
             if dataset.source == CATALOGUE:
@@ -334,54 +312,17 @@ FEW = 20
 WIDE = "few: wide intervals; see `fslbench plan`"
 
 
-@dataclass(frozen=True)
-class PlannedSet:
-    """A task set that would be made; `tasks` is None where drawing decides, `note` says more."""
-
-    dataset: str
-    name: str
-    tasks: int | None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class PlannedFeatures:
-    """Features that would be extracted, or taken from a folder."""
-
-    dataset: str
-    backbone: str
-    images: int
-
-
-@dataclass(frozen=True)
+@dataclass
 class DryRun:
-    """What a build would make.
+    """What a build would make, by data set in words, and what it would stop at."""
 
-    Attributes
-    ----------
-    sizes
-        Classes and images of each data set that can be read.
-    missing
-        What the build would stop at, in words.
-    """
-
-    sizes: dict[str, tuple[int, int]]
-    sets: tuple[PlannedSet, ...]
-    features: tuple[PlannedFeatures, ...]
-    missing: tuple[str, ...]
+    made: dict[str, list[str]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that the command prints."""
-        for dataset, (classes, images) in self.sizes.items():
-            yield f"{dataset}: {classes:,} classes, {images:,} images"
-            of_set = [one for one in self.sets if one.dataset == dataset]
-            width = max((len(one.name) for one in of_set), default=0)
-            for one in of_set:
-                tasks = "" if one.tasks is None else f"{one.tasks:,} tasks"
-                yield f"  {one.name:<{width}}  {tasks:>12}  {one.note}".rstrip()
-            for extracted in self.features:
-                if extracted.dataset == dataset:
-                    yield f"  features of {extracted.backbone}: {extracted.images:,} images"
+        for lines in self.made.values():
+            yield from lines
         yield "missing:" if self.missing else "nothing is missing"
         yield from (f"  {line}" for what in self.missing for line in what.splitlines())
 
@@ -405,38 +346,36 @@ def dry_run(
     extracted: Sequence[PrecomputedFeatures] = (),
     progress: Progress = silent,
 ) -> DryRun:
-    """Read what a build would read and say what would be made.
+    """Read what a build would read and say what would be made, and what it would stop at later.
 
     No task is drawn, but one with attributes that came with the images: whether there is any
-    depends on which images have them.
-
-    Raises what :func:`builders.release.build.build_release` raises at once; what it would stop at
-    later is among what is missing.
+    depends on which images have them.  Raises what a build raises at once.
     """
     settings = settings or Settings()
     check_spec(spec, settings)
-    sizes: dict[str, tuple[int, int]] = {}
-    sets: list[PlannedSet] = []
-    features: list[PlannedFeatures] = []
-    missing: list[str] = []
+    run = DryRun()
     for dataset in spec.datasets:
         try:
             read = _read(dataset, raw, allow_missing, progress)
         except FSLBenchError as error:
-            missing.append(str(error))
+            run.missing.append(str(error))
             continue
-        missing += map(str, _no_choice(dataset, read.sizes, read.groups))
-        images = sum(read.sizes)
-        sizes[dataset.name] = (len(read.sizes), images)
+        run.missing += map(str, _no_choice(dataset, read.sizes, read.groups))
+        images, sets = sum(read.sizes), list[tuple[str, str, str]]()
         for text in dataset.listed:
             try:
-                sets.append(_planned(read, text))
+                sets.append((text, *_planned(read, text)))
             except SamplingError as error:
-                missing.append(str(error))
+                run.missing.append(str(error))
+        width = max((len(text) for text, _, _ in sets), default=0)
         names = dict.fromkeys(base_of(n)[0] for n in (*dataset.features, *dataset.backbones))
-        features += [PlannedFeatures(dataset.name, name, images) for name in names]
-    missing += map(str, _missing_for_networks(spec, settings, extracted))
-    return DryRun(sizes, tuple(sets), tuple(features), tuple(missing))
+        run.made[dataset.name] = [
+            f"{dataset.name}: {len(read.sizes):,} classes, {images:,} images",
+            *(f"  {text:<{width}}  {tasks:>12}  {note}".rstrip() for text, tasks, note in sets),
+            *(f"  features of {name}: {images:,} images" for name in names),
+        ]
+    run.missing += map(str, _missing_for_networks(spec, settings, extracted))
+    return run
 
 
 def _read(dataset: DatasetSpec, raw: Path | None, allow_missing: bool, progress: Progress) -> _Read:
@@ -460,18 +399,18 @@ def _read(dataset: DatasetSpec, raw: Path | None, allow_missing: bool, progress:
     return _Read(dataset, images.class_sizes, groups_of(images.images), tables)
 
 
-def _planned(read: _Read, text: str) -> PlannedSet:
-    """Say how many tasks a task set would have; a SamplingError says why there can be none."""
+def _planned(read: _Read, text: str) -> tuple[str, str]:
+    """Say how many tasks a set would have, and a note; a SamplingError why there can be none."""
     if LEFT_OPEN.fullmatch(text):
         one, ten = (_tasks(read, TaskSetName.parse(f"{text}{query}q")) for query in (1, 10))
         note = "Q is chosen while it is built"
         if one is not None and ten is not None and one != ten:
             note += f": {one:,} tasks at Q = 1, {ten:,} at 10"
-        few = f"; {WIDE}" if one is not None and one < FEW else ""
-        return PlannedSet(read.spec.name, text, None, note + few)
+        return "", note + (f"; {WIDE}" if one is not None and one < FEW else "")
     number = _tasks(read, TaskSetName.parse(text))
-    note = "as many as attributes allow" if number is None else WIDE if number < FEW else ""
-    return PlannedSet(read.spec.name, text, number, note)
+    if number is None:
+        return "", "as many as attributes allow"
+    return f"{number:,} tasks", WIDE if number < FEW else ""
 
 
 def _tasks(read: _Read, name: TaskSetName) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,6 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf, tables_of
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from builders.sampling import groups_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
@@ -34,24 +32,14 @@ Chosen = Mapping[WayShot, QueryEvidence]
 """By ways and shots, which Q was chosen, and why."""
 
 
-def method_of(dataset: DatasetSpec, rule: QuerySpec) -> str:
-    """Name the features that a rule uses: its own, or those of its data set that come first."""
+def backbone_of(dataset: DatasetSpec, rule: QuerySpec) -> str:
+    """Name the backbone of a rule's features: its own, or those of its data set that come first."""
     names = (rule.features, *dataset.features, *dataset.backbones)
-    return next(filter(None, names), "")
+    return base_of(next(filter(None, names), ""))[0]
 
 
 class QueryChoices:
-    """Chooses each number of queries once; an earlier run's choice stands.
-
-    Parameters
-    ----------
-    features
-        Finds or extracts those of the data sets of this release.
-    images
-        Reads a data set of this release.
-    datasets
-        The specification's, by name.
-    """
+    """Chooses each number of queries once; an earlier run's choice stands."""
 
     def __init__(
         self,
@@ -67,18 +55,12 @@ class QueryChoices:
         if rule is None or not dataset.left_open:
             return {}
         made_of, journal = self._made_of(dataset, rule), self._features.writer.journal
-        return {
-            pair: QueryEvidence.parse(
-                journal.once(
-                    Step(
-                        "queries/{}/{}w{}s".format(dataset.name, *pair),
-                        made_of,
-                        partial(self._made, dataset, rule, pair),
-                    )
-                )
-            )
-            for pair in dataset.left_open
-        }
+        chosen = {}
+        for pair in dataset.left_open:
+            name = "queries/{}/{}w{}s".format(dataset.name, *pair)
+            step = Step(name, made_of, partial(self._made, dataset, rule, pair))
+            chosen[pair] = QueryEvidence.parse(journal.once(step))
+        return chosen
 
     def _made(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> Made:
         evidence = self._taken_over(dataset, rule, pair) or self._choose(dataset, rule, pair)
@@ -91,7 +73,7 @@ class QueryChoices:
         earlier, name = self._features.earlier, dataset.name
         if earlier is None or rule.release or rule.dataset not in ("", name):
             return None
-        backbone = base_of(method_of(dataset, rule))[0]
+        backbone = backbone_of(dataset, rule)
         method, now = f"{backbone}/{rule.head}", self._features.as_now(name, backbone)
         results = tables_of(earlier, "results", "", method)
         extraction = results[0].provenance.get("extraction", {}) if results else {}
@@ -116,25 +98,20 @@ class QueryChoices:
         if rule.release:
             how = [release_of(rule).manifest.digest]
         else:
-            how = self._features.made_of(other, base_of(method_of(self._datasets[other], rule))[0])
+            how = self._features.made_of(other, backbone_of(self._datasets[other], rule))
         of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
         return [to_builtins(rule), list(SWEPT), how, of]
 
     def _choose(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> QueryEvidence:
-        way, shot = pair
-        what = f"{dataset.name}: the number of queries of {way}w{shot}s"
-        self._features.progress(what)
-        release = self._features.writer.so_far()
-        own = draws_of(release, dataset.name, rule.suite, pair)
+        told = self._features.progress
+        told(what := "{}: the number of queries of {}w{}s".format(dataset.name, *pair))
+        own = Draws.of(self._features.writer.so_far(), dataset.name, rule.suite, *pair)
         sets = self._sets(dataset, rule, pair)
         queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
         if not queries:
             raise no_number(dataset.name, sets.draws)
         swept = sweep(
-            sets,
-            queries,
-            seeds=rule.seeds,
-            progress=lambda step: self._features.progress(f"{what}: {step}"),
+            sets, queries, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}")
         )
         return QueryEvidence.of(swept, own, rule.release and sets.origin)
 
@@ -148,9 +125,9 @@ class QueryChoices:
                 release, name, rule.features, rule.head, way=way, shot=shot, suite=rule.suite
             )
         head_of(rule.head)
-        backbone = base_of(method_of(self._datasets[name], rule))[0]
+        backbone = backbone_of(self._datasets[name], rule)
         features, _ = self._features.of(name, backbone, self._images[name])
-        draws = draws_of(self._features.writer.so_far(), name, rule.suite, pair)
+        draws = Draws.of(self._features.writer.so_far(), name, rule.suite, *pair)
         return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "")
 
 
@@ -171,15 +148,6 @@ def release_of(rule: QuerySpec) -> Release:
     return load_release(None if rule.release == "embedded" else rule.release)
 
 
-def draws_of(release: Release, dataset: str, suite: str, pair: WayShot) -> Draws:
-    """Take what decides the task sets of a data set of a release."""
-    sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
-    draws = Draws(dataset, suite, *pair, sizes)
-    if suite == "grouped":
-        draws = replace(draws, groups=groups_of(release.images(dataset)))
-    return draws
-
-
 def query_problems(release: Release, entry: Table) -> Iterator[str]:
     """Choose a task set's number of queries again, if it was chosen; say what comes out otherwise.
 
@@ -191,5 +159,5 @@ def query_problems(release: Release, entry: Table) -> Iterator[str]:
     protocol = TaskSetName.parse(entry.name).protocol
     if evidence.query != protocol.query:
         yield f"its evidence is for {evidence.query} queries, not {protocol.query}"
-    pair = (protocol.way, protocol.shot)
-    yield from evidence.problems(draws_of(release, entry.dataset, evidence.suite, pair))
+    draws = Draws.of(release, entry.dataset, evidence.suite, protocol.way, protocol.shot)
+    yield from evidence.problems(draws)

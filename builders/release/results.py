@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -99,42 +99,38 @@ class ResultsBuild:
         return [*of, tasks]
 
     def _run(self, method: _Method) -> Made:
-        release, earlier = self._writer.so_far(), self._features.earlier
-        datasets = [dataset.name for dataset, _ in method.parts]
-        features, network, made = "", None, dict[str, dict[str, Any]]()
+        release, earlier, name = self._writer.so_far(), self._features.earlier, method.backbone
+        made: dict[str, dict[str, Any]] = {}
+
+        def features_of(dataset: str) -> Features:
+            values, made[dataset] = self._features.of(dataset, name, self._images[dataset])
+            return values
+
+        network = None
         if method.head == "FT":
-            network = load_backbone(
-                method.backbone, self._settings.weights, device=self._settings.device
-            )
+            settings = self._settings
+            network = load_backbone(name, settings.weights, device=settings.device)
             provenance: dict[str, Any] = {"head": "FT", "network": network.describe()}
         else:
-            features = method.backbone
-            provenance = {"head": method.head, "features": features}
+            provenance = {"head": method.head, "features": name}
             if earlier:
-                made = {name: self._features.as_now(name, features) for name in datasets}
-        extracted = network is None and any(
-            features not in dataset.features for dataset, _ in method.parts
-        )
+                for dataset, _ in method.parts:
+                    made[dataset.name] = self._features.as_now(dataset.name, name)
+        extracted = not network and any(name not in dataset.features for dataset, _ in method.parts)
         expected = dict(provenance)
         if extracted and earlier:
-            expected["extraction"] = _common([made[name] for name in datasets])
+            expected["extraction"] = _common(made)
         taken: dict[str, Submission] = {}
         for dataset, tuning in method.parts:
             answers = method.answers(release, dataset, tuning)
-            before = self._of_earlier(method.name, expected, dataset.name, answers, features)
+            before = self._of_earlier(method, expected, dataset.name, answers)
             if before is not None:
                 taken[dataset.name] = before
-        if len(taken) < len(datasets):
+        if len(taken) < len(method.parts):
             self._features.progress(method.name)
         if taken:
-            some = "" if len(taken) == len(datasets) else f" on {', '.join(taken)}"
+            some = "" if len(taken) == len(method.parts) else f" on {', '.join(taken)}"
             self._features.progress(f"{method.name}{some} of {earlier}")
-
-        def features_of(dataset: str) -> Features:
-            images = self._images[dataset]
-            values, made[dataset] = self._features.of(dataset, features, images)
-            return values
-
         parts = []
         for dataset, tuning in method.parts:
             if dataset.name in taken:
@@ -142,40 +138,27 @@ class ResultsBuild:
             elif network is not None and tuning is not None:
                 parts.append(self._tuned(method, network, release, dataset, tuning))
             else:
-                parts.append(
-                    run_head(
-                        release,
-                        method.head,
-                        features,
-                        [dataset.name],
-                        features=features_of,
-                        engine=self._settings.engine,
-                        threads=self._settings.threads,
-                    )
-                )
+                how: dict[str, Any] = {
+                    "engine": self._settings.engine,
+                    "threads": self._settings.threads,
+                }
+                one = [dataset.name]
+                parts.append(run_head(release, method.head, name, one, features=features_of, **how))
         if extracted:
-            provenance["extraction"] = _common([made[name] for name in datasets])
+            provenance["extraction"] = _common(made)
         return self._writer.add_results(merge(parts), provenance)
 
     def _of_earlier(
-        self,
-        method: str,
-        provenance: Mapping[str, Any],
-        dataset: str,
-        answers: Bindings,
-        features: str,
+        self, method: _Method, provenance: Mapping[str, Any], dataset: str, answers: Bindings
     ) -> Submission | None:
-        """Return the earlier release's results of a method on a data set.
-
-        None where there are none, or they would be others now.
-        """
-        earlier = self._features.earlier
-        entries = tables_of(earlier, "results", "", method)
+        """Return the earlier release's results on a data set, if they would be the same now."""
+        earlier, same = self._features.earlier, self._features.as_earlier
+        entries = tables_of(earlier, "results", "", method.name)
         if earlier is None or not entries or dict(entries[0].provenance) != as_json(provenance):
             return None
-        results = earlier.reference(method)
+        results = earlier.reference(method.name)
         then = {key: binding for key, binding in results.bindings.items() if key[1] == dataset}
-        same = self._features.as_earlier
+        features = "" if method.head == "FT" else method.backbone
         if then != answers or not (same("images", dataset) and same("features", dataset, features)):
             return None
         here = pc.equal(results.table.column("dataset").cast(pa.string()), dataset)
@@ -205,11 +188,7 @@ class ResultsBuild:
         )
 
 
-def _common(provenances: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what several data sets' features have in common."""
-    first, *others = provenances
-    return {
-        key: value
-        for key, value in first.items()
-        if all(other.get(key) == value for other in others)
-    }
+def _common(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the features of several data sets have in common."""
+    first, *others = provenances.values()
+    return {k: v for k, v in first.items() if all(other.get(k) == v for other in others)}

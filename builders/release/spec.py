@@ -45,19 +45,9 @@ def _with_query(text: str, chosen: Mapping[WayShot, int]) -> str:
 class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
 
-    Attributes
-    ----------
-    features, head
-        The method whose results say how Q matters; the data set's first features unless given.
-    dataset
-        Whose images they are of: another one before it in the specification, or of a release; its
-        own unless given.
-    release
-        Which release that data set and its features are of; the one that is made unless given.
-    suite
-        Whose tasks are to be the most telling.
-    seeds
-        Task sets of each Q that are drawn and answered.
+    Results of `head` on `features`, the data set's first unless given, say how Q matters, on tasks
+    of `suite`; their images are of another `dataset` before it, or of a `release`; its own unless
+    given.
     """
 
     features: str = ""
@@ -92,39 +82,32 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     name, source
-        Of the data set in the release, and the module of :mod:`builders.sources` that reads it
-        (the same name unless given), or ``catalogue`` for classes and counts only.
+        Of the data set in the release, and what of :mod:`builders.sources` reads it (the same name
+        unless given), or ``catalogue`` for classes and counts only.
     folder
         Its raw folder, relative to that of all; the source's name unless given, or of an own data
-        set (an image folder or one of the Hub) its own name.
+        set its own name.
     suites, protocols, task_sets, seed, tasks
-        The task sets: every suite at every protocol, and more by their whole names.  In both,
-        ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps
-        (:func:`benchmark_spec.suites.suites_of`).  `tasks` says how many by suite.
+        The task sets: every suite at every protocol, and more by their whole names;
+        ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps.  `tasks`
+        says how many by suite.
     queries
         How Q is chosen where a protocol, such as ``5w5s`` or ``open-5w5s``, has none.
     drawn
         Suites, drawn uniformly, of which the release holds no tables: readers draw them again.
     attributes
         Sets of attributes of the images by name, each with its recipe
-        (:mod:`builders.attributes.recipe`).  The name is a word, part of suites' names.
-    features
-        Backbones whose features the release holds.  A name such as ``efficientnet_lite0-pca128``
-        asks for a backbone's features projected to so many dimensions
-        (:mod:`builders.features.compress`); the backbone's own are in the release only if they are
-        named too.
-    backbones
-        More backbones for the reference methods, whose features the release does not hold.
+        (:mod:`builders.attributes.recipe`).
+    features, backbones
+        Backbones whose features the release holds, perhaps projected
+        (``efficientnet_lite0-pca128``); and more, for the reference methods, whose features it does
+        not hold.
     pictures
-        ``files`` for the images as they are, or the longest side of thumbnails in pixels; None for
-        no pictures.
-    heads
-        Reference methods to run on the features of all of them.
-    fine_tuning
-        Networks to fine-tune on each task of some task sets, or on the first few.
+        ``files`` for the images as they are, or the longest side of thumbnails in pixels.
+    heads, fine_tuning
+        Reference methods to run on all features; and networks to fine-tune on tasks of some sets.
     options
-        What else the source takes, such as the title of an image folder or the split of a Hub
-        data set.
+        What else the source takes, such as the title of an image folder.
     """
 
     name: Annotated[str, Meta(description='name = "..."')]

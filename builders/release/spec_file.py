@@ -1,31 +1,8 @@
-"""The declarative file that a release is made from: SPEC.toml.
-
-.. code-block:: toml
-
-    name = "my_release"
-    version = "1.0.0"
-    description = "What it is for."
-
-    # for every data set that does not say otherwise:
-    protocols = ["5w1s1q", "5w5s5q"]
-    seed = 0
-    tasks = { closed = 600 }           # how many, for suites that do not stop by themselves
-    drawn = ["pooled"]                 # suites without tables: readers draw them from the seed
-
-    [[dataset]]
-    name = "openclipart"               # a source of builders.sources, read below the raw folder
-    suites = ["open", "closed", "balanced"]
-    attributes = { titles = "given+textblob", pixels = "pixels" }   # a name each, and a recipe
-    task_sets = ["open_ladder_titles-5w5s5q"]   # more, at one protocol; here all steps of a ladder
-
-    [[dataset]]
-    name = "cub"
-    source = "catalogue"               # classes and counts only
-    suites = ["published"]
-"""
+"""The file that a release is made from, SPEC.toml (docs/releases.md)."""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,7 +17,48 @@ from benchmark_spec.protocol import task_sets_of
 from benchmark_spec.suites import suite_of, suites_of
 from builders.attributes.recipe import Recipe
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
+from builders.release.templating import template
 from builders.sources import GENERAL
+from builders.sources.image_folder import list_images
+from builders.sources.lists import LISTS
+
+HEADERS = {option: ",".join(columns[:2]) for option, columns in LISTS.items()}
+"""By option of an image folder that names a CSV file, the file's header."""
+
+WAYS = 5
+
+
+def first_spec(folder: Path, file: str = "") -> str:
+    """Write the specification of a release of one image folder, as far as the folder shows it.
+
+    `file` is its name, for the commands that its comments show; by default the data set's.
+    """
+    sizes = [len(paths) for paths in list_images(folder).paths.values()]
+    name = re.sub(r"[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_") or "my_images"
+    name = name if name[0].isalpha() else f"d_{name}"
+    ways = min(WAYS, len(sizes))
+    shots = [shot for shot in (1, 5, 10) if sum(n > shot for n in sizes) >= ways]
+    return template("release/templates/first_spec.toml.j2").render(
+        name=name,
+        folder=folder.resolve().name,
+        raw=folder.resolve().parent,
+        file=file or f"{name}.toml",
+        sizes=sizes,
+        ways=ways,
+        shots=shots or [1],
+        lists=[key for key in HEADERS if _is_list(folder / f"{key}.csv", HEADERS[key])],
+        known_lists=HEADERS,
+    )
+
+
+def _is_list(file: Path, header: str) -> bool:
+    """Whether a file is there that begins with a header."""
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            return lines.readline().strip() == header
+    except (OSError, UnicodeDecodeError):
+        return False
+
 
 OPTIMAL = "optimal"
 """What `queries` says for a :class:`builders.release.spec.QuerySpec` of defaults."""
@@ -73,15 +91,7 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path) -> ReleaseSpec:
-    """Read and check a specification.
-
-    Raises
-    ------
-    SpecError
-        If the file cannot be read, is no TOML, or a field is missing, unknown or of a wrong type.
-    UnknownNameError
-        If it names a suite that does not exist.
-    """
+    """Read and check a specification; an error says file, field and what was expected."""
     where = str(path)
     raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)

@@ -52,16 +52,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was looked at, and what was wrong.
+    """What was looked at, and what was wrong, in the order of the manifest.
 
-    Attributes
-    ----------
-    drawn_again
-        Task sets that were drawn again from their provenance with an equal digest.
-    problems
-        In the order of the manifest; empty if all is well.
-    images_read
-        Images that were compared with those of the raw folders.
+    `drawn_again` counts task sets that were drawn again with an equal digest, `images_read` images
+    that were compared with those of the raw folders.
     """
 
     manifest: Manifest
@@ -79,15 +73,9 @@ def verify(
 ) -> Verification:
     """Check a release's every file against the manifest, its provenance and the laws of its kind.
 
-    For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
-    order and counts.  Task sets: its suite's laws, and the draw again from the manifest's
-    provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
-    image, sorted, each once, in lower case.  Results: as any submission.
-
-    With `raw`, which holds the raw folder of each data set, images are compared with those there.
-    They are read as the data set's source reads them, which also knows what their hashes are of;
-    `spec` says which options it takes.  Of a data set that is no source they are files below a
-    folder of its name.
+    With `raw`, which holds the raw folder of each data set, images are compared with those there,
+    as the data set's source reads them; `spec` says which options it takes.  Of a data set that is
+    no source they are files below a folder of its name.
 
     Raises
     ------
@@ -161,10 +149,7 @@ def _table_problems(of: _Release, entry: Table) -> Problems:
 
 
 def _card_problems(manifest: Manifest, folder: Path) -> Problems:
-    """Compare the card with that of this version, if it wrote the release.
-
-    A card knows where its release is published, which nothing else does: that is believed.
-    """
+    """Compare the card with that of this version, if it wrote the release."""
     path = folder / CARD_FILE
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     if text and manifest.made_with != MADE_WITH:
@@ -258,16 +243,9 @@ def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
 
 
 def _images_now(
-    of: _Release,
-    entry: Table,
-    recorded: pa.Table,
-    known: tuple[str, ...] | None,
-    raw: Path,
+    of: _Release, entry: Table, recorded: pa.Table, known: tuple[str, ...] | None, raw: Path
 ) -> tuple[pa.Table, tuple[str, ...] | None]:
-    """Read the path and SHA-256 of the images as they are now, and the superclasses of classes.
-
-    Those that are `known` are returned for a folder that is no source and says nothing of them.
-    """
+    """Read the images as they are now, and superclasses; `known` ones where no source says any."""
     name = entry.dataset
     listed = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
     if name in listed or (name in SOURCES and name not in GENERAL):
@@ -412,17 +390,7 @@ CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
 def task_problems(
     table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
 ) -> Problems:
-    """Say what in a task set breaks the laws of its suite.
-
-    Parameters
-    ----------
-    table
-        Of the schema :func:`benchmark_spec.schemas.task_set`.
-    sizes : int (C,)
-        Images of each class.
-    groups : int (N,), optional
-        Group of each image, -1 for none.
-    """
+    """Say what in a task set breaks the laws of its suite, by class sizes and groups."""
     way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"

@@ -63,8 +63,8 @@ def draw_task_set(
         Of every suite but `published`, which has its own.
     tasks
         How many: needed for `closed` and other suites that reuse images, a cap for `open` and
-        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`
-        (:func:`fslbench_data.tasks.pooled.number_of_tasks` if absent); `published` stops at 2000.
+        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`;
+        `published` stops at 2000.
     groups
         Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` draws them, too.
     attributes
@@ -128,10 +128,7 @@ def draw_again(
     groups: Groups | None = None,
     attributes: pa.Table | None = None,
 ) -> pa.Table:
-    """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave.
-
-    One that another version of the samplers drew, or whose provenance says too little, is refused.
-    """
+    """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave."""
     draw = partial(draw_task_set, attributes=attributes)
     return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw)
 
@@ -144,10 +141,7 @@ def count_tasks(
     seed: int,
     groups: Groups | None = None,
 ) -> int:
-    """Count the tasks that :func:`draw_task_set` draws of these arguments.
-
-    Only classes are drawn, and for `grouped` which image of a group is kept.
-    """
+    """Count the tasks that :func:`draw_task_set` would draw; only classes are drawn."""
     protocol = name.protocol
     key = (name.suite, dataset, str(protocol), seed)
     if name.suite == "grouped" and groups is not None:

@@ -1,28 +1,7 @@
 """The ladder of attribute-biased suites (FewSTAB; Zheng et al., ECCV 2024), drawn together.
 
-Task t has the same classes, and the same attribute a_c of each of them, on every step::
-
-    random    support and queries are random images of the class
-    support   support images share a_c and have none of the other classes' attributes
-    intra     and queries lack a_c
-    inter     and queries have an attribute of another class
-    biased    and of these, queries are those with the lowest scores (the paper's tasks)
-
-Support sets are the same from ``support`` on, so two steps differ in their queries alone.  A drop
-from ``random`` to ``support`` is an unrepresentative support set; what a method owes to a spurious
-attribute shows between ``support`` and ``inter``.
-
-**A task** (the paper's section 4): K classes uniformly; for each, uniformly, an attribute that S of
-its images have and Q lack, no two the same; support images uniformly.  Candidates for the queries
-of a class are images without a_c that have another class's attribute; if fewer than Q, all images
-without a_c (the table says so); if there are too few of these, or of support images, or two
-attributes are the same, classes and attributes are drawn anew.  The score of a candidate is the sum
-over its attributes, without the K chosen ones, of the share of candidates that have it; equal
-scores stand in random order.
-
-Better than the paper's code, whose tasks changed with the order of a set: everything follows from
-the seed alone.  ``open_`` suites use no image twice on any step; they end when
-:data:`ATTEMPTS` draws in a row give no task.
+Task t has the same classes, and the same attribute of each, on every step; docs/bias.md says what
+the steps are and how a task is drawn.  Support sets are the same from ``support`` on.
 """
 
 from __future__ import annotations
@@ -71,10 +50,7 @@ class ClassAttributes:
         return np.ascontiguousarray(self.has[self.present].T).astype(exact)
 
     def scores(self, candidates: Positions, chosen: Positions) -> Positions:
-        """Compute the score of each candidate (n,): how usual its attributes are among them.
-
-        The paper's score times n, so that it is a whole number and equal scores are equal.
-        """
+        """Compute n times the score of each candidate (n,): how usual its attributes are."""
         counting = self._counting
         among = np.zeros(len(self), counting.dtype)
         among[candidates] = 1
@@ -175,8 +151,8 @@ ATTEMPTS = 1000
 class Ladder:
     """T tasks on every step, whose classes are the same.
 
-    `attributes` (T, K) are positions of each a_c in the data set's list of names; `inter_class`
-    (T, K) tells whether there were Q candidates with another class's attribute.
+    `attributes` (T, K) are positions in the data set's list of names; `inter_class` (T, K) tells
+    whether there were Q candidates with another class's attribute.
     """
 
     steps: dict[str, DrawnTasks]
@@ -194,12 +170,11 @@ def draw_ladder(
     tasks: int | None = None,
     reuse: bool = True,
 ) -> Ladder:
-    """Draw tasks on all steps.
+    """Draw tasks on all steps; `label` is the name of the table of attributes.
 
     With `reuse` images recur from task to task (`biased` and the like); without (`open_biased`) at
-    most so many `tasks` are drawn, and as many as there are if None.  `label` is the name of the
-    table of attributes.  SamplingError, with the counts of what failed, if not one task or, with
-    `reuse`, not so many can be drawn.
+    most so many `tasks` are drawn, and as many as there are if None.  SamplingError, with the
+    counts of what failed, if not one task or, with `reuse`, not so many can be drawn.
     """
     check_number(tasks, reuse, dataset)
     key = ("biased" if reuse else "open_biased", dataset, label, str(protocol), seed)
@@ -345,9 +320,8 @@ def with_other_support(
 ) -> DrawnTasks:
     """Give the tasks of ``biased`` other support images: the support ablation of FewSTAB.
 
-    Random ones of the class (step ``sc1``), or those that have the class's attribute, whatever
-    others they have (``sc2``).  What a method loses from either to ``biased`` is due to the support
-    set alone.  Every class has enough: S images with its attribute, and S beside its queries.
+    Random ones of the class (step ``sc1``), or those that have the class's attribute (``sc2``).
+    Every class has enough: S images with its attribute, and S beside its queries.
     """
     biased = ladder.steps["biased"]
     protocol = biased.protocol

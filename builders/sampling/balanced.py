@@ -1,28 +1,12 @@
-"""The suites ``balanced`` and ``grouped``.
+"""The suites ``balanced`` and ``grouped`` (docs/suites.md).
 
-``balanced``: as many tasks as the images allow, no class used up before the others.
+``balanced``: class c can be used u_c = floor(n_c / (S+Q)) times, and once a task, so that T tasks
+can be drawn if and only if sum_c min(u_c, T) >= K T.  It is used a_c = min(u_c, level) times, where
+the level fills K T places and chance decides on what rounding leaves.  With R tasks to go the next
+has class c with probability a_c / R: K classes by systematic sampling from the classes in random
+order (Madow 1949), in whole numbers.
 
-Algorithm 2 draws classes uniformly, so small classes run out first and the rest of the large ones
-is stranded once fewer than K classes are left.  Here the number of tasks is the largest possible,
-and how often each class is used is fixed before the first task is drawn:
-
-- class c can be used u_c = floor(n_c / (S+Q)) times, and once a task; so T tasks can be drawn if
-  and only if sum_c min(u_c, T) >= K T.  T is the largest such number, or the number asked for;
-- class c is used a_c = min(u_c, level) times, where the level fills K T places; what is left
-  over by rounding goes to classes drawn uniformly among those that could be used once more;
-- with R tasks to go and a_c uses of class c left, the next task has class c with probability
-  a_c / R, which stays, on average, what it was.  The K classes are drawn by systematic sampling
-  from the classes in random order (Madow 1949), in whole numbers.
-
-So each task has class c with probability a_c / T, wherever it stands in the set, and every class is
-used as evenly over the set as its size allows.
-
-``grouped``: no two images of one group, anywhere in the set.  Frames of one track, photos of one
-burst, one emoji drawn by four vendors: such images are no independent draws of their class.  If
-they fall on both sides of a task it becomes too easy; if they fall into different tasks, these are
-dependent and intervals too narrow.  So one image of each group is drawn uniformly, and Algorithm 2
-(:mod:`fslbench_data.tasks.uniform`) draws from the drawn images.  A group may span classes, as the
-crops of one photograph do: it then serves the class of its drawn image.
+``grouped``: one image of each group is drawn uniformly, and Algorithm 2 draws from these.
 """
 
 from __future__ import annotations
@@ -53,8 +37,7 @@ def draw_balanced(
 ) -> DrawnTasks:
     """Draw as many tasks as can be drawn without using an image twice, or `tasks` of them.
 
-    Unlike those of `open`, the first m tasks of a set are not the set of m tasks: with fewer
-    tasks small classes can be used as often as large ones.
+    Unlike those of `open`, the first m tasks of a set are not the set of m tasks.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     most = most_tasks(sizes, protocol)
@@ -81,10 +64,7 @@ def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) ->
 def fair_uses(
     uses: NDArray[np.int64], way: int, tasks: int, remainder: Stream
 ) -> NDArray[np.int64]:
-    """Compute how often each class is used, int64 (C,): equally often as far as `uses` (C,) allow.
-
-    Their sum is `way` times `tasks`, and none is above `tasks`.
-    """
+    """Compute how often each class is used (C,): equally often as far as `uses` (C,) allow."""
     places = way * tasks
     low, high = 0, tasks  # the highest level that does not overfill the places
     while low < high:

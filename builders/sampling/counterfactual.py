@@ -1,18 +1,9 @@
 """Counterfactual suites: the same objects as queries, with another value of one attribute.
 
-Where an object exists once with each value of an attribute, as an emoji does in the styles of four
-vendors, the attribute of a query can be changed and nothing else::
-
-    same    queries have the value of their own class's support
-    any     a value drawn for each query
-    other   a value of another class's support, not that of their own
-
-On all steps a task has the same support set, and the same objects as queries.
-
-**A task**: K classes uniformly, of those with S+Q groups left; the values in random order, handed
-to the classes one after another (with more classes than values some share one, never all); S+Q
-groups of a class uniformly, of each group one of its objects.  So the versions of an object, and
-what a group keeps together, are never in a task twice; in ``open_`` suites not in the set.
+A task: K classes uniformly, of those with S+Q groups left; the values in random order, handed to
+the classes one after another (with more classes than values some share one, never all); S+Q groups
+of a class uniformly, of each group one of its objects.  Queries have the value of their own class's
+support (``same``), any (``any``), or that of another class (``other``).
 """
 
 from __future__ import annotations
@@ -39,7 +30,7 @@ class Versions:
     """The objects of a data set that exist once with each of V values, in alphabetical order.
 
     `groups` has of each class, by the number of a group, its objects (n, V), as positions of their
-    images in the class.  An object without a group is one of its own.
+    images in the class; an object without a group is one of its own.
     """
 
     values: tuple[str, ...]

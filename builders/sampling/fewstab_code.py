@@ -1,23 +1,8 @@
 """Attribute-biased tasks as the released code of FewSTAB draws them (Zheng et al., ECCV 2024).
 
-Written from what that code does.  It differs from the paper's section 4, which
-:mod:`builders.sampling.attribute_biased` follows:
-
-- K attributes are drawn first, uniformly from those that fit any class (S of its images have it and
-  Q lack it); then for each a class that it fits, and that another of the K attributes fits, too;
-- where too few images have the attribute and none of the others, everything is drawn anew; after
-  every fifth such miss in a row one more of the others' attributes is allowed;
-- where too few images lack the attribute and have another's, everything is drawn anew; after five
-  such misses any image that lacks it will do, for one class;
-- the score of a candidate is Σ log(p_a [it has a] + 1e-10) over all attributes that fit any class
-  and that some image of its class has, so that images with few attributes come first, whatever
-  these are.
-
-The order in which the released code holds its attributes follows the hashes of their names, so
-that its tasks change from process to process; here they follow from the seed.  Where it runs on for
-ever, or fails for want of attributes, there is an error.
-
-Beside the tasks, ``matched`` ones have random images of the same classes.
+docs/bias.md says how it differs from the paper, which :mod:`builders.sampling.attribute_biased`
+follows.  Where that code's tasks change with the hashes of names they follow from the seed here,
+and where it runs on for ever, or fails for want of attributes, there is an error.
 """
 
 from __future__ import annotations
@@ -49,8 +34,8 @@ _TINY = 10**10
 class ReleasedTasks:
     """T tasks of the released algorithm, and random ones of the same classes (`matched`).
 
-    `attributes` (T, K) are positions of each class's in the data set's list of names; `inter_class`
-    (T, K) tells whether its queries were to have another class's attribute.
+    `attributes` and `inter_class` (T, K) are as of
+    :class:`builders.sampling.attribute_biased.Ladder`.
     """
 
     biased: DrawnTasks

@@ -1,8 +1,6 @@
 """The suite ``published``: the tasks behind the accuracies that Lafargue et al. released.
 
-Their sequences follow from the class sizes alone.  This is Algorithm 2 of "Oops, I Sampled it
-Again" (TMLR 2024) as their runs drew it: numpy's ``RandomState(0)``, whose stream numpy has
-frozen, with ``choice`` without replacement, stopped at 2000 tasks.
+This is Algorithm 2 of "Oops, I Sampled it Again" (TMLR 2024) as their runs drew it.
 """
 
 from __future__ import annotations

@@ -118,5 +118,5 @@ def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:
     return SamplingError(
         f"a {name.suite} set needs the attributes {label!r} of the images",
         where=f"{dataset}/{name}",
-        fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/attributes.md',
+        fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/bias.md',
     )

@@ -1,7 +1,4 @@
-"""Sources of images: from an official raw layout to an images table.
-
-The names below are the entries of the data sets: commands, releases and attributes know them by it.
-"""
+"""Sources of images: from an official raw layout to an images table."""
 
 from __future__ import annotations
 
@@ -40,10 +37,8 @@ SOURCES = (*CATALOGUED, *PACKAGED, *GENERAL)
 def source_module(name: str) -> Any:
     """Give the module of a source, or its row.
 
-    It has `read` and `LAYOUT`, what the raw folder holds; where they apply `PACKAGES`, `OPTIONS`
-    (:func:`builders.sources.read.check_options`), `PIXELS` where images are so small that their
-    grey levels are features, and `texts` and `ATTRIBUTES`
-    (:mod:`builders.attributes.given`).
+    It has `read` and `LAYOUT`, what the raw folder holds; where they apply `PACKAGES`, `OPTIONS`,
+    `PIXELS` where grey levels are features, and `texts` and `ATTRIBUTES`.
     """
     if name in CATALOGUED:
         return getattr(import_module(f"{__name__}.catalogued"), name)

@@ -36,11 +36,9 @@ OF_VARIANTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt
 
 
 def _find_aircraft(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
-    """Find the test variants, training and test images of the authors alike.
+    """Find the test variants, training and test images alike, cropped to their boxes.
 
-    Each picture is cropped to the box of its aircraft, which also cuts the copyright line off.  A
-    box's ``xmin ymin xmax ymax`` bounds the crop from the left and top edge of the picture, as in
-    Meta-Dataset; the authors count pixels from 1, so that a tight box would begin a pixel earlier.
+    The authors count pixels from 1, so that a tight box would begin a pixel earlier.
     """
     variants = sorted(line.strip() for line in read_lines(folder / VARIANTS))
     boxes = read_table(folder / BOXES, 5, _aircraft_box)
@@ -211,10 +209,9 @@ SCALE = 1.2
 
 @dataclass(frozen=True)
 class Box:
-    """An annotation of a test category whose crop has at least one pixel.
+    """An annotation of a test category whose crop, `xywh`, has at least one pixel.
 
-    `xywh` is the crop, as a fragment of a path has it, and `area` that of the annotated box, in
-    pixels; a `crowd` is a group of objects, not one.
+    `area` is that of the annotated box, in pixels; a `crowd` is a group of objects, not one.
     """
 
     file: str
@@ -277,8 +274,7 @@ def _coco_boxes(
 def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
     """Crop a box (x, y, w, h) in a picture: ``x,y,w,h``, or '' if nothing is left of it.
 
-    As Meta-Dataset does: scaled by 1.2 about its centre, rounded to whole pixels and cut at the
-    picture's edges.  COCO puts the centre of the first pixel at (0.5, 0.5).
+    As Meta-Dataset does.  COCO puts the centre of the first pixel at (0.5, 0.5).
     """
     x, y, w, h = box
     left, top = x - w * (SCALE - 1) / 2, y - h * (SCALE - 1) / 2
@@ -334,9 +330,8 @@ SIDE = 28
 class _QuickDraw(CataloguedSource):
     """Quick, Draw!: 7.7 million drawings, which stay in their files.
 
-    Image k of a class (from 1) is row k - 1 of its file, and stands where ``file_<k>.png`` stands
-    among the class's file names sorted as text: 1, 10, 100, ..., 2, 20, ...  Tables are made column
-    by column, a class at a time.
+    Image k of a class is row k - 1 of its file, in the order of the texts of k.  Tables are made
+    column by column, a class at a time.
     """
 
     def read(

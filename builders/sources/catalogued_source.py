@@ -28,8 +28,8 @@ SEED = 22
 class Split:
     """Meta-Dataset's numbers of classes for training, validation and test (ICLR 2020).
 
-    Training and validation classes are drawn together first; the test classes are what is left,
-    in the order of the list.
+    Training and validation classes are drawn together; test classes are what is left, in their
+    order.
     """
 
     train: int
@@ -88,16 +88,14 @@ class CataloguedSource:
     ----------
     LAYOUT
         What its raw folder holds.
-    entries
-        Files and folders that must be there.
+    entries, elsewhere
+        Files and folders that must be there, and another place of an entry.
     record
         What the provenance says of order, groups and the like.
     split
         How the test classes were drawn; or, in words, which they are.
     lists
         Those of the entries whose SHA-256 the provenance holds.
-    elsewhere
-        Another place of an entry, where it may lie too.
     finish
         What is done to a picture after it is read and cropped, such as an inversion.
     entry, note, sizes
@@ -153,11 +151,7 @@ class CataloguedSource:
         progress: Progress = silent,
         expected: Mapping[str, int] | None = None,
     ) -> ImageSet:
-        """Read the test classes from a raw folder.
-
-        Parameters and errors are those of :func:`builders.sources.checking.check_and_number`;
-        `expected` is the catalogue's unless given.
-        """
+        """Read the test classes from a raw folder; `expected` is the catalogue's unless given."""
         expected = self.counts if expected is None else expected
         require_entries(self.name, folder, *self.entries_in(folder))
         lists = [self.place_of(folder, name) for name in self.lists]

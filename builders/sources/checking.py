@@ -6,19 +6,14 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
-from builders.sources.pictures import (
-    check_file,
-    file_of,
-    fragment_of,
-    look_at_files,
-    open_picture,
-)
+from builders.sources.pictures import check_file, file_of, fragment_of, look_at_files, open_picture
 from fslbench_data.files.pictures import Picture, formats
 
 _damaged_kept = ContextVar("damaged_kept", default=False)
@@ -28,7 +23,7 @@ keeps_damaged = _damaged_kept.get
 
 @contextmanager
 def keeping_damaged() -> Iterator[None]:
-    """Let sources number damaged images like whole ones; opening them is what fails then."""
+    """Let sources number damaged images like whole ones."""
     token = _damaged_kept.set(True)
     try:
         yield
@@ -58,8 +53,7 @@ def check_and_number(
         The items of each class, both in their frozen order; paths are relative to `folder`.
     expected
         Images of each class, in the frozen order of classes; None takes what there is, and then
-        no two images may be the same.  Data sets whose counts are promised keep the duplicates
-        that their authors distribute.
+        no two images may be the same.
     allow_missing
         Leave out what is missing, damaged or there twice, and record it in
         ``provenance["left_out"]``.
@@ -69,25 +63,23 @@ def check_and_number(
         Gives the image at a path, where that is no picture file of its own in the folder.
     check
         Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
-
-    CatalogueError if classes or counts are not the expected ones; SourceError if an image is
-    missing, truncated, no image at all, or there twice.
     """
     left_out: dict[str, Any] = {}
-    check_classes(name, classes, expected, folder, left_out if allow_missing else None)
+    sizes = {label: len(items) for label, items in classes.items()}
+    check_counts(name, sizes, expected, folder, left_out if allow_missing else None)
     hashes = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
     digests, damaged = look_at_files(name, folder, hashes, check, progress)
     refused = {} if keeps_damaged() else damaged
+    if refused and not allow_missing:
+        path, problem = next(iter(refused.items()))
+        raise SourceError(
+            f"{name}: {len(refused)} file{'s' if len(refused) > 1 else ''} of the raw folder "
+            f"cannot be read: {path} {problem}",
+            where=listing([str(folder / path) for path in refused]),
+            expected=f"whole images ({', '.join(formats())})",
+            fix="get them again, or leave them out with --allow-missing, which records them",
+        )
     if refused:
-        if not allow_missing:
-            path, problem = next(iter(refused.items()))
-            raise SourceError(
-                f"{name}: {len(refused)} file{'s' if len(refused) > 1 else ''} of the raw folder "
-                f"cannot be read: {path} {problem}",
-                where=listing([str(folder / path) for path in refused]),
-                expected=f"whole images ({', '.join(formats())})",
-                fix="get them again, or leave them out with --allow-missing, which records them",
-            )
         left_out["images"] = sorted(refused)
     kept: Mapping[str, Sequence[Item]] = {
         label: [item for item in items if file_of(item.path) not in refused]
@@ -114,7 +106,10 @@ def check_and_number(
         name,
         about,
         {
-            label: [(item, item.sha256 or digests.get(file_of(item.path))) for item in items]
+            label: [
+                item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
+                for item in items
+            ]
             for label, items in kept.items()
         },
         provenance or {},
@@ -135,7 +130,7 @@ def without_duplicates(
     """Leave out images that are the same, or refuse them; give also the paths of those left out.
 
     Of images of one class the first is kept, of those in several classes none.  `content` is what
-    two images must share to be the same; None of one that is like no other.
+    two images must share to be the same; None for one that is like no other.
     """
     alike: dict[Hashable, list[tuple[str, Item]]] = {}
     for label, items in classes.items():
@@ -166,16 +161,19 @@ def without_duplicates(
     )
 
 
+_OF_ITEM = ("path", "sha256", "creator", "licence")
+
+
 def number_images(
     name: str,
     about: About,
-    classes: Mapping[str, Sequence[tuple[Item, str | None]]],
+    classes: Mapping[str, Sequence[Item]],
     provenance: Mapping[str, Any],
     left_out: Mapping[str, Any],
     picture: Callable[[str], Picture],
     file: Callable[[str], Path | None] | None = None,
 ) -> ImageSet:
-    """Number the images of classes, each with its SHA-256, in their order; empty classes go."""
+    """Number the images of classes, in their order; empty classes go."""
     classes = {label: items for label, items in classes.items() if items}
     images = [image for of_class in classes.values() for image in of_class]
     groups: dict[Hashable, int] = {}
@@ -183,14 +181,11 @@ def number_images(
         "image_id": range(len(images)),
         "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
         "class_name": [label for label, of_class in classes.items() for _ in of_class],
-        "path": [item.path for item, _ in images],
-        "sha256": [sha256 for _, sha256 in images],
+        **{k: [getattr(item, k) for item in images] for k in _OF_ITEM},
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
-            for item, _ in images
+            for item in images
         ],
-        "creator": [item.creator for item, _ in images],
-        "licence": [item.licence for item, _ in images],
     }
     return ImageSet(
         name=name,
@@ -213,25 +208,36 @@ def counts_of_catalogue(name: str) -> dict[str, int]:
 def check_counts(
     name: str,
     counts: Mapping[str, int],
-    expected: Mapping[str, int],
+    expected: Mapping[str, int] | None,
     where: Path,
     left_out: dict[str, Any] | None,
 ) -> None:
-    """Compare images of each class with what is expected; too many are always refused.
+    """Compare classes, their order and images with what is expected, or take what there is.
 
-    What is missing is recorded in `left_out`, or refused if that is None.
+    What is missing is recorded in `left_out`, or refused if that is None; too many are refused.
     """
+    if expected is None:
+        empty = [label for label, number in counts.items() if not number]
+        if not counts or (empty and left_out is None):
+            raise SourceError(
+                f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
+                where=str(where),
+                fix="check that the folder is whole",
+            )
+        if empty and left_out is not None:
+            left_out["classes"] = empty
+        return
+    counts = {label: number for label, number in counts.items() if number}
     fix = "check that the raw folder is whole and of the right version"
     pardon = "; --allow-missing leaves out and records what is missing"
-    missing = [label for label in expected if not counts.get(label)]
+    missing = [label for label in expected if label not in counts]
     if missing and left_out is None:
         raise CatalogueError(
             f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
             where=str(where),
             fix=fix + pardon,
         )
-    unknown = [label for label in counts if label not in expected]
-    if unknown:
+    if unknown := [label for label in counts if label not in expected]:
         raise CatalogueError(
             f"{name}: unexpected classes: {listing(unknown)}",
             where=str(where),
@@ -239,11 +245,11 @@ def check_counts(
             fix=fix,
         )
     other = [
-        f"{label} has {counts[label]} images, not {expected[label]}"
-        for label in expected
-        if label not in missing and counts[label] != expected[label]
+        f"{label} has {counts[label]} images, not {number}"
+        for label, number in expected.items()
+        if label in counts and counts[label] != number
     ]
-    too_many = any(counts[label] > expected[label] for label in counts)
+    too_many = any(number > expected[label] for label, number in counts.items())
     if other and (left_out is None or too_many):
         raise CatalogueError(
             f"{name}: {listing(other, most=4)}",
@@ -251,41 +257,12 @@ def check_counts(
             fix=fix + ("" if too_many else pardon),
         )
     if left_out is not None:
-        if missing:
-            left_out["classes"] = missing
-        if other:
-            left_out["counts"] = other
-
-
-def check_classes(
-    name: str,
-    classes: Mapping[str, Sequence[object]],
-    expected: Mapping[str, int] | None,
-    folder: Path,
-    left_out: dict[str, Any] | None,
-) -> None:
-    """Compare classes, their order and counts with what is expected, or take what there is.
-
-    Empty classes are recorded or refused as by :func:`check_counts`.
-    """
-    if expected is None:
-        empty = [label for label, items in classes.items() if not items]
-        if not classes or (empty and left_out is None):
-            raise SourceError(
-                f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
-                where=str(folder),
-                fix="check that the folder is whole",
-            )
-        if empty and left_out is not None:
-            left_out["classes"] = empty
-        return
-    counts = {label: len(items) for label, items in classes.items() if items}
-    check_counts(name, counts, expected, folder, left_out)
+        left_out |= {k: v for k, v in (("classes", missing), ("counts", other)) if v}
     order = [label for label in expected if label in counts]
     if list(counts) != order:
         raise CatalogueError(
             f"{name}: classes come in another order than in the catalogue",
-            where=str(folder),
+            where=str(where),
             expected=listing(order),
         )
 

@@ -10,13 +10,7 @@ from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
 from fslbench_data.files import clear_temporary, whole_file, write_whole
 from fslbench_data.files.pictures import Picture
-from fslbench_data.release.pictures import (
-    MARK,
-    has_other_mark,
-    is_numbered,
-    mark_of,
-    picture_name,
-)
+from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
 
 BATCH = 256
 """Images that are handed to the threads at a time."""
@@ -58,9 +52,8 @@ def check_folder(folder: Path, raw: Path | None) -> None:
 def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) -> int:
     """Write every image as ``<image_id>.png`` (8 digits, RGB, its own size); gives how many.
 
-    Those that the folder holds already are kept, so that an interrupted export goes on.
-    OutputError if the folder cannot be written, or holds pictures of other images; SourceError if
-    an image cannot be shown, or the raw folder changes meanwhile: what was written is then removed.
+    Those that the folder holds already are kept, so that an interrupted export goes on.  Where the
+    raw folder changes meanwhile, what was written is removed.
     """
     if (folder / picture_name(0)).exists() and not (folder / MARK).exists():
         raise OutputError(

@@ -35,9 +35,8 @@ _BY_CLASS = {
 class Face:
     """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    `family` is the typographic one by its name table (16, else 1), `style` the attributes of
-    :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the collection, say whether
-    it has serifs, and `characters` are the code points asked for that it draws.
+    `style` are attributes of :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the
+    collection, say whether it has serifs, and `characters` are the code points asked for.
     """
 
     path: str
@@ -60,7 +59,7 @@ def read_faces(
 
     Passed over are links, faces without outlines or style tables, coloured and variable ones, and
     those without any of the code points `characters`.  `serifs` says ``serif``, ``sans`` or
-    ``neither`` by family, where tables say nothing; `source` is named in errors.
+    ``neither`` by family, where tables say nothing.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # dates and padding of old files
     wanted = frozenset(characters)
@@ -105,9 +104,8 @@ def _plain(font: Any) -> bool:
 def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
     """Tell the style that a font's tables state: attributes, sorted.
 
-    OS/2 says weight (light up to 300, bold from 600) and width (condensed up to 4), OS/2 (PANOSE)
-    or post whether advances are fixed, and OS/2, head or post whether letters slant; `serifs` is
-    ``serif``, ``sans`` or anything else.
+    OS/2 says weight and width, OS/2 (PANOSE) or post whether advances are fixed, and OS/2, head or
+    post whether letters slant; `serifs` is ``serif``, ``sans`` or anything else.
     """
     os2, post, head = font["OS/2"], font["post"], font["head"]
     has = {

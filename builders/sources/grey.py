@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
 from builders.sources.checking import check_and_number
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
 from fslbench_data.files.pictures import Picture
 
 
@@ -39,27 +32,19 @@ def grey_image_set(
 ) -> ImageSet:
     """Return the image set of square images given as an array, in class order, then source order.
 
-    Parameters
-    ----------
-    labels
-        (N,) positions in `expected`, whose keys are the class names.
-    pixels
-        uint8 (N, D), D a square: grey levels 0..`white`.  A sha256 is that of an image's levels.
+    `labels` (N,) are positions in `expected`, whose keys are the class names; `pixels`, uint8 (N,
+    D), are grey levels 0..`white`, whose SHA-256 is an image's.
     """
-    names = list(expected)
-    classes: dict[str, list[Item]] = {}
-    rows: list[int] = []
-    for label in range(len(names)):
-        of_class = np.flatnonzero(labels == label).tolist()
-        rows += of_class
-        classes[names[label]] = [
-            Item(
-                paths[row],
-                licence=about.licence,
-                sha256=sha256_of_bytes(pixels[row].tobytes()),
-            )
-            for row in of_class
-        ]
+    of_class = [np.flatnonzero(labels == label).tolist() for label in range(len(expected))]
+    rows = [row for of_one in of_class for row in of_one]
+    items = [
+        Item(path, licence=about.licence, sha256=sha256_of_bytes(levels.tobytes()))
+        for path, levels in zip(paths, pixels, strict=True)
+    ]
+    classes = {
+        name: [items[row] for row in of_one]
+        for name, of_one in zip(expected, of_class, strict=True)
+    }
     row_of = {path: row for row, path in enumerate(paths)}
     side = round(pixels.shape[1] ** 0.5)
 

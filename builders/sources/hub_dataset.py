@@ -50,8 +50,6 @@ def read(
     ----------
     repo
         ``owner/name`` on the Hub, or a folder.
-    name, about
-        What the release is to call the data set, and to say of it.
     split, image, label, text, config
         Names of the split, of its columns and of the repository's config, if it has several.  The
         column of texts, such as captions, is for attributes that are words; there may be none.
@@ -59,14 +57,6 @@ def read(
         Branch, tag or commit; the commit that it stands for is recorded.
     allow_missing
         Leave out rows without label, damaged images and duplicates, and record them.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such config, split or column.
-    SourceError
-        If the repository cannot be reached, or images or labels are missing, damaged or there
-        twice, or `datasets` passes over pictures of a folder.
     """
     where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)
@@ -114,10 +104,14 @@ def read(
         "images": [f"{split}#{row}" for row in sorted(damaged)],
         "doubles": duplicates,
     }
+
+    def content(path: str) -> bytes:
+        return _encoded(rows[int(path.rpartition("#")[2])][image])
+
     images = number_images(
         name,
         about,
-        {k: [(item, item.sha256) for item in items] for k, items in classes.items()},
+        classes,
         {
             "repository": str(repo) if commit else Path(repo).name,
             "config": config,
@@ -128,13 +122,9 @@ def read(
             "order": "classes as the label names them, images by row",
         },
         {reason: names for reason, names in left_out.items() if names},
-        lambda path: decode(_encoded(rows[int(path.rpartition("#")[2])][image])),
+        lambda path: decode(content(path)),
     )
-    return replace(
-        images,
-        content=lambda path: _encoded(rows[int(path.rpartition("#")[2])][image]),
-        texts=texts,
-    )
+    return replace(images, content=content, texts=texts)
 
 
 def _texts(rows: Any, column: str, split: str) -> dict[str, str]:

@@ -47,24 +47,11 @@ def read(
 ) -> ImageSet:
     """Read a folder: classes sorted by name, the images of each sorted by path, at any depth.
 
-    Parameters
-    ----------
-    name, about
-        What the release is to call the data set, and to say of it.
-    groups, superclasses, texts
-        Files in the folder (:data:`builders.sources.lists.LISTS`): which images belong together,
-        which classes are of one kind, and what was written of images.
-    allow_missing
-        Leave out damaged images, duplicates and classes without images, and record them.
-
-    Raises
-    ------
-    SourceError
-        If there are no folders of classes, or these are parts such as ``train`` and ``test``, or
-        pictures lie beside them; a folder's name is a missing label, or a class has no images;
-        an image is damaged, missing or there twice; or a list does not fit.
+    `groups`, `superclasses` and `texts` are files in it (:data:`builders.sources.lists.LISTS`);
+    `allow_missing` leaves out damaged images, duplicates and empty classes, and records them.
     """
-    listed = list_images(folder, groups=groups, superclasses=superclasses, texts=texts)
+    lists = {"groups": groups, "superclasses": superclasses, "texts": texts}
+    listed = list_images(folder, **lists)
     images = check_and_number(
         name,
         about,
@@ -76,9 +63,7 @@ def read(
         allow_missing=allow_missing,
         provenance={
             "order": "classes sorted by name, images by path",
-            **({"groups": sha256_of_files(folder, groups)} if groups else {}),
-            **({"superclasses": sha256_of_files(folder, superclasses)} if superclasses else {}),
-            **({"texts": sha256_of_files(folder, texts)} if texts else {}),
+            **{option: sha256_of_files(folder, file) for option, file in lists.items() if file},
         },
         progress=progress,
     )

@@ -1,9 +1,4 @@
-"""What every source gives: the images of a data set, in their frozen order.
-
-A source walks its raw layout and lists, class by class, where each image is (:class:`Item`);
-:mod:`builders.sources.checking` looks at them and numbers them.  Whether they are still those that
-were read tell their files' size and time, and their hashes.
-"""
+"""What every source gives: the images of a data set, in their frozen order."""
 
 from __future__ import annotations
 
@@ -59,10 +54,7 @@ ABOUT_OPTIONS = tuple(field.name for field in fields(About))
 
 @dataclass(frozen=True)
 class Text:
-    """The words that came with an image; what they do not say is empty or None.
-
-    It is `complete` if it needs no picture of another file.
-    """
+    """The words that came with an image; `complete` if it needs no picture of another file."""
 
     title: str = ""
     description: str = ""
@@ -76,10 +68,10 @@ class Text:
 class Item:
     """An image of a raw layout, before it has an id.
 
-    `path` is that of its file, relative to the raw folder, with ``/``.  A fragment says which part
-    of the file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from
-    0, ``#n,U+code`` a character of the font n.  Images of one `group` are not independent (a burst
-    of photos, the frames of a track).  `sha256` is that of the file, if it was read already.
+    `path` is relative to the raw folder, with ``/``; a fragment says which part of the file it is:
+    ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, ``#n,U+code`` a character
+    of the font n.  Images of one `group` are not independent.  `sha256` is the file's, if it is
+    known.
     """
 
     path: str
@@ -99,27 +91,18 @@ class ImageSet:
         In the frozen order of classes.
     images : pyarrow.Table
         Of the schema :data:`benchmark_spec.schemas.IMAGES`: row i is image id i.
-    provenance
-        What was read: digests of the raw layout's lists, package versions, what was left out.
     picture
         Gives the image at a path of the table, RGB.
     pixels : uint8 (N, D), optional
-        Grey levels 0..`white` of images so small that these are features of their own; row i is
-        image id i.
-    file
-        Gives the file at a path of the table whose content, decoded, is the image and nothing
-        else is done to it; None where there is no such file.
-    content
-        Gives the bytes of the image file at a path that lies in no file of its own; decoded they
-        are the image and nothing else is done to it.  None where there are none.
-    superclasses
-        The superclass of each class, where its source knows any.
+        Grey levels 0..`white` of images so small that these are features of their own.
+    file, content
+        Give the file at a path of the table, or its bytes where it lies in no file of its own, if
+        decoding them is all that the image takes.
     texts, attributes
-        Those that came with the image at a path; None where the data set came without (texts of
-        packaged sources are read by :mod:`builders.attributes.given`).
+        Those that came with the image at a path, if any did; texts of packaged sources are read by
+        :mod:`builders.attributes.given`.
     raw, state
-        The raw folder, if there is one, and its :func:`builders.sources.image_set.raw_state` before
-        it was read.
+        The raw folder, if there is one, and its :func:`raw_state` before it was read.
     """
 
     name: str
@@ -194,8 +177,7 @@ _OF_DESKTOPS = {"Thumbs.db", "desktop.ini"}
 def raw_state(folder: Path | None) -> str:
     """Sum the SHA-256 of path, size and time of every file below a folder, links followed.
 
-    No file is opened.  Hidden files do not count, nor does what desktops leave.  Empty where there
-    is no folder.
+    Hidden files do not count, nor does what desktops leave.  Empty where there is no folder.
     """
     if folder is None or not folder.is_dir():
         return ""
@@ -231,38 +213,25 @@ def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[byt
             yield os.fsencode(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
 
 
-def check_same_images(
-    name: str, recorded: pa.Table, images: pa.Table, folder: Path | None = None
-) -> None:
-    """Refuse images that are not those which an unfinished build has read before."""
-    if content_digest(recorded) == content_digest(images):
-        return
-    paths = differing_images(recorded, images) or differing_images(images, recorded)
-    what = (
-        f"{len(paths)} image{'s' if len(paths) != 1 else ''}"
-        if paths
-        else "what is known of images"
-    )
-    raise SourceError(
-        f"{name}: {what} changed since the unfinished build read it: "
-        f"{listing(paths) if paths else 'order, groups, creators or licences'}",
-        where=str(folder or ""),
-        expected="the images that the build began with",
-        fix="put them back as they were, or build into another folder",
-    )
-
-
-def check_same_superclasses(
-    name: str,
-    recorded: Sequence[str] | None,
-    superclasses: Sequence[str] | None,
-    folder: Path | None = None,
-) -> None:
-    """Refuse superclasses that are not those which an unfinished build has read before."""
-    if recorded != superclasses:
+def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str] | None) -> None:
+    """Refuse images and superclasses that are not those which an unfinished build has read."""
+    if content_digest(recorded) != content_digest(images.images):
+        other = differing_images(recorded, images.images)
+        other = other or differing_images(images.images, recorded)
+        what = f"{len(other)} image{'s' if len(other) != 1 else ''}"
         raise SourceError(
-            f"{name}: the superclasses of its classes changed since the unfinished build read them",
-            where=str(folder or ""),
+            f"{images.name}: {what if other else 'what is known of images'} changed since the "
+            "unfinished build read it: "
+            f"{listing(other) if other else 'order, groups, creators or licences'}",
+            where=str(images.raw or ""),
+            expected="the images that the build began with",
+            fix="put them back as they were, or build into another folder",
+        )
+    if superclasses != images.superclasses:
+        raise SourceError(
+            f"{images.name}: the superclasses of its classes changed since the unfinished build "
+            "read them",
+            where=str(images.raw or ""),
             expected="the superclasses that the build began with",
             fix="put the list back as it was, or build into another folder",
         )

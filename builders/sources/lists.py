@@ -13,11 +13,7 @@ from benchmark_spec.extras import require
 
 LISTS = {
     "groups": ("path", "group", " (leave the line out: it then stands alone)"),
-    "superclasses": (
-        "class",
-        "superclass",
-        " (a class like no other is a superclass of its own)",
-    ),
+    "superclasses": ("class", "superclass", " (a class like no other is a superclass of its own)"),
     "texts": ("path", "text", " (leave the line out: the image then has no text)"),
 }
 """By option of a source: the header of the CSV file that it names, and what a line with nothing to
@@ -30,19 +26,9 @@ _MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "N
 def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> dict[str, str]:
     """Read what the file `name` of a raw folder says, by the image or class that it is of.
 
-    Parameters
-    ----------
-    option
-        One of :data:`LISTS`.  A path is relative to the raw folder, with ``/``; a class is the
-        name of its folder; what is said is any text.
-    known
-        Paths of all images, or names of all classes.
-
-    Raises
-    ------
-    SourceError
-        If there is no such file, it is not of this form, or it names something twice, without a
-        value, or that is not there; or not all classes.
+    `option` is one of :data:`LISTS`, `known` the paths of all images or names of all classes.  A
+    SourceError if it is not of this form, or says something twice, of what is not there, or not of
+    all classes.
     """
     key, value, no_value = LISTS[option]
     file = folder / name
@@ -99,30 +85,24 @@ def _check_known(
     expected: str,
 ) -> None:
     """Refuse a list of what is not there, of nothing, or without some class."""
-    of_classes = option == "superclasses"
-    what = ("names are no classes", "folders of", "cat")
-    if not of_classes:
-        what = ("paths are no images", "paths relative to", "cat/1.jpg")
-    where = f"{what[1]} {folder}, such as {min(known, default=what[2])}"
-    unknown = [key for key in said if key not in known]
-    if unknown:
+    of_classes, file = option == "superclasses", str(folder / name)
+    what = "names are no classes" if of_classes else "paths are no images"
+    place, example = ("folders of", "cat") if of_classes else ("paths relative to", "cat/1.jpg")
+    where = f"{place} {folder}, such as {min(known, default=example)}"
+    if unknown := [key for key in said if key not in known]:
         raise SourceError(
-            f"{name}: {len(unknown)} of {len(said)} {what[0]} of the data set: "
-            f"{listing(unknown, 4)}",
-            where=str(folder / name),
+            f"{name}: {len(unknown)} of {len(said)} {what} of the data set: {listing(unknown, 4)}",
+            where=file,
             expected=where,
         )
     if not of_classes and not said:
-        raise SourceError(
-            f"{name} lists no image",
-            where=str(folder / name),
-            expected=expected if option == "groups" else where,
-        )
+        expected = expected if option == "groups" else where
+        raise SourceError(f"{name} lists no image", where=file, expected=expected)
     missing = [label for label in known if label not in said] if of_classes else []
     if missing:
         raise SourceError(
             f"{name}: {len(missing)} of {len(known)} classes are not listed: {listing(missing, 4)}",
-            where=str(folder / name),
+            where=file,
             expected="a superclass of every class, or no list at all",
             fix="add a line for each; a class like no other is a superclass of its own",
         )
@@ -152,10 +132,10 @@ def is_missing(label: object) -> bool:
 
 
 def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, str]]:
-    """Read the label of each row of a ``datasets.Dataset``; SourceError if it holds no labels.
+    """Read the label of each row of a ``datasets.Dataset``, as texts.
 
-    Gives the labels as texts; the names of the classes, in the order of a ``ClassLabel``, else
-    sorted; and what is wrong with the rows whose label is missing, by row from 0.
+    Gives also the names of the classes, in the order of a ``ClassLabel``, else sorted; and what is
+    wrong with the rows whose label is missing.
     """
     datasets = require("datasets")
     feature = rows.features[column]

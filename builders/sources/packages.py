@@ -53,6 +53,11 @@ class Package:
         return cls("npm", name, version, f"{name}-{version}.tgz", sha256)
 
     @property
+    def client(self) -> str:
+        """The program that gets it."""
+        return {"deb": "apt-get", "npm": "npm", "wheel": "pip"}[self.kind]
+
+    @property
     def command(self) -> tuple[str, ...]:
         """The command that downloads it into the current folder."""
         if self.kind == "deb":
@@ -96,11 +101,8 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     """Download and unpack packages into a folder; what lies there already is kept.
 
     A package is downloaded as the file that its client gives, checked against its SHA-256 and
-    unpacked beside it; files and folders appear whole or not at all.  Of several processes that
-    fetch into one folder, one works and the others wait.  Gives the folder of each package.
-
-    MissingPackageError if a client (apt-get, npm, pip, dpkg-deb) is not installed; SourceError if a
-    version is not to be had, a file is not the pinned one or nothing can be written.
+    unpacked beside it, whole or not at all.  Of several processes that fetch into one folder, one
+    works.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,8 +170,7 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
 
 
 def _download(package: Package, into: Path, folder: Path) -> None:
-    client = "pip" if package.kind == "wheel" else package.command[0]
-    fix = _by_hand(folder, package)
+    client, fix = package.client, _by_hand(folder, package)
     done = _run(client, package.command, into, fix)
     if client == "pip" and "No module named pip" in done.stderr:
         raise _absent(client, fix)
@@ -254,9 +255,8 @@ def _by_hand(folder: Path, package: Package | None = None) -> str:
     what = package.file if package else "the file"
     how = ""
     if package:
-        client = "pip" if package.kind == "wheel" else package.command[0]
-        words = package.command[package.command.index("download" if client != "npm" else "pack") :]
-        how = f" (elsewhere: {client} {' '.join(words)})"
+        words = package.command[3 if package.kind == "wheel" else 1 :]
+        how = f" (elsewhere: {package.client} {' '.join(words)})"
     return f"put {what} into {folder} by hand{how}"
 
 

@@ -34,11 +34,7 @@ def fragment_of(path: str) -> str:
 def open_picture(
     folder: Path, path: str, finish: Callable[[Picture], Picture] | None = None
 ) -> Picture:
-    """Decode the picture at a path of an images table.
-
-    A fragment ``#xywh=x,y,w,h`` crops it to that box, in pixels of the upright picture.  Raises
-    what :func:`fslbench_data.files.pictures.decode` does.
-    """
+    """Decode the picture at a path of an images table; a fragment ``#xywh`` crops it."""
     picture = decode(folder / file_of(path))
     part = _PART.fullmatch(path)
     if part and part[3]:
@@ -130,8 +126,7 @@ class Look:
 def look(path: Path) -> Look:
     """Look at a picture of a lossless format (PNG, 8 bits), the same with every library.
 
-    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.  SourceError if it is
-    no image or is truncated.
+    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.
     """
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()

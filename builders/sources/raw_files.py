@@ -47,9 +47,9 @@ def folders(folder: Path, *, lost: bool = False) -> list[str]:
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     """List the pictures in ``folder/below``, as paths relative to `folder`, sorted as text.
 
-    Those are the files of an ending for pictures, and all whose content is a picture that is read.
-    None where there is no such folder.  With `deep`, those in folders further down too.  Links
-    are followed; one that leads nowhere counts as a file, so that it is found missing.
+    Those are the files of an ending for pictures, and all whose content is a picture that is read;
+    with `deep`, those in folders further down too.  Links are followed, and one that leads nowhere
+    counts as a file, so that it is found missing.
     """
     paths = []
     for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):

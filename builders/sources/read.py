@@ -10,14 +10,7 @@ from typing import Any
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.tables import Redistribution, check_redistribution
 from builders.sources import CATALOGUED, GENERAL, SOURCES, source_module
-from builders.sources.image_set import (
-    ABOUT_OPTIONS,
-    About,
-    ImageSet,
-    Progress,
-    raw_state,
-    silent,
-)
+from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, raw_state, silent
 from builders.sources.packages import unpacked
 from builders.sources.raw_files import require_entries
 
@@ -33,25 +26,10 @@ def read_source(
 ) -> ImageSet:
     """Read a data set from its raw folder.
 
-    Parameters
-    ----------
-    source
-        One of :data:`builders.sources.SOURCES`.
-    folder
-        The raw folder; not needed by `canaries`, `digits` and `hub_dataset`.
-    name, options
-        `fashion_mnist` takes `part`, `glyphs` `part` and `most`.  For the general sources: the data
-        set's name; its title, homepage, licence, citation, note and redistribution (``tables``
-        unless given); and what
-        :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
-        take besides.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such source, or an option is unknown.
-    SourceError, CatalogueError
-        If the raw folder is not what it should be.
+    `name` and `options` are of the general sources: the data set's name, what is said of it, and
+    what :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
+    take besides.  UnknownNameError if there is no such source or option, SourceError or
+    CatalogueError if the raw folder is not what it should be.
     """
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
@@ -102,8 +80,6 @@ def listed_sizes(
     """Refuse a raw folder that lacks what its source reads, as far as a listing tells.
 
     Gives the images of each class, before any is left out; None where only reading tells.
-    Parameters are those of :func:`read_source`.  SourceError if there is no such folder, package,
-    list or class, or a list names what there is not.
     """
     module = source_module(source)
     check_given(source, folder, name, options)

@@ -1,7 +1,4 @@
-"""Networks and methods as a training's settings name them.
-
-The code of a method of somebody's own is found and compared before any of it runs.
-"""
+"""Networks and methods as a training's settings name them."""
 
 from __future__ import annotations
 
@@ -46,11 +43,7 @@ _SHAPES: dict[type, Any] = {
 
 
 def method_class(name: str) -> type[Method]:
-    """Return the class of a method: one of ours, or one that ``MODULE:CLASS`` imports.
-
-    UnknownNameError or SpecError if there is no such whole method, MethodFailedError if importing
-    it fails.
-    """
+    """Return the class of a method: one of ours, or one that ``MODULE:CLASS`` imports."""
     if ":" not in name:
         if name not in METHODS:
             raise UnknownNameError("method", name, METHODS, fix=f"or name one of your own: {OWN}")
@@ -98,11 +91,7 @@ def check_method(settings: RunSettings) -> None:
 
 
 def build_method(settings: RunSettings, classes: int) -> Method:
-    """Make a method with new weights, which follow from the seed.
-
-    `classes` is how many are trained on.  Raises what :func:`method_class` and
-    :func:`check_method` do.
-    """
+    """Make a method with new weights, which follow from the seed, for so many `classes`."""
     check_method(settings)
     kind = method_class(settings.method)
     takes = signature(kind).parameters
@@ -128,10 +117,9 @@ def build_network(settings: NetworkSettings) -> Network:
 
 
 def code_of(method: str) -> dict[str, str]:
-    """Tell what a training records of a method of one's own; nothing of one of ours.
+    """Tell what a training records of a method of one's own: the SHA-256 of its file.
 
-    ``code`` is the SHA-256 of the file that the class stands in, ``module`` the module of that file
-    where it is not the one that ``MODULE:CLASS`` names.  Imports the method.
+    The file's module is said, too, where it is not the one that ``MODULE:CLASS`` names.
     """
     if ":" not in method:
         return {}
@@ -144,10 +132,7 @@ def code_of(method: str) -> dict[str, str]:
 
 
 def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
-    """Refuse a method whose code is not what was trained with; it is imported after that.
-
-    Raises a BackboneError; or a SpecError, if there is no such module, and what an import raises.
-    """
+    """Refuse a method whose code is not what was trained with; it is imported after that."""
     module = about.get("module", method.rpartition(":")[0])
     file = source_of(module)
     if file is None:

@@ -1,8 +1,6 @@
-"""The folder of a training: what lies in it while it goes on, and when it is finished.
+"""The folder of a training: ``checkpoint.pt`` of a stopped one, and what a finished one leaves.
 
-``checkpoint.pt`` is what a stopped one goes on from.  A finished one has ``weights.pt``,
-``curve.csv`` and ``trained.json``, which says what its weights depend on.  The folder may come from
-somebody else, or be damaged: whatever stands there is checked first.
+It may come from somebody else, or be damaged: whatever stands there is checked first.
 """
 
 from __future__ import annotations
@@ -72,8 +70,8 @@ class _Finished(_Begun, kw_only=True):
 class Progress:
     """How far a training is.
 
-    `curve` has of each validation step, mean loss since the last, and accuracy; `best` the weights
-    with the highest accuracy so far, the first of equals.
+    `curve` has of each validation step, mean loss since the last, and accuracy; `best` the first
+    weights with the highest accuracy so far.
     """
 
     step: int = 0
@@ -98,10 +96,7 @@ def describe(
 
 
 def finished(folder: Path) -> dict[str, Any] | None:
-    """Return what ``trained.json`` says; None where no training has been finished.
-
-    SpecError if it is not what a training writes.
-    """
+    """Return what ``trained.json`` says; None where no training has been finished."""
     try:
         about = parsed_json(read_regular(folder / ABOUT, _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError):
@@ -156,10 +151,7 @@ def save(
 def resume(
     folder: Path, about: Mapping[str, Any], method: Method, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Load where a training was stopped; a new one starts at step 0.
-
-    SpecError if it was begun as something else, or where other bits come of.
-    """
+    """Load where a training was stopped; a new one starts at step 0."""
     if not (folder / CHECKPOINT).exists():
         return Progress()
     kept = _checkpoint(folder)

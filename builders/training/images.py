@@ -34,15 +34,9 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingImages:
-    """Images of a part of a data set.
+    """Images of a part of a data set: grey levels uint8 (N, side, side), class by class.
 
-    Attributes
-    ----------
-    pixels : uint8 (N, side, side)
-        Grey levels; those of a class follow each other.
-    class_sizes : int64 (C,)
-    digest
-        Of the images table that they were read from.
+    `class_sizes` are int64 (C,), and the digest is of the images table that they were read from.
     """
 
     pixels: NDArray[np.uint8]

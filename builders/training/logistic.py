@@ -1,42 +1,21 @@
-r"""Multinomial logistic regression as scikit-learn defines it, many tasks at once.
+"""Multinomial logistic regression as scikit-learn defines it, many tasks at once.
 
-**Objective.**  X (n, D) holds a task's support features, Y (K, n) its classes as ones and zeros,
-W (K, D) the weights, b (K,) the intercepts, F = W X' + b the logits, P their softmax over classes.
-``LogisticRegression(C)`` minimises
+X (n, D) holds a task's support features, Y (K, n) its classes as ones and zeros, W (K, D) the
+weights, b (K,) the intercepts, F = W X' + b and P the softmax of F over classes.  Minimised is
 
-    Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + λ/2 |W|²        λ = 1/C
+    Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + λ/2 |W|²        λ = 1/C, with two classes 2/C
 
-With two classes scikit-learn has one weight vector w = w_1 - w_0, penalised with |w|²/2C.  Given
-w, the pair w_1 = -w_0 = w/2 is the shortest, with |W|² = |w|²/2: so λ = 2/C there.
-
-**Gradient.**  (P - Y) X + λ W for the weights, the row sums of P - Y for the intercepts.
-
-**The span suffices.**  At the minimum W = A X with A = (Y - P)/λ, (K, n): weights are combinations
-of support features, n coefficients per class instead of D weights.  (Whatever W has besides, at a
-right angle to all support features, changes no F and only adds to |W|².)  So X enters only
-through its products G = X X'.
-
-**The intercept** is not penalised.  Hence the rows of P - Y sum to zero at the minimum, and adding
-a vector to all features changes nothing that b does not take up: features can be centred on the
-support's mean μ, which takes the long common direction out of G and leaves a well-conditioned
-problem.  Adding one number to all K intercepts changes no P: b is determined up to that, and the
-steps below, which start at 0 and sum to zero over classes, keep the solution with Σ b_k = 0.
-
-**Coordinates.**  With G centred, G = L L' (Cholesky; 1e-11 is added to the diagonal, so that images
-that are equal do no harm; it moves coefficients by as little).  The rows of L are the features,
-turned into n coordinates, and turning changes no |W|.  Beside them stands a constant column
-s = √(K/n) for the intercept, which gives it a curvature like the others'.  Z = [L, s], (n, n+1);
-V (K, n+1) is what is solved for; λ_j is λ, and 0 for the last column:
+At the minimum W = A X with A = (Y - P)/λ, so that X enters through its products G = X X' alone.
+The intercepts are free: the rows of P - Y sum to zero, and features can be centred.  With G centred
+and G = L L' (1e-11 is added to the diagonal, for images that are equal) the rows of L are the
+features in n coordinates.  Beside them stands a constant column √(K/n) for the intercept: Z (n,
+n+1).  What is solved for is V (K, n+1), with λ_j = λ, and 0 for the last column:
 
     φ(V) = Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + ½ Σ λ_j V_kj²       F = V Z'
     φ' = (P - Y) Z + λ_j V        φ''[U] = (P∘(T - Σ_k P∘T)) Z + λ_j U,  T = U Z'
 
-φ is convex, φ'' positive definite for steps that sum to zero over classes.
-
-**Newton's method**, each step solved by conjugate gradients the more exactly the smaller the
-gradient is, then halved until φ falls enough: it converges from anywhere, in the end quadratically.
-It stops when no entry of φ' exceeds 1e-10.  The coefficients then are (Y - P)/λ, and a query x has
-the logits A X (x - μ) + b.
+Newton's steps, each by conjugate gradients and halved until φ falls enough, end when no entry of φ'
+exceeds 1e-10.  They sum to zero over classes, on which φ'' is positive definite.
 """
 
 from __future__ import annotations
@@ -72,7 +51,24 @@ def logistic_regression(
     gram -= to_mean[:, :, None] + to_mean[:, None, :] - to_mean.mean(dim=1)[:, None, None]
     target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=1)
     penalty = (2.0 if way == 2 else 1.0) / strength
-    coefficients, intercept = solve(gram, target, penalty)
+    problem = Problem.of(gram, target, penalty)
+    v = gram.new_zeros(tasks, *target.shape[:1], gram.shape[-1] + 1)
+    logits = problem.logits(v)
+    value = problem.value(v, logits)
+    for _ in range(_NEWTON_STEPS):
+        probabilities = logits.softmax(dim=1)
+        gradient = problem.gradient(v, probabilities)
+        if float(gradient.abs().max()) <= TOLERANCE:
+            break
+        step = _newton_step(problem, probabilities, gradient)
+        v, logits, value = _descend(problem, v, logits, value, gradient, step)
+    else:
+        raise MethodFailedError(
+            f"logistic regression did not converge: gradient {float(gradient.abs().max()):.1e}"
+        )
+    coefficients = (target - probabilities) / penalty
+    coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
+    intercept = v[..., -1] * problem.z[:, :1, -1]
     weights = torch.bmm(coefficients, x)
     intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
     return (torch.bmm(weights, unit[query].mT) + intercept[..., None]).mT
@@ -118,32 +114,6 @@ class Problem:
         t = probabilities * self.logits(u)
         t -= probabilities * t.sum(dim=1, keepdim=True)
         return require("torch").bmm(t, self.z) + self.penalties * u
-
-
-def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
-    """Find the minimum for B tasks: A (B, K, n) and the intercepts of centred features (B, K).
-
-    Of the products G (B, n, n) of support features with mean zero, of Y (K, n) and λ, all float64.
-    MethodFailedError if it is not found, which features of length at most 1 never bring about.
-    """
-    problem = Problem.of(gram, target, penalty)
-    v = gram.new_zeros(len(gram), *target.shape[:1], gram.shape[-1] + 1)
-    logits = problem.logits(v)
-    value = problem.value(v, logits)
-    for _ in range(_NEWTON_STEPS):
-        probabilities = logits.softmax(dim=1)
-        gradient = problem.gradient(v, probabilities)
-        if float(gradient.abs().max()) <= TOLERANCE:
-            break
-        step = _newton_step(problem, probabilities, gradient)
-        v, logits, value = _descend(problem, v, logits, value, gradient, step)
-    else:
-        raise MethodFailedError(
-            f"logistic regression did not converge: gradient {float(gradient.abs().max()):.1e}"
-        )
-    coefficients = (target - probabilities) / penalty
-    coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
-    return coefficients, v[..., -1] * problem.z[:, :1, -1]
 
 
 def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:

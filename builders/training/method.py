@@ -1,7 +1,6 @@
 """What every trained method is: a network, a loss to train it by, and the scores of a task.
 
-Images are float32 (B, C, H, W); a network makes maps (B, D, h, w) of them.  A task has K ways, S
-shots and M queries; queries of an episode are ordered by class, Q of each.
+A task has K ways, S shots and M queries; those of an episode are ordered by class, Q of each.
 """
 
 from __future__ import annotations
@@ -60,19 +59,17 @@ Batch = TypeVar("Batch", Episode, Labelled)
 class Method(nn.Module):
     """A few-shot method.
 
-    A method may take, besides its settings, `classes` (how many are trained on), `side` (of images,
-    in pixels) and `way` (K, of all tasks).
+    It may take, besides its settings, `classes` (how many are trained on), `side` (of images, in
+    pixels) and `way` (K, of all tasks).
 
     Attributes
     ----------
     trained_by
         Whether :meth:`loss` takes an episode, labelled images or both.
     adapts
-        Whether weights change with each task: such a method answers no closed sets of thousands of
-        tasks, for that would take days.
+        Whether weights change with each task: such a method answers no closed sets of thousands.
     keeps_way
-        Whether its last layer has an output for each class of a training task, so that it answers
-        tasks of as many ways only.
+        Whether its last layer has an output for each class of a training task.
     network
         From images to maps.
     """

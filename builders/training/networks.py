@@ -1,12 +1,7 @@
-"""Networks that are trained: from images to maps of features.
+"""Networks that are trained, from images to maps of features: Conv4 and ResNet-12.
 
-``conv4``
-    Four blocks of 3 x 3 convolutions, batch normalisation, a rectifier and max-pooling (Vinyals et
-    al., NeurIPS 2016).  At 84 x 84 every block pools, at 28 x 28 the first two alone, so that 7 x 7
-    places remain.
-``resnet12``
-    Four residual blocks of three 3 x 3 convolutions with max-pooling (Oreshkin et al., NeurIPS
-    2018), with 64, 160, 320 and 640 channels (Lee et al., CVPR 2019), without DropBlock.
+Conv4 is that of Vinyals et al. (NeurIPS 2016), ResNet-12 that of Oreshkin et al. (NeurIPS 2018)
+with the widths of Lee et al. (CVPR 2019), without DropBlock.
 """
 
 from __future__ import annotations
@@ -41,18 +36,9 @@ class Network(nn.Module):
 
 
 class Conv4(Network):
-    """Four blocks.
+    """Four blocks: convolution, batch normalisation, a rectifier with `slope`, perhaps max-pooling.
 
-    Parameters
-    ----------
-    channels
-        Of each block: 64 in most papers.
-    pools
-        Whether each block ends in 2 x 2 max-pooling.
-    slope
-        Of the rectifiers where they are negative; 0 for ReLU.
-    inputs
-        C: 1 for grey images.
+    `channels` is of each block, 64 in most papers, and `inputs` C: 1 for grey images.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """A training, in a folder that it goes on in when it was stopped.
 
-What step t does follows from the seed and t alone, and from the state before it; so a training
-that was killed and goes on ends in the same weights as one that was not, on the same machine with
-the same number of threads.
+What a step does follows from the seed, its number and the state before it alone.
 """
 
 from __future__ import annotations
@@ -71,9 +69,8 @@ def train(
 ) -> str:
     """Train a method, or go on with it; gives the digest of its weights.
 
-    The folder gets what :mod:`builders.training.folder` says.  A finished one is left as it is; one
-    that was begun as something else is a SpecError.  New weights are made on the CPU, whatever the
-    device (``cpu`` or ``cuda``), and kept as of the CPU.
+    A finished one is left as it is; one that was begun as something else is a SpecError.  New
+    weights are made on the CPU, whatever the device (``cpu`` or ``cuda``), and kept as of the CPU.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):
@@ -110,12 +107,16 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
     protocol = settings.validation.protocol
     eligible, right = images.classes_for(protocol), 0
-    with _answering(method):
+    method.eval()
+    try:
         for number in range(tasks):
             rng = np.random.default_rng((_VALIDATION, number))
             task = _draw_episode(images, eligible, protocol, rng).to(_device(method))
-            answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
+            with torch.no_grad():
+                answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
             right += int((answers == task.target).sum())
+    finally:
+        method.train()
     return 100 * right / (tasks * protocol.way * protocol.query)
 
 
@@ -191,14 +192,3 @@ def _of_method(settings: RunSettings, step: int) -> Iterator[None]:
             where=f"step {step + 1}, {lines_of(error)}",
             fix="see whether network, side, episode and settings fit the method",
         ) from error
-
-
-@contextmanager
-def _answering(method: Method) -> Iterator[None]:
-    """Put a method into evaluation, and back into training."""
-    method.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        method.train()

@@ -1,7 +1,4 @@
-"""What a training is: its method, network, images, and how it is trained and validated.
-
-A TOML file says it (docs/training.md), and a finished training describes it.
-"""
+"""What a training is, as a TOML file says it and a finished one describes it."""
 
 from __future__ import annotations
 
@@ -34,11 +31,7 @@ _AtLeast0 = Annotated[float, Meta(ge=0, le=_MOST, description=f"a number from 0 
 class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Which network; `channels` and `slope` are of ``conv4``.
 
-    Attributes
-    ----------
-    start
-        The name, without its seed, of the training whose network this one starts from; empty for
-        new weights.
+    `start` names, without its seed, the training whose network this one starts from.
     """
 
     name: Literal["conv4", "resnet12"] = "conv4"
@@ -121,11 +114,7 @@ class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def of_description(described: Any) -> RunSettings:
-    """Read back what :meth:`RunSettings.describe` returned, whoever may have changed it since.
-
-    What an earlier version did not say is as unless given.  SpecError for what is no description,
-    or what only a later version can have said.
-    """
+    """Read back what :meth:`RunSettings.describe` returned, whoever may have changed it since."""
     where = "settings of a training"
     try:
         return _settings(described)
@@ -141,10 +130,7 @@ def of_description(described: Any) -> RunSettings:
 
 
 def read_settings(path: Path) -> RunSettings:
-    """Read a training's file.
-
-    SpecError or UnknownNameError, with file, field and what was expected, where it is not one.
-    """
+    """Read a training's file; an error says file, field and what was expected."""
     try:
         return _settings(read_toml(path))
     except MisfitError as error:

@@ -1,8 +1,4 @@
-"""Several trainings at once: each in a folder of its own, images read once, whoever computes.
-
-A block of the job is one training.  On a cluster all machines need the folder of all trainings at
-the same path, and the modules of methods of one's own.
-"""
+"""Several trainings at once: each in a folder of its own, images read once, whoever computes."""
 
 from __future__ import annotations
 
@@ -15,8 +11,7 @@ import torch
 from msgspec.structs import replace
 
 from benchmark_spec.errors import EngineError, SpecError
-from builders.execution.engine import Engine, LocalEngine, Work, job_name
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
 from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
 from builders.training.images import data_digest, keep_images, load_images
@@ -43,10 +38,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Trainings:
-    """The job whose blocks are trainings, and results the digests of their weights.
-
-    `told` is told of each validation, in the process that computes it.
-    """
+    """The job whose blocks are trainings, and results the digests of their weights."""
 
     threads: int
     device: str
@@ -79,8 +71,6 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
     """Plan a training for each file and seed, in the folder ``<file's stem>-<seed>`` of `folder`.
 
     Without seeds, each file's own counts.  Nothing is read but the files and what is in `folder`.
-    SpecError or UnknownNameError if a file is no training's or names no method, two would have one
-    folder, one was begun as something else, or starts from one neither planned nor finished.
     """
     for name in (ABOUT, CHECKPOINT):
         if (folder / name).exists():
@@ -141,10 +131,8 @@ def train_all(
 ) -> Iterator[tuple[str, str]]:
     """Train what is planned, or go on with it; gives names and digests of weights.
 
-    Those that are finished are left as they are, and come first; a training comes after the one
-    whose network it starts from.  `raw` is the folder of raw folders; `threads` and `device` are of
-    each process that trains.  Raises what :func:`builders.training.run.train` does, and EngineError
-    if there is no such device or cluster.
+    Those that are finished come first; a training comes after the one whose network it starts from.
+    `threads` and `device` are of each process that trains.
     """
     if isinstance(engine, LocalEngine):
         check_device(device)  # before images are read

@@ -75,9 +75,7 @@ def load_trained(folder: Path, own: str = "") -> Trained:
     """Load a finished training, whoever made it.
 
     If a method of one's own was trained, `own` is its ``MODULE:CLASS``: the module is imported,
-    which runs it, only if it is named here and has the code that the training had.  BackboneError
-    if it is no finished training, its weights are damaged, or its code is another; SpecError or
-    MethodFailedError if its settings are not a training's, or the module cannot be imported.
+    which runs it, only if it is named here and has the code that the training had.
     """
     settings, about, state = _read(folder)
     method = settings.method
@@ -104,8 +102,7 @@ def load_trained(folder: Path, own: str = "") -> Trained:
 def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
     """Load the network of a finished training, its settings and its ``trained.json``.
 
-    No code of the method is needed for it, or run.  Raises a BackboneError or a SpecError as
-    :func:`load_trained` does.
+    No code of the method is needed for it, or run.
     """
     settings, about, state = _read(folder)
     network, start = build_network(settings.network), "network."
@@ -175,11 +172,7 @@ def check_start(settings: RunSettings, folder: Path) -> None:
 
 
 def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
-    """Load the network that a training starts from; gives the digest of that training's weights.
-
-    `folder` is that of all trainings.  SpecError if that one is not finished or has another
-    network, BackboneError if its weights are damaged.
-    """
+    """Load the network that a training starts from; gives the digest of that one's weights."""
     check_start(settings, folder)
     network, other, about_other = load_network(folder / start_name(settings))
     for about, ours, theirs in (
@@ -209,10 +202,9 @@ def answer(
 ) -> Submission:
     """Answer task sets from the pixels of a release; the training's seed is the run.
 
-    Trainings that differ by their seed are one method, and files of theirs are scored together.
-    Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.  A method that
-    adapts to each task answers, of the sets that are not named, only those that reuse no image; one
-    with an output for each class, only those of its number of ways.
+    Parameters are as of :func:`fslbench_data.evaluate`.  A method that adapts to each task answers,
+    of the sets that are not named, only those that reuse no image; one with an output for each
+    class, only those of its number of ways.
     """
     method = trained.method
     if not task_sets and (method.adapts or method.keeps_way):

@@ -76,7 +76,6 @@ def evaluate(
             f"stopped: {answered} answered tasks are in {journal}; the same command resumes",
             err=True,
         ),
-        on_trial=lambda expected: click.echo(expected.text, err=True) if expected.text else None,
         **how,
     )
     submission.write(path)

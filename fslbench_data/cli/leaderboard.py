@@ -16,7 +16,6 @@ from fslbench_data.cli.options import (
     level_option,
     output,
     output_option,
-    submission_argument,
     task_set_option,
 )
 
@@ -230,7 +229,7 @@ def review(
 
 
 @click.command(short_help="Propose FILE to a results repository on the Hub.")
-@submission_argument
+@click.argument("file", type=FILE)
 @click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
 @click.option("--model", metavar="ORG/MODEL", help="Propose the results to this model's page, too.")
 @click.option("--method", metavar="M", help="Which of FILE's methods the model is.")

@@ -20,8 +20,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
 
-submission_argument: Callable[[Command], Command] = click.argument("file", type=FILE)
-
 release_option: Callable[[Command], Command] = click.option(
     "--release",
     metavar="R",

@@ -181,15 +181,10 @@ class _Estimator:
                 fix="run it on features, without a batch",
             )
         way, shot, dimensions = x.shape
-        estimator = _seeded(_clone(self._estimator), rng)
+        clone = getattr(self._estimator, "__sklearn_clone__", None)  # as `sklearn.base.clone` does
+        estimator = _seeded(clone() if clone else copy.deepcopy(self._estimator), rng)
         estimator.fit(x.reshape(way * shot, dimensions), np.repeat(np.arange(way), shot))
         return np.asarray(estimator.predict(np.asarray(query)))
-
-
-def _clone(estimator: Any) -> Any:
-    """An unfitted copy, as `sklearn.base.clone` makes it."""
-    clone = getattr(estimator, "__sklearn_clone__", None)
-    return copy.deepcopy(estimator) if clone is None else clone()
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -88,7 +88,7 @@ def answer_tasks(
             continue
         rng = task_generator(seed, tasks.info, start)
         where = f"{name} on {_named(group)}"
-        with inputs.batch(group) as (supports, queries):
+        with inputs(group) as (supports, queries):
             arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
                 answer = method(*arguments, rng)

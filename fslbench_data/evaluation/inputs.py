@@ -9,8 +9,9 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,65 +22,54 @@ from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task
 
-
-class Inputs(Protocol):
-    """Turns tasks into arguments of a method while it answers: a row of them for each task."""
-
-    def batch(self, tasks: Sequence[Task]) -> AbstractContextManager[tuple[Any, Any]]:
-        """Support (B, K, S, ...) and query (B, K·Q, ...) of B tasks."""
+Inputs = Callable[[Sequence[Task]], AbstractContextManager[tuple[Any, Any]]]
+"""Gives support (B, K, S, ...) and query (B, K·Q, ...) of B tasks while a method answers them."""
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureInputs:
-    """Features as float32 arrays: support (B, K, S, D), query (B, K·Q, D)."""
-
-    features: NDArray[Any]
-
-    @contextmanager
-    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
-        """Look the features of B tasks up."""
-        ids = (np.stack([t.support for t in tasks]), np.stack([t.query for t in tasks]))
-        support, query = (self.features[each].astype(np.float32) for each in ids)
-        yield support, query
+@contextmanager
+def feature_inputs(
+    features: NDArray[Any], tasks: Sequence[Task]
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Give features as float32 arrays: support (B, K, S, D), query (B, K·Q, D)."""
+    support, query = (np.stack([getattr(t, part) for t in tasks]) for part in ("support", "query"))
+    yield features[support].astype(np.float32), features[query].astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class ImageInputs:
-    """Paths of images: of each task K lists of S of the support, and a list of K·Q of the query.
+@contextmanager
+def image_inputs(
+    paths: Sequence[Path], seed: int, tasks: Sequence[Task]
+) -> Iterator[tuple[list[list[list[Path]]], list[list[Path]]]]:
+    """Give paths of images: of each task K lists of S of the support, a list of K·Q of the query.
 
     The files lie in classes, so that their names, folders, times and inodes tell the class.  So a
     method is given copies, in a folder of the call's own, which is removed after it: names follow
     from the seed, the task and the place in it, times are all the same, and queries are written in
     their frozen order.  Links would keep times and inodes, and let a method write into the images.
     """
+    with scratch_folder("images") as folder:
+        both = [_copied(paths, seed, task, folder) for task in tasks]
+        yield [support for support, _ in both], [query for _, query in both]
 
-    paths: list[Path]
-    seed: int
 
-    @contextmanager
-    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
-        """Lists of the supports and queries of B tasks."""
-        with scratch_folder("images") as folder:
-            both = [self._copied(task, folder) for task in tasks]
-            yield [support for support, _ in both], [query for _, query in both]
-
-    def _copied(self, task: Task, folder: Path) -> tuple[list[list[Path]], list[Path]]:
-        ids = [*task.support.ravel().tolist(), *task.query.tolist()]
-        key = ["fslbench-image-1", self.seed, task.info.dataset, str(task.info.name), task.task_id]
-        copies = []
-        for place, image_id in enumerate(ids):
-            path = self.paths[image_id]
-            name = hashlib.sha256(json.dumps([*key, place]).encode()).hexdigest()[:16]
-            copy = folder / (name + path.suffix.lower())
-            try:
-                shutil.copyfile(path, copy)
-                os.utime(copy, (0, 0))
-            except OSError as error:
-                raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
-            copies.append(copy)
-        way, shot = task.support.shape
-        support = [copies[k * shot : (k + 1) * shot] for k in range(way)]
-        return support, copies[way * shot :]
+def _copied(
+    paths: Sequence[Path], seed: int, task: Task, folder: Path
+) -> tuple[list[list[Path]], list[Path]]:
+    ids = [*task.support.ravel().tolist(), *task.query.tolist()]
+    key = ["fslbench-image-1", seed, task.info.dataset, str(task.info.name), task.task_id]
+    copies = []
+    for place, image_id in enumerate(ids):
+        path = paths[image_id]
+        name = hashlib.sha256(json.dumps([*key, place]).encode()).hexdigest()[:16]
+        copy = folder / (name + path.suffix.lower())
+        try:
+            shutil.copyfile(path, copy)
+            os.utime(copy, (0, 0))
+        except OSError as error:
+            raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
+        copies.append(copy)
+    way, shot = task.support.shape
+    support = [copies[k * shot : (k + 1) * shot] for k in range(way)]
+    return support, copies[way * shot :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +113,11 @@ class InputChoice:
         Raises a SourceError if pictures are missing.
         """
         if self.tensor_device:
-            from fslbench_data.torch.tensors import TensorInputs, device_of, image_tensors
+            from fslbench_data.torch.tensors import device_of, image_tensors, tensor_inputs
 
             images = image_tensors(release, dataset, self.features, self.images, self.transform)
-            return TensorInputs(images, device_of(self.tensor_device))
+            return partial(tensor_inputs, images, device_of(self.tensor_device))
         if self.features is not None:
-            return FeatureInputs(release.features(dataset, self.features))
+            return partial(feature_inputs, release.features(dataset, self.features))
         assert self.images is not None  # noqa: S101
-        return ImageInputs(picture_paths(release, dataset, self.images), seed)
+        return partial(image_inputs, picture_paths(release, dataset, self.images), seed)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +15,6 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.stopping import ConfidenceSequence
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.suites import SUITES
 from benchmark_spec.tables import Kind
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
 from fslbench_data.evaluation.inputs import InputChoice
@@ -27,7 +24,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import Task, TaskSet, TaskSetInfo, names_of, task_set_names
+from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.rules import check_may_stop
 from fslbench_data.validation.validate import validate
 
@@ -77,83 +74,6 @@ class Rival:
         return conclusive
 
 
-FROM = 1000
-"""Tasks from which a run is worth a trial."""
-TIMED = 3
-"""Calls of the method in each set that are timed, after one for it to begin with."""
-LONG = 120.0
-"""Seconds from which people are told."""
-
-Calls = Iterator[tuple[Sequence[Task], bool]]
-"""The tasks of each call of the method, and whether they were answered before."""
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """Of each task set of a run how many tasks are left, and how many seconds they will take."""
-
-    infos: tuple[TaskSetInfo, ...]
-    tasks: tuple[int, ...]
-    seconds: tuple[float, ...]
-
-    @property
-    def text(self) -> str:
-        """What people are told; empty for a run that will not take long."""
-        total = sum(self.seconds)
-        if total < LONG:
-            return ""
-        text = (
-            f"{sum(self.tasks):,} tasks will take about {_duration(total)}, by a trial of a few of "
-            "each set; it may be stopped and goes on with the same command"
-        )
-        less = self._less()
-        if not less:
-            return text
-        options = " ".join(f"--task-set {name}" for name in less)
-        chosen = [str(info.name) in less for info in self.infos]
-        shorter = sum(s for s, taken in zip(self.seconds, chosen, strict=True) if taken)
-        return f"{text}. Less: {options} takes about {_duration(shorter)}"
-
-    def _less(self) -> tuple[str, ...]:
-        """Name the sets of one suite that takes less than half: closed ones, else open ones."""
-        by_suite: dict[str, dict[str, float]] = {}
-        for info, seconds in zip(self.infos, self.seconds, strict=True):
-            sets = by_suite.setdefault(info.name.suite, {})
-            sets[str(info.name)] = sets.get(str(info.name), 0.0) + seconds
-        for suite in ("closed", "open", *SUITES):
-            sets = by_suite.get(suite, {})
-            if sets and sum(sets.values()) < sum(self.seconds) / 2:
-                return tuple(sets)
-        shortest = min(self.infos, key=lambda info: self.seconds[self.infos.index(info)])
-        return (str(shortest.name),) if len({str(info.name) for info in self.infos}) > 1 else ()
-
-
-def _timed(calls: Calls) -> tuple[float, int]:
-    """Return the seconds of a few new calls, and how many tasks they answered.
-
-    The first of them, which may load and compile, counts where there is no other.
-    """
-    times: list[tuple[float, int]] = []
-    begin = perf_counter()
-    for tasks, resumed in calls:
-        if not resumed:
-            times.append((perf_counter() - begin, len(tasks)))
-        if len(times) > TIMED:
-            break
-        begin = perf_counter()
-    kept = times[1:] or times
-    return sum(time for time, _ in kept), sum(number for _, number in kept)
-
-
-def _duration(seconds: float) -> str:
-    """Word a time: seconds, minutes, or hours and minutes."""
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{max(round(seconds), 1)} s"
-    hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{minutes} min"
-
-
 def evaluate(
     method: MethodCallable,
     release: Release | None = None,
@@ -176,7 +96,6 @@ def evaluate(
     stop_when_conclusive: str | Submission | None = None,
     stop_level: float = 0.95,
     on_stop: Callable[[int], None] = lambda _: None,
-    on_trial: Callable[[Expectation], None] | None = None,
 ) -> Submission:
     """Run a method over the tasks of a release.
 
@@ -232,9 +151,6 @@ def evaluate(
         Its confidence level.
     on_stop
         Is told how many tasks are answered if the run is interrupted.
-    on_trial
-        Is told how long the run will take, from a trial of a few tasks of each set, if it is one of
-        a thousand tasks or more; without it there is no trial.
 
     Returns
     -------
@@ -298,28 +214,15 @@ def evaluate(
         closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
-
-        def calls(info: TaskSetInfo, count: int) -> Calls:
-            inputs = choice.of(release, info.dataset, seed)
-            tasks = release.task_set(info.dataset, str(info.name))
-            yield from answer_tasks(
-                method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
-            )
-
         try:
-            if on_trial is not None and sum(counts) >= FROM:
-                left, seconds = [], []
-                for info, count in zip(infos, counts, strict=True):
-                    answered = sum(of == str(info) for of, _ in log.answers)
-                    left.append(max(count - answered, 0))
-                    spent, n = _timed(calls(info, count))
-                    seconds.append(left[-1] * spent / n if n else 0.0)
-                on_trial(Expectation(tuple(infos), tuple(left), tuple(seconds)))
             for info, count in zip(infos, counts, strict=True):
                 tasks = release.task_set(info.dataset, str(info.name))
                 watch = None if rival is None else rival.watch(tasks)
                 predictions: list[list[int]] = []
-                for group, resumed in calls(info, count):
+                inputs = choice.of(release, info.dataset, seed)
+                for group, resumed in answer_tasks(
+                    method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
+                ):
                     progress(len(group), resumed=resumed)
                     answers = {task.task_id: log.answers[str(info), task.task_id] for task in group}
                     predictions += answers.values()

@@ -9,8 +9,9 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -50,7 +51,7 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
         target = _replaced(name, follow)
         if target is not None and clear:
             clear_temporary(target.parent, target.name)
-        with _temporary(target) as temporary:
+        with held(partial(_temporary, target)) as temporary:
             yield temporary
             with temporary.open("r+b") as written:
                 os.fsync(written.fileno())
@@ -108,7 +109,10 @@ def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False
             if deep and entry.is_dir(follow_symlinks=False):
                 clear_temporary(Path(entry.path), name, deep=True)
             elif of is not None and name in (None, of) and entry.is_file(follow_symlinks=False):
-                _remove_abandoned(entry.path)
+                handle = locked(Path(entry.path))
+                if handle is not None:
+                    Path(entry.path).unlink(missing_ok=True)
+                    unlock(handle)
 
 
 def temporary_of(name: str) -> str | None:
@@ -161,42 +165,54 @@ def _in_place(name: Path) -> BinaryIO:
     return os.fdopen(os.open(name, os.O_WRONLY) if number is None else os.dup(number), "wb")
 
 
+def _temporary(target: Path | None) -> Path:
+    """Make an empty file beside `target`, or where temporary files lie."""
+    folder = None if target is None else target.parent
+    prefix = ".fslbench." if target is None else f".{target.name}."
+    handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
+    os.close(handle)
+    return Path(path)
+
+
 @contextmanager
-def _temporary(target: Path | None) -> Iterator[Path]:
-    """An empty file beside `target`, or where temporary files lie; locked while it is written.
+def held(make: Callable[[], Path]) -> Iterator[Path]:
+    """Yield the file or folder that `make` makes, locked, so that nobody takes it for abandoned.
 
     Windows has no such locks, and renames no file that is open: there killed writers leave theirs.
     """
-    folder = None if target is None else target.parent
-    prefix = ".fslbench." if target is None else f".{target.name}."
     while True:
-        handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
-        if sys.platform == "win32":
-            os.close(handle)
-            yield Path(path)
-            return
-        with suppress(OSError):  # a file system without locks: then nobody removes it
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
+        path = make()
+        handle = locked(path, wait=True)
+        if path.exists():  # else taken for abandoned before it was locked
             break
-        os.close(handle)  # taken for abandoned before it was locked
+        unlock(handle)
     try:
-        yield Path(path)
+        yield path
     finally:
-        os.close(handle)
+        unlock(handle)
 
 
-def _remove_abandoned(path: str) -> None:
-    """Remove a file unless a living process holds its lock."""
+def locked(path: Path, *, wait: bool = False) -> int | None:
+    """Lock a file or folder; None if another process holds it, or there are no locks."""
     if sys.platform == "win32":
-        return
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            Path(path).unlink()
-        finally:
-            os.close(handle)
+        return None
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR
+    try:
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def unlock(handle: int | None) -> None:
+    """Give back what :func:`locked` gave."""
+    if handle is not None:
+        os.close(handle)
 
 
 def file_state(path: Path) -> str:

@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from fslbench_data.files import held, locked, unlock
 
 
 @contextmanager
@@ -26,17 +25,11 @@ def scratch_folder(kind: str, where: Path | None = None) -> Iterator[Path]:
     """
     parent = Path(where or tempfile.gettempdir())
     _clear_abandoned(kind, parent)
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"fslbench-{kind}-", dir=parent))
-        handle = _locked(folder, wait=True)
-        if folder.is_dir():
-            break
-        _unlock(handle)  # taken for abandoned before it was locked
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _unlock(handle)
+    with held(lambda: Path(tempfile.mkdtemp(prefix=f"fslbench-{kind}-", dir=parent))) as folder:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @lru_cache(maxsize=64)
@@ -52,28 +45,7 @@ def _clear_abandoned(kind: str, parent: Path) -> None:
             with suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_uid != os.getuid():
                     continue
-                handle = _locked(Path(entry.path), wait=False)
+                handle = locked(Path(entry.path))
                 if handle is not None:
                     shutil.rmtree(entry.path, ignore_errors=True)
-                    _unlock(handle)
-
-
-def _locked(folder: Path, *, wait: bool) -> int | None:
-    """Lock a folder; None if another process holds it, it is gone, or there are no locks."""
-    if sys.platform == "win32":
-        return None
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        os.close(handle)
-        return None
-    return handle
-
-
-def _unlock(handle: int | None) -> None:
-    if handle is not None:
-        os.close(handle)
+                    unlock(handle)

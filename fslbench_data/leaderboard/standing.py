@@ -220,18 +220,14 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
         result = entry.result
         between = (result.counts > 0) & (result.counts < result.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
-            groups[_digest(result)].append(entry)
+            counts = np.ascontiguousarray(result.counts, "<i8").tobytes()
+            key = hashlib.sha256(f"{result.queries_per_task} ".encode() + counts)
+            groups[key.digest()].append(entry)
     return tuple(
         tuple(group)
         for group in groups.values()
         if len(group) > 1 and any(entry.source != REFERENCE for entry in group)
     )
-
-
-def _digest(result: Result) -> bytes:
-    """Of the counts, and of the number of queries that they are out of."""
-    counts = np.ascontiguousarray(result.counts, "<i8")
-    return hashlib.sha256(f"{result.queries_per_task} ".encode() + counts.tobytes()).digest()
 
 
 MOST_PREFIXES = 32

@@ -135,18 +135,14 @@ def _rows(entry: Table, path: Path, first: int) -> Iterator[tuple[int, pa.Struct
     for group in groups:
         ids = group.column("image_id").to_pylist()
         if ids != list(range(first, first + len(ids))):
-            raise _corrupt(entry, path, f"has not image {first} where it should be")
+            raise CorruptReleaseError(
+                f"{entry.path} has not image {first} where it should be",
+                where=str(path),
+                expected=f"{entry.rows} pictures, in the order of image ids",
+                fix="get the release again; if it stays so, tell its maintainers",
+            )
         yield from zip(ids, group.column("image"), strict=True)
         first += len(ids)
-
-
-def _corrupt(entry: Table, path: Path, what: str) -> CorruptReleaseError:
-    return CorruptReleaseError(
-        f"{entry.path} {what}",
-        where=str(path),
-        expected=f"{entry.rows} pictures, in the order of image ids",
-        fix="get the release again; if it stays so, tell its maintainers",
-    )
 
 
 MARK = "pictures.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -38,7 +37,6 @@ from fslbench_data.release.tables import (
     read_table,
 )
 from fslbench_data.submission.canonical import canonical
-from fslbench_data.submission.html_table import html_table
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import COUNTS, content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -70,26 +68,12 @@ class Release:
     _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
 
     def __str__(self) -> str:
-        return self._title
-
-    @property
-    def _title(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
 
     def __repr__(self) -> str:
-        return f"<Release {self._summary()}\n in {self.files.where}>"
-
-    def _repr_html_(self) -> str:
-        task_sets = Counter(table.dataset for table in self._tables("tasks"))
-        datasets = self.manifest.datasets
-        rows = ((of.name, of.n_classes, of.n_images, task_sets[of.name]) for of in datasets)
-        columns = ("data set", "classes", "images", "task sets")
-        return html_table(self._summary(), columns, rows, len(datasets))
-
-    def _summary(self) -> str:
         return (
-            f"{self._title}: {len(self.manifest.datasets)} data sets, {len(self._tables('tasks'))} "
-            f"task sets, {len({*self.methods})} reference methods"
+            f"<Release {self}: {len(self.datasets)} data sets, {len(self.task_sets)} task sets, "
+            f"{len({*self.methods})} reference methods\n in {self.files.where}>"
         )
 
     @property
@@ -288,9 +272,9 @@ class Release:
             return shards
         if name:
             names = list(dict.fromkeys(table.name for table in tables))
-            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self._title}")
+            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
         having = dict.fromkeys(table.dataset for table in self._tables(kind))
-        what = f"release {self._title} has no {kind} of {dataset}"
+        what = f"release {self} has no {kind} of {dataset}"
         raise ReleaseError(what, expected=f"one of {', '.join(having)}")
 
     def _about(self, dataset: str) -> Dataset:
@@ -298,7 +282,7 @@ class Release:
         for about in self.manifest.datasets:
             if about.name == dataset:
                 return about
-        raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self._title}")
+        raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
 
     def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
         path = self.files.path(entry)

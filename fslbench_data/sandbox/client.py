@@ -14,11 +14,11 @@ import os
 import stat
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -27,9 +27,8 @@ from benchmark_spec.errors import FSLBenchError, QueryError, TooLargeError, Unre
 from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
-from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.canonical import printable
-from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
 
 __all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns", "read_untrusted_table"]
@@ -49,12 +48,8 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     source = printable(str(path))
     _check(path, source)
     table = _read("submission", path, source, limits)
-    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
-    table = table.replace_schema_metadata(None)
-    if metadata is None:
-        return Submission(table, source=source, package_version="unknown")
-    methods, bindings, version = read_metadata(metadata, source)
-    return Submission(table, methods, bindings, source, version)
+    methods, bindings, version = metadata_of(table.schema, source) or ({}, {}, "unknown")
+    return Submission(table.replace_schema_metadata(None), methods, bindings, source, version)
 
 
 def read_untrusted_columns(
@@ -197,7 +192,7 @@ if hasattr(os, "register_at_fork"):
 _LOAD_SECONDS = 600.0
 
 
-class QueryProcess:
+class QueryProcess(AbstractContextManager["QueryProcess"]):
     """A process with a database of its own; it starts while the tables are read here.
 
     A query may take so many seconds until the last row of its result is here, and so much memory,
@@ -211,15 +206,7 @@ class QueryProcess:
         self._seconds, self._memory, self._bytes = seconds, memory, memory_bytes(memory)
         self._process = Process("query")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.stop()
 
     def load(self, tables: Mapping[str, object]) -> None:

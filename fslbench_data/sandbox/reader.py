@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
-from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
 from fslbench_data.submission.canonical import canonical, printable
-from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.reading import check_rows, texts_of
 
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
@@ -50,10 +49,8 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
     schema = file.schema_arrow
     _at_most(_MOST_COLUMNS, len(schema), "columns", where)
     names = canonical(schema.empty_table(), where).column_names  # no others are read
-    metadata = (schema.metadata or {}).get(METADATA_KEY)
-    if metadata is not None:
-        methods, _, _ = read_metadata(metadata, where)
-        _at_most(limits.methods, len(methods), "methods in its metadata", where)
+    if declared := metadata_of(schema, where):
+        _at_most(limits.methods, len(declared[0]), "methods in its metadata", where)
     _at_most(limits.rows, file.metadata.num_rows, "rows", where)
     try:
         batches = list(_batches(opened(data, limits, texts_of(schema)), names, where, limits))
@@ -66,7 +63,8 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
     del batches
     table = canonical(table, where)
     _check_groups(table, where, limits)
-    return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
+    kept = {key: raw for key, raw in (schema.metadata or {}).items() if key == METADATA_KEY}
+    return table.replace_schema_metadata(kept or None)
 
 
 def whole_content(path: Path, where: str, limits: Limits) -> bytes:

@@ -18,8 +18,7 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection, untrained
 from fslbench_data.submission.merging import merge, renamed
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Source
+from fslbench_data.submission.model import Source, Submission
 
 
 def compare(

@@ -21,7 +21,7 @@ from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.pilot import OpenPilot, PooledPilot, Results
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.streaming import Source
+from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.tasks.pooled import enough_tasks, number_of_tasks
 

@@ -14,8 +14,7 @@ from fslbench_data.scoring.method_names import features_in, whole_names
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Source
+from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
 
@@ -220,7 +219,7 @@ def untrained(results: Submission) -> Submission:
         name: replace(each, trained=False) if each.trained is None else each
         for name, each in about.items()
     }
-    return results.of_methods({**results.methods, **said})
+    return replace(results, methods={**results.methods, **said})
 
 
 @lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods

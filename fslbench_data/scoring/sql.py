@@ -22,8 +22,7 @@ from fslbench_data.scoring.relation import MadeWhenRead, result_tables, schema
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Answers
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Source, open_all
+from fslbench_data.submission.model import Source, Submission, open_all
 from fslbench_data.validation.validate import validate
 
 if TYPE_CHECKING:

@@ -94,22 +94,7 @@ def _column_remedy(columns: list[str], missing: list[str]) -> str:
 
 def typed(table: pa.Table, where: str) -> pa.Table:
     """The table with the promised types; its columns are some of a submission's."""
-    made: dict[str, pa.ChunkedArray] = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if name in NAMES:
-            made[name] = columns.name_column(column, name, where)
-        elif name == "fingerprint":
-            made[name] = columns.text_column(column, name, where)
-        elif name == "run":
-            made[name] = columns.run_column(column, where)
-        elif name == "transductive":
-            made[name] = columns.boolean_column(column, name, where)
-        elif name in SUBMISSION_OPTIONAL.names:
-            made[name] = columns.list_column(column, name, TYPES[name], where)
-        else:
-            made[name] = columns.integer_column(column, name, TYPES[name], where)
-    result = pa.table(made)
+    result = pa.table({n: _typed(table.column(n), n, where) for n in table.column_names})
     try:
         result.validate(full=True)
     except pa.ArrowException as error:
@@ -120,6 +105,20 @@ def typed(table: pa.Table, where: str) -> pa.Table:
             fix="write the file again",
         ) from None
     return result
+
+
+def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    if name in NAMES:
+        return columns.name_column(column, name, where)
+    if name == "run":
+        return columns.run_column(column, where)
+    if name == "fingerprint":
+        return columns.text_column(column, name, where)
+    if name == "transductive":
+        return columns.boolean_column(column, name, where)
+    if name in SUBMISSION_OPTIONAL.names:
+        return columns.list_column(column, name, TYPES[name], where)
+    return columns.integer_column(column, name, TYPES[name], where)
 
 
 def printable(error: Exception | str) -> str:

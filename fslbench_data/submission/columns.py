@@ -58,12 +58,14 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
 def _check_texts(column: pa.ChunkedArray, name: str, where: str) -> None:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
-        raise SchemaError(
-            f"column {name!r} is of type {column.type}",
-            where=where,
-            expected="texts",
-            fix=f"write `{name}` as strings",
-        )
+        raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
+
+
+def _of_another_type(
+    column: pa.ChunkedArray, name: str, where: str, expected: str, fix: str = ""
+) -> SchemaError:
+    what = f"column {name!r} is of type {column.type}"
+    return SchemaError(what, where=where, expected=expected, fix=fix)
 
 
 def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
@@ -78,9 +80,7 @@ def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
     if pa.types.is_null(column.type):
         return column.cast(pa.bool_())
     if not pa.types.is_boolean(column.type):
-        raise SchemaError(
-            f"column {name!r} is of type {column.type}", where=where, expected="true or false"
-        )
+        raise _of_another_type(column, name, where, "true or false")
     return column
 
 
@@ -109,12 +109,8 @@ def integer_column(
                 raise refuse(f"{name} is {what}", bad)
         column = column.cast(pa.int64())
     if not pa.types.is_integer(column.type):
-        raise SchemaError(
-            f"column {name!r} is of type {column.type}",
-            where=where,
-            expected=f"an integer type: {meaning}",
-            fix=f'{fix}; if they are whole numbers, as in frame["{name}"].astype(int)',
-        )
+        fix += f'; if they are whole numbers, as in frame["{name}"].astype(int)'
+        raise _of_another_type(column, name, where, f"an integer type: {meaning}", fix)
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
@@ -135,9 +131,7 @@ def list_column(
     if pa.types.is_null(column.type):
         return column.cast(kind)
     if not is_list(column.type) or not pa.types.is_integer(column.type.value_type):
-        raise SchemaError(
-            f"column {name!r} is of type {column.type}", where=where, expected=f"{kind}"
-        )
+        raise _of_another_type(column, name, where, f"{kind}")
     try:
         return column.cast(kind)
     except pa.ArrowInvalid as problem:

@@ -13,9 +13,8 @@ import pyarrow as pa
 from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listing, rows, shown
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method, metadata_of
 from fslbench_data.submission.canonical import NAMES, canonical, index_columns, printable
-from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
 About = Mapping[str, Method | Mapping[str, Any]]
@@ -77,18 +76,15 @@ def read_frame(
     As :meth:`Submission.from_frame`, which describes the parameters and errors.
     """
     table = frame_table(frame, where)
-    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
-    table = canonical(table, where)
+    schema, table = table.schema, canonical(table, where)
     if not table.num_rows:
         again = "; a reader is empty once it has been read: give its table"
         fix = f"fill it with the results{again if hasattr(frame, 'read_all') else ''}"
         raise UnreadableError(f"{where} has columns but no rows", fix=fix)
-    declared: tuple[dict[str, Method], dict[GroupKey, Binding], str] = ({}, {}, __version__)
-    if metadata is not None:
-        declared = read_metadata(metadata, where)
-    elif not methods:
+    declared = metadata_of(schema, where)
+    if declared is None and not methods:
         warn_of_lost_metadata(table.column_names, where)
-    about, bindings, version = declared
+    about, bindings, version = declared or ({}, {}, __version__)
     groups = _groups(table)
     about |= _methods(methods, {method for method, *_ in groups})
     for method, dataset, task_set in groups:

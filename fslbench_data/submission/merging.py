@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,10 +22,7 @@ from benchmark_spec.errors import (
 from fslbench_data.submission.bindings import Binding, GroupKey, Method
 from fslbench_data.submission.canonical import TYPES, canonical, is_canonical
 from fslbench_data.submission.columns import NAMES
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Source, Streamed, open_all
-
-_NAMED = ("method", "dataset", "task_set", "run", "fingerprint")
+from fslbench_data.submission.model import Source, Submission, open_all
 
 
 def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
@@ -34,8 +30,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
 
     Rows stand in the order of the sources, and in each as they were.  A column that one of them has
     not is null in its rows.  A name that rests on other features in another source is another
-    method, and called so (:func:`_named_by_features`).  Where a
-    Parquet file is streamed, so is the whole.
+    method, and called so (:func:`_named_by_features`).
 
     Parameters
     ----------
@@ -61,12 +56,9 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     if not parts:
         raise SubmissionError("there is nothing to merge", expected="files of results")
     if len(parts) == 1:
-        (part,) = parts
-        return replace(part, source=source) if source and not isinstance(part, Streamed) else part
+        return replace(parts[0], source=source) if source else parts[0]
     parts = _named_by_features(parts)
     _check_agreement(parts)
-    if any(isinstance(part, Streamed) for part in parts):
-        return _Together(parts, source)
     tables = [part.table for part in parts]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     table = table.select([name for name in TYPES if name in table.column_names])
@@ -74,7 +66,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
 
 
 def _canonical(part: Submission) -> Submission:
-    if isinstance(part, Streamed) or is_canonical(part.table):
+    if is_canonical(part.table):
         return part
     return replace(part, table=canonical(part.table, part.source))
 
@@ -94,42 +86,7 @@ def _about(parts: Sequence[Submission], source: str) -> dict[str, Any]:
     }
 
 
-class _Together(Streamed):
-    """Several submissions, of which some are streamed, one after the other."""
-
-    def __init__(self, parts: Sequence[Submission], source: str) -> None:
-        self.__dict__ |= {"_parts": parts, **_about(parts, source)}
-
-    def __repr__(self) -> str:
-        return f"<Submission from {self.source}>"
-
-    def whole(self) -> Submission:
-        """Read all of them at once; what is wrong is said with the rows of its file."""
-        parts: Sequence[Submission] = self.__dict__["_parts"]
-        read = [part.whole() if isinstance(part, Streamed) else part for part in parts]
-        return merge(read, self.source)
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns that any of them has."""
-        names = {name for part in self.__dict__["_parts"] for name in part.columns}
-        return [name for name in TYPES if name in names]
-
-    def batches(self, only: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The pieces of all, with the same columns."""
-        columns = [name for name in self.columns if not only or name in only]
-        for part in self.__dict__["_parts"]:
-            for batch in part.batches(only and [name for name in part.columns if name in columns]):
-                arrays = [
-                    batch.column(name)
-                    if name in batch.schema.names
-                    else pa.nulls(len(batch), NAMES if name in _NAMED else TYPES[name])
-                    for name in columns
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, columns)
-
-
-_ABOUT = ("backbone", "description", "link")
+_ABOUT = ("backbone", "description", "link", "trained")
 
 
 class _Answer(NamedTuple):
@@ -177,54 +134,29 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
 
 
 def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
-    """What all say of their methods; a text that one leaves empty is that of another.
+    """Join what all say of their methods; what one leaves empty is that of another.
 
     Raises a ContradictionError, which names two submissions, if they say different things.
     """
     methods: dict[str, Method] = {}
-    sources: dict[tuple[str, str], str] = {}
+    said: dict[tuple[str, str], tuple[Any, str]] = {}
     for part in parts:
         for name, about in part.methods.items():
-            before = methods.setdefault(name, about)
-            texts: dict[str, Any] = {}
+            methods.setdefault(name, about)
             for field in _ABOUT:
-                old, new = getattr(before, field), getattr(about, field)
-                source = sources.get((name, field), "")
-                if old and new:
-                    _check_same(name, field, (old, source), (new, part.source))
-                if new:
-                    sources.setdefault((name, field), part.source)
-                texts[field] = old or new
-            if about.trained is not None:
-                source = sources.setdefault((name, "trained"), part.source)
-                if before.trained is not None:
-                    said = (before.trained, source), (about.trained, part.source)
-                    _check_same(name, "trained", *said)
-            texts["trained"] = about.trained if before.trained is None else before.trained
-            methods[name] = replace(before, **texts)
+                new = getattr(about, field), part.source
+                if new[0] not in ("", None):
+                    _check_same(name, field, said.setdefault((name, field), new), new)
+    for (name, field), (value, _) in said.items():
+        methods[name] = replace(methods[name], **{field: value})
     return methods
 
 
 def _answers(part: Submission) -> Iterator[_Answer]:
-    """What the groups of rows of a submission say, some perhaps several times."""
+    """Say what the groups of rows of a submission answer."""
     names = [name for name in _Answer._fields if name in part.columns]
-    for batch in part.batches(names):
-        codes, values = [], []
-        for name in names:
-            column = batch.column(name)
-            encoded = column if name != "transductive" else column.dictionary_encode()
-            values.append([*encoded.dictionary.to_pylist(), None])
-            null = len(values[-1]) - 1
-            codes.append(encoded.indices.fill_null(null).to_numpy(zero_copy_only=False))
-        is_new = np.ones(len(batch), np.bool_)
-        is_new[1:] = np.any([code[1:] != code[:-1] for code in codes], axis=0)
-        at = np.flatnonzero(is_new)
-        group = np.zeros(len(at), np.int64)
-        for code, texts in zip(codes, values, strict=True):
-            group = np.unique(group * len(texts) + code[at], return_inverse=True)[1]
-        for row in at[np.unique(group, return_index=True)[1]].tolist():
-            said = [texts[code[row]] for texts, code in zip(values, codes, strict=True)]
-            yield _Answer(**dict(zip(names, said, strict=True)))
+    groups = part.table.select(names).group_by(names, use_threads=False).aggregate([])
+    return (_Answer(**group) for group in groups.to_pylist())
 
 
 def _check_once(answer: _Answer, others: Mapping[str | None, str], source: str) -> None:
@@ -319,8 +251,7 @@ def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
     """Tell one name on several features apart: ``nearest`` is ``pixels/nearest`` on pixels.
 
     Each submission says what features its methods rest on; a name on two of them is two methods.
-    A warning says so.  Names that some submission has already, and methods of which one that is
-    streamed has results, are left as they are.
+    A warning says so.  Names that some submission has already are left as they are.
     """
     several: dict[str, dict[str, str]] = {}
     for part in parts:
@@ -331,9 +262,7 @@ def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
     several = {
         name: sources
         for name, sources in several.items()
-        if len(sources) > 1
-        and not taken & {_on(features, name) for features in sources}
-        and not any(isinstance(part, Streamed) and name in part.methods for part in parts)
+        if len(sources) > 1 and not taken & {_on(features, name) for features in sources}
     }
     for name, sources in several.items():
         warnings.warn(

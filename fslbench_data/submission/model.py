@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from copy import copy
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +16,17 @@ from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.bindings import (
+    METADATA_KEY,
+    Binding,
+    GroupKey,
+    Method,
+    with_marks,
+    written_metadata,
+)
 from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
-from fslbench_data.submission.html_table import results_html
-from fslbench_data.submission.metadata import with_marks, written_metadata
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
-
-BATCH = 1 << 18
-"""Rows that are looked at at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,9 +56,6 @@ class Submission(AsFrame):
 
     def __repr__(self) -> str:
         return f"<Submission of {self.table.num_rows} rows from {self.source}>"
-
-    def _repr_html_(self) -> str:
-        return results_html(self.table, self.bindings, f"Submission from {self.source}")
 
     @classmethod
     def read(cls, path: str | Path) -> Submission:
@@ -151,11 +148,6 @@ class Submission(AsFrame):
         names: list[str] = self.table.column_names
         return names
 
-    def batches(self, only: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The table in pieces, perhaps only some of its columns."""
-        table = self.table.select(list(only)) if only else self.table
-        yield from table.to_batches(max_chunksize=BATCH)
-
     def on(self, infos: Collection[TaskSetInfo]) -> Submission:
         """What it answers of some task sets; perhaps no row."""
         wanted = {(info.dataset, str(info.name)) for info in infos}
@@ -170,12 +162,6 @@ class Submission(AsFrame):
         ).reshape(-1, len(names))
         rows = is_wanted[datasets.indices, task_sets.indices]
         return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
-
-    def of_methods(self, methods: Mapping[str, Method]) -> Self:
-        """The same results, of methods that say other things of themselves."""
-        made = copy(self)
-        object.__setattr__(made, "methods", methods)
-        return made
 
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with its metadata; it appears whole or not at all.
@@ -213,3 +199,27 @@ def check_parquet_name(path: str | Path) -> None:
             expected="submissions are written as Parquet, which keeps what they are bound to",
             fix="name a .parquet file",
         )
+
+
+Source = Submission | Frame | str | Path
+"""Results: a submission, a file of it, or a frame with its columns."""
+
+
+def open_all(sources: Source | Sequence[Source]) -> list[Submission]:
+    """Read one or several submissions, files or frames of them.
+
+    Raises
+    ------
+    SubmissionError, SchemaError
+        As :meth:`Submission.read` does.
+    """
+    several = sources if isinstance(sources, list | tuple) else [sources]
+    opened = []
+    for number, source in enumerate(several, start=1):
+        if isinstance(source, str | Path):
+            source = Submission.read(source)
+        elif not isinstance(source, Submission):
+            where = f"the frame number {number}" if len(several) > 1 else "the frame"
+            source = Submission.from_frame(source, where=where)
+        opened.append(source)
+    return opened

@@ -17,9 +17,8 @@ from benchmark_spec.errors import FSLBenchWarning, UnreadableError, shown
 from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.submission import columns
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
 from fslbench_data.submission.canonical import NAMES, TYPES, canonical, known_columns, printable
-from fslbench_data.submission.metadata import read_metadata
 
 ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 
@@ -118,12 +117,12 @@ def read_parquet(path: Path) -> Content:
 
 def content_of(table: pa.Table, source: str) -> Content:
     """Take a submission and its metadata from the table of a Parquet file."""
-    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
-    table = canonical(table, source)
-    if metadata is None:
+    schema, table = table.schema, canonical(table, source)
+    declared = metadata_of(schema, source)
+    if declared is None:
         warn_of_lost_metadata(table.column_names if table.num_rows else (), source)
         return Content(table, {}, {}, source)
-    methods, bindings, version = read_metadata(metadata, source)
+    methods, bindings, version = declared
     return Content(table, methods, bindings, source, version)
 
 

@@ -31,7 +31,7 @@ def set_evaluation_mode(method: Any, name: str) -> None:
     left = [net for net in _networks(method) if any(part.training for part in net.modules())]
     for network in left:
         network.eval()
-    if told := [type(net).__name__ for net in left if any(_numbers(net))]:
+    if told := [type(net).__name__ for net in left if _has_numbers(net)]:
         warnings.warn(
             f"{name}: {', '.join(dict.fromkeys(told))} was left in training mode and is now in "
             "evaluation mode (eval()): else dropout, and statistics of the batch, would answer",
@@ -40,8 +40,8 @@ def set_evaluation_mode(method: Any, name: str) -> None:
         )
 
 
-def _numbers(network: torch.nn.Module) -> Iterator[bool]:
-    yield from (True for _ in chain(network.parameters(), network.buffers()))
+def _has_numbers(network: torch.nn.Module) -> bool:
+    return any(True for _ in chain(network.parameters(), network.buffers()))
 
 
 def _networks(method: Any) -> Iterator[torch.nn.Module]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -24,11 +24,8 @@ Transform = Callable[[Any], torch.Tensor]
 """Makes a tensor of a picture, which it gets as an RGB image of Pillow (:func:`decode`)."""
 
 
-class ImageTensors(Protocol):
-    """Gives a tensor for every image of a data set."""
-
-    def of(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
-        """Tensors of images, on the CPU: of the shape of `image_ids`, then of an image."""
+ImageTensors = Callable[[NDArray[np.integer[Any]]], torch.Tensor]
+"""Gives tensors of images by their ids, on the CPU: of the shape of the ids, then of an image."""
 
 
 class FeatureTensors:
@@ -41,7 +38,7 @@ class FeatureTensors:
         self._source = (release, dataset, backbone)
         self._features = release.features(dataset, backbone)
 
-    def of(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
+    def __call__(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
         """Look features up."""
         return torch.from_numpy(self._features[image_ids].astype(np.float32))
 
@@ -56,7 +53,7 @@ class PictureTensors:
     paths: Sequence[Path]
     transform: Transform
 
-    def of(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
+    def __call__(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
         """Read pictures and stack what the transform makes of them.
 
         Raises a SourceError if a file is no picture; a MethodFailedError if the transform raises,
@@ -112,25 +109,20 @@ def image_tensors(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class TensorInputs:
-    """What a method gets that is run on tensors: support (B, K, S, ...), query (B, K·Q, ...)."""
-
-    images: ImageTensors
-    device: torch.device
-
-    @contextmanager
-    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Put B tasks on the device."""
-        support, query = task_tensors(self.images, tasks)
-        yield support.to(self.device), query.to(self.device)
+@contextmanager
+def tensor_inputs(
+    images: ImageTensors, device: torch.device, tasks: Sequence[Task]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Give a method tensors on a device: support (B, K, S, ...), query (B, K·Q, ...)."""
+    support, query = task_tensors(images, tasks)
+    yield support.to(device), query.to(device)
 
 
 def task_tensors(images: ImageTensors, tasks: Sequence[Task]) -> tuple[torch.Tensor, torch.Tensor]:
     """Tensors of the support (B, K, S, ...) and the query (B, K·Q, ...) of B tasks."""
     support = np.stack([task.support for task in tasks])
     query = np.stack([task.query for task in tasks])
-    return images.of(support), images.of(query)
+    return images(support), images(query)
 
 
 def device_of(device: Any) -> torch.device:

@@ -22,21 +22,11 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`);
     of several runs the rows of a task follow each other.
     """
+    table = submission.table
     names = {"task_set": str(info.name), "dataset": info.dataset, "method": method}
-    parts = []
-    for batch in submission.batches():
-        for column, name in names.items():
-            if batch.num_rows:
-                batch = batch.filter(_is(batch.column(column), name))
-        parts.append(batch)
-    return pa.Table.from_batches(parts).sort_by("task_id")
-
-
-def _is(column: pa.Array, name: str) -> pa.Array:
-    """Which names of a column are this one: of a dictionary only its values are compared."""
-    if isinstance(column, pa.DictionaryArray):
-        return _is(column.dictionary, name).take(column.indices)
-    return pc.equal(column.cast(pa.string()), name)
+    for column, name in names.items():
+        table = table.filter(pc.equal(table.column(column).cast(pa.string()), name))
+    return table.sort_by("task_id")
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _ROWS = 1 << 20
-"""Rows that go into the database, and whose counts come out of it, at once."""
+"""Rows whose counts come out of the database at once."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +49,6 @@ class Key:
         return f"{self.method}{run} on {self.info}"
 
 
-@dataclass(eq=False)
-class Database:
-    """A connection to the process's database, and a compressed one beside it for very many rows."""
-
-    connection: duckdb.DuckDBPyConnection
-    box: str = ""
-
-    def close(self) -> None:
-        """Give back what its tables take."""
-        if self.box:
-            self.connection.execute(f"USE memory; DETACH {self.box}")
-        self.connection.close()
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A submission's rows in a database.
@@ -76,14 +60,9 @@ class Rows:
     """
 
     submission: Submission
-    database: Database
+    connection: duckdb.DuckDBPyConnection
     keys: tuple[Key, ...]
     first: tuple[int, ...]
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """To the database."""
-        return self.database.connection
 
     @property
     def where(self) -> str:
@@ -180,12 +159,6 @@ class Terms:
 
 _NAMES = ("method", "dataset", "task_set", "run")
 _VALUES = ("task_id", "n_correct", "n_query", "transductive", "class_correct", "predictions")
-_COMPRESSED = {
-    **dict.fromkeys(("group", "n_query"), "USING COMPRESSION rle"),
-    **dict.fromkeys(("task_id", "n_correct"), "USING COMPRESSION bitpacking"),
-}
-"""How, where DuckDB need not try: the group of a row is mostly that of the row before."""
-_BOXES = itertools.count()
 
 
 def register(submission: Submission, release: Release) -> Rows:
@@ -193,124 +166,67 @@ def register(submission: Submission, release: Release) -> Rows:
 
     Raises an UnknownNameError for a data set or task set that the release has not.
     """
-    numbering = _Numbering(submission, release)
-    fingerprints: dict[str | None, int] = {}
-    database = Database(working_database())
-    try:
-        start = 0
-        waiting: list[pa.RecordBatch] = []
-        for batch in submission.batches():
-            waiting.append(_typed(batch, numbering, fingerprints, start))
-            start += len(batch)
-            if sum(map(len, waiting)) >= _ROWS:
-                _insert_compressed(database, waiting)
-                waiting = []
-        if database.box:
-            _insert_compressed(database, waiting)
-        else:
-            with _registered(database.connection, waiting):
-                database.connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
-    except BaseException:
-        database.close()
-        raise
-    keys = numbering.keys
-    answers = Rows(submission, database, tuple(keys), tuple(keys.values()))
+    keys, groups = _numbered(submission, release)
+    table, connection = submission.table, working_database()
+    columns: dict[str, Any] = {"group": pa.array(groups)}
+    columns |= {name: table.column(name) for name in _VALUES if name in table.column_names}
+    if "fingerprint" in table.column_names:
+        column = table.column("fingerprint").combine_chunks()
+        texts = {text: number for number, text in enumerate(column.dictionary.to_pylist())}
+        numbers = pa.array([texts[text] for text in column.dictionary.to_pylist()], pa.int32())
+        columns["fingerprint"] = numbers.take(column.indices)
+        named = [pa.array(texts.values(), pa.int32()), pa.array(texts.keys(), pa.string())]
+        connection.register("fingerprints", pa.Table.from_arrays(named, ["fingerprint", "text"]))
+    if "predictions" in columns:  # once more as texts, a byte each
+        texts_of = [as_texts(chunk) for chunk in columns["predictions"].chunks]
+        columns["predicted"] = pa.chunked_array(texts_of)
+        columns.setdefault("class_correct", pa.nulls(len(table), pa.list_(pa.int16())))
+    connection.register("piece", pa.table(columns))
+    connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
+    connection.unregister("piece")
+    answers = Rows(submission, connection, tuple(keys), tuple(keys.values()))
     _register_groups(answers)
-    if "fingerprint" in submission.columns:
-        texts = {text: number for text, number in fingerprints.items() if text is not None}
-        columns = [pa.array(texts.values(), pa.int32()), pa.array(texts.keys(), pa.string())]
-        table = pa.Table.from_arrays(columns, ["fingerprint", "text"])
-        database.connection.register("fingerprints", table)
     return answers
 
 
-def _insert_compressed(database: Database, batches: Sequence[pa.RecordBatch]) -> None:
-    if not batches:
-        return
-    connection = database.connection
-    with _registered(connection, batches):
-        if not database.box:
-            types = connection.execute("DESCRIBE piece").fetchall()
-            box = database.box = f"box{next(_BOXES)}"
-            columns = [f'"{name}" {kind} {_COMPRESSED.get(name, "")}' for name, kind, *_ in types]
-            connection.execute(f"ATTACH ':memory:' AS {box} (COMPRESS); USE {box}")
-            connection.execute(f"CREATE TABLE rows ({', '.join(columns)})")
-        connection.execute("INSERT INTO rows SELECT * FROM piece")
-    connection.execute(f"CHECKPOINT {database.box}")
+def _numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
+    """Number groups in the order of their first rows.
+
+    Returns the first row of each group, and the group of each row, int32.
+    """
+    names = [name for name in _NAMES if name in submission.columns]
+    table = submission.table.select(names)
+    columns = [column.combine_chunks() for column in table.columns]
+    # a null, as of a file without runs that stands beside one with runs, names nothing
+    codes = [c.indices.fill_null(len(c.dictionary)).to_numpy() for c in columns]
+    is_new = np.ones(len(table), np.bool_)
+    is_new[1:] = np.any([code[1:] != code[:-1] for code in codes], axis=0)
+    at, group = np.flatnonzero(is_new), np.zeros(is_new.sum(), np.int64)
+    for code in codes:
+        group = np.unique(group * (int(code.max()) + 1) + code[at], return_inverse=True)[1]
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
+    keys: dict[Key, int] = {}
+    number: dict[Key, int] = {}
+    numbers = np.empty(len(first), np.int32)
+    order = np.argsort(first)
+    for which, named in zip(order, table.take(at[first[order]]).to_pylist(), strict=True):
+        row = int(at[first[which]])
+        info = infos.get((named["dataset"], named["task_set"]))
+        if info is None:
+            raise _unknown(submission.source, named, row, release)
+        key = Key(named["method"], named.get("run"), info)
+        keys.setdefault(key, row)
+        numbers[which] = number.setdefault(key, len(number))
+    return keys, np.repeat(numbers[group], np.diff(np.append(at, len(table))))
 
 
-@contextmanager
-def _registered(
-    connection: duckdb.DuckDBPyConnection, batches: Sequence[pa.RecordBatch]
-) -> Iterator[None]:
-    """Show batches to SQL as `piece`."""
-    connection.register("piece", pa.Table.from_batches(batches))
-    yield
-    connection.unregister("piece")
-
-
-class _Numbering:
-    """Numbers of groups, in the order of their first rows."""
-
-    def __init__(self, submission: Submission, release: Release) -> None:
-        self._where, self._release = submission.source, release
-        self._infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
-        self._numbers: dict[tuple[str, ...], int] = {}
-        self.keys: dict[Key, int] = {}
-
-    def groups(self, batch: pa.RecordBatch, start: int) -> Array:
-        """Return the group of each row of a batch, int32, whose first row is number `start`."""
-        names = [name for name in _NAMES if name in batch.schema.names]
-        columns = [batch.column(name) for name in names]
-        # a null, as of a file without runs that stands beside one with runs, names nothing
-        indices = [column.indices.fill_null(-1).to_numpy() for column in columns]
-        is_new = np.zeros(len(batch), np.bool_)
-        is_new[:1] = True
-        for index in indices:
-            is_new[1:] |= index[1:] != index[:-1]
-        at = np.flatnonzero(is_new)
-        texts = [[*column.dictionary.to_pylist(), None] for column in columns]
-        numbers: dict[tuple[int, ...], int] = {}
-        segments = np.empty(len(at), np.int32)
-        for position, codes in enumerate(zip(*(i[at].tolist() for i in indices), strict=True)):
-            if codes not in numbers:
-                named = tuple(text[code] for text, code in zip(texts, codes, strict=True))
-                numbers[codes] = self._number(named, start + int(at[position]))
-            segments[position] = numbers[codes]
-        return np.repeat(segments, np.diff(np.append(at, len(batch))))
-
-    def _number(self, named: tuple[str, ...], row: int) -> int:
-        if named not in self._numbers:
-            method, dataset, task_set = named[:3]
-            info = self._infos.get((dataset, task_set))
-            if info is None:
-                where = f"{self._where}, from {rows([row])}"
-                there = [name for of, name in self._infos if of == dataset]
-                if there:
-                    raise UnknownNameError(f"task set of {dataset}", task_set, there, where=where)
-                fix = "if the tasks are another release's, name that one (--release)"
-                names = self._release.datasets
-                raise UnknownNameError("data set", dataset, names, where=where, fix=fix)
-            self._numbers[named] = len(self._numbers)
-            self.keys[Key(method, named[3] if len(named) > 3 else None, info)] = row
-        return self._numbers[named]
-
-
-def _typed(
-    batch: pa.RecordBatch, numbering: _Numbering, fingerprints: dict[str | None, int], start: int
-) -> pa.RecordBatch:
-    """The columns of `rows`; predictions once more as texts, a byte each."""
-    columns = {"group": pa.array(numbering.groups(batch, start))}
-    columns |= {name: batch.column(name) for name in _VALUES if name in batch.schema.names}
-    if "fingerprint" in batch.schema.names:
-        column = batch.column("fingerprint")
-        texts = column.dictionary.to_pylist()
-        numbers = [fingerprints.setdefault(text, len(fingerprints)) for text in texts]
-        columns["fingerprint"] = pa.array(numbers, pa.int32()).take(column.indices)
-    if "predictions" in columns:
-        columns["predicted"] = as_texts(columns["predictions"])
-        columns.setdefault("class_correct", pa.nulls(len(batch), pa.list_(pa.int16())))
-    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> UnknownNameError:
+    where, dataset = f"{source}, from {rows([row])}", named["dataset"]
+    if there := [str(info.name) for info in release.task_sets if info.dataset == dataset]:
+        return UnknownNameError(f"task set of {dataset}", named["task_set"], there, where=where)
+    fix = "if the tasks are another release's, name that one (--release)"
+    return UnknownNameError("data set", dataset, release.datasets, where=where, fix=fix)
 
 
 def as_texts(lists: pa.Array) -> pa.LargeStringArray:

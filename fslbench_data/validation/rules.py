@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -199,21 +199,15 @@ def _capital(class_ids: bytes, way: int) -> float:
     return misleading_capital(np.frombuffer(class_ids, np.int32).reshape(-1, way))
 
 
-@dataclass(frozen=True)
-class First(Sequence[Any]):
+class First(list[Any]):
     """The first of `total` items, of which no more are at hand: for messages, which count them."""
 
-    items: Sequence[Any]
-    total: int
+    def __init__(self, items: Sequence[Any], total: int) -> None:
+        super().__init__(items)
+        self.total = total
 
     def __len__(self) -> int:
         return self.total
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.items)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.items[index]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ mend it.  What passes is, for every method and task set, the counts of its tasks
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,7 @@ from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Source, Streamed, open_all
+from fslbench_data.submission.model import Source, Submission, open_all
 from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 from fslbench_data.validation.rules import RULES
 
@@ -124,26 +123,16 @@ def validate(
 
 def _checked(submission: Submission, terms: Terms) -> Validated:
     """What was answered, if every rule is met."""
-    answers = _registered(submission, terms.release)
+    if not submission.table.num_rows:
+        raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
+    answers = register(submission, terms.release)
     try:
         for rule in RULES:
             rule(answers, terms)
         groups = tuple(sum_runs(answers))
-        return Validated(answers.submission.of_methods(_marked(answers)), groups)
+        return Validated(replace(submission, methods=_marked(answers)), groups)
     finally:
-        answers.database.close()
-
-
-def _registered(submission: Submission, release: Release) -> Rows:
-    """The rows in a database; of a file that is streamed, what is wrong is said of all rows."""
-    if isinstance(submission, Streamed):
-        try:
-            return register(submission, release)
-        except (FSLBenchError, pa.ArrowException, OSError, UnicodeError, MemoryError):
-            submission = submission.whole()
-    if not submission.table.num_rows:
-        raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
-    return register(submission, release)
+        answers.connection.close()
 
 
 def _marked(answers: Rows) -> dict[str, Method]:

@@ -1,7 +1,7 @@
 """Pages of the documentation hold what their commands print, all of it made again.
 
-studies/trained_methods/README.md, studies/taggers/README.md, docs/query_size.md, and
-figures 2, 3 and 5 of docs/paper_figures.md.
+studies/trained_methods/README.md, studies/taggers/README.md, studies/query_size/model.md, and
+figures 2, 3 and 5 of studies/paper_figures/README.md.
 """
 
 from __future__ import annotations
@@ -50,6 +50,6 @@ def main() -> None:
     """Print how many tables each page holds."""
     held("studies/trained_methods/README.md", printed(trained), 10)
     held("studies/taggers/README.md", printed(taggers), 4)
-    held("docs/query_size.md", scripted("examples/query_size.py"), 2)
+    held("studies/query_size/model.md", scripted("examples/query_size.py"), 2)
     for figure in "235":
-        held("docs/paper_figures.md", scripted("examples/paper_figures.py", figure), 1)
+        held("studies/paper_figures/README.md", scripted("examples/paper_figures.py", figure), 1)

@@ -1,6 +1,6 @@
 """Sweep the number of queries on the digits, with variance in parts, and compare with the page.
 
-docs/query_size.md has a sentence for each number of shots.
+studies/query_size/model.md has a sentence for each number of shots.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from builders.query_size.sweep import QuerySets, sweep
 from builders.query_size.text import sentence
 from fslbench_data.release.release import load_release
 
-PAGE = Path(__file__).parents[2] / "docs/query_size.md"
+PAGE = Path(__file__).parents[2] / "studies/query_size/model.md"
 
 
 def main() -> None:

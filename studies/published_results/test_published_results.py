@@ -104,7 +104,7 @@ def test_the_figure_of_two_methods_is_described(published: str, root: Path) -> N
     names = ("dino/NCC", "clip/NCC")
     chosen = {"datasets": "cub", "task_sets": "published-5w5s5q"}
     said = fb.plot("scatter", published, methods=names, **chosen).figure.caption
-    text = (root / "docs/paper_figures.md").read_text(encoding="utf-8")
+    text = (root / "studies/paper_figures/README.md").read_text(encoding="utf-8")
     assert "Pearson's r = 0.33." in said
     assert "minus clip/NCC: -6.67 ± 2.62 " in said
     assert "T = 33 tasks" in said

@@ -1,6 +1,6 @@
 """The package and a validator written from the docs alone accept and refuse the same files.
 
-``python -m studies.checks two_validators`` judges 5,000: see docs/reliability.md.
+``python -m studies.checks two_validators`` judges 5,000: see studies/reliability/README.md.
 """
 
 from __future__ import annotations

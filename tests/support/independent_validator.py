@@ -38,7 +38,7 @@ class Facts:
     fingerprint: str
     labels: list[list[int]]
     misleading: float = 0.0
-    """The capital of docs/stopping.md by which a set drifts; 0 where no rule is refused."""
+    """The capital by which a set drifts (studies/coverage/stopping.md); 0 without a rule."""
 
 
 @dataclass(frozen=True)

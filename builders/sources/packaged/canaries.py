@@ -1,14 +1,8 @@
 """The reference images (canaries): 32 pictures whose features are part of every feature set.
 
-Whoever extracts features with another program, version or machine extracts these too and compares.
-All are made here, with no download: 16 are cut out of the two photographs that scikit-learn ships,
-16 are drawn with whole numbers only.  They are of many sizes and shapes, larger and smaller than
-what networks take, since most mistakes are mistakes of resizing; the drawn ones have hard edges
-and fine detail, which show a missing antialiasing or a wrong kernel at once.  Eight families of
-four stand for classes, so that a nearest centroid can be asked too.
-
-The photographs are JPEG files, and another decoder may decode them a little differently: the
-SHA-256 of every picture is pinned, and :func:`pictures` refuses to give others.
+All are made here: 16 are cut out of the two photographs that scikit-learn ships, 16 are drawn with
+whole numbers only, with hard edges and fine detail, which show mistakes of resizing.  Eight
+families of four stand for classes, so that a nearest centroid can be asked too.
 """
 
 from __future__ import annotations

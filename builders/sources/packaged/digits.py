@@ -42,10 +42,9 @@ EXPECTED = {
 def read(
     folder: Path | None = None, *, allow_missing: bool = False, progress: Progress = silent
 ) -> ImageSet:
-    """Read the digits from scikit-learn; no folder is needed.
+    """Read the digits from scikit-learn, if they are those the release was made of.
 
-    A path of the images table is the row of scikit-learn's digits.csv.gz, from 0, and a sha256 that
-    of the image's 64 grey levels.  Images other than those the release was made of are refused.
+    A path of the images table is the row of scikit-learn's digits.csv.gz, from 0.
     """
     raw = require("sklearn.datasets").load_digits()
     pixels = raw.images.astype(np.uint8).reshape(-1, 64)

@@ -1,21 +1,11 @@
 """Emoji in four vendors' styles, from npm packages: one class a subgroup of Unicode's CLDR.
 
-Names, subgroups and order are those of OpenMoji 17, which follows the CLDR.  The rule:
-
-1. An emoji is one of OpenMoji's that Unicode recommends and that has no skin tone; components and
-   OpenMoji's own additions are left out.  The woman and the man of a role are emoji of their own.
-2. A class is a subgroup of at least 20 emoji, and its superclass the CLDR's group that the subgroup
-   is in; it holds every drawing of them in the four styles:
-   OpenMoji's (SVG, named by code points), Google's Noto and Twitter's Twemoji (PNG of 64 x 64,
-   listed in emoji.json of their packages) and Microsoft's Fluent (SVG, named by words).  A Fluent
-   drawing is the file named like the emoji, in lower case and with a hyphen for each run of other
-   characters than a-z and 0-9, or that with -default, the one without a skin tone.  Fluent has no
-   flags or families; 51 other emoji of these subgroups it does not have under that name.
-3. A group holds the drawings that may be as good as copies of each other: the four styles of an
-   emoji, and of those that differ from it only in gender (person, woman, man).  Emoji of which
-   any drawings are the same file, such as flags of territories that fly the same flag, are in one
-   group too, so that no file is in two groups.  All drawings are kept: :func:`emoji_of` and
-   :func:`style_of` tell them apart.
+1. An emoji is one of OpenMoji's that Unicode recommends and that has no skin tone.
+2. A class is a subgroup of at least 20 emoji, in the order of the CLDR.  A Fluent drawing is the
+   file named like the emoji, in lower case and with a hyphen for each run of other characters than
+   a-z and 0-9, or that with -default.
+3. A group holds an emoji's drawings and those of emoji that differ from it only in gender; emoji of
+   which any drawings are the same file are in one group too.
 
 SVG files are rendered by resvg at 64 x 64 on white, the size of the PNG files; which images there
 are, and their SHA-256, do not depend on that.
@@ -86,8 +76,7 @@ _JOINER, _VARIATION = "200D", "FE0F"
 class Emoji:
     """An emoji and the paths of its drawings, in the order of :data:`STYLES`.
 
-    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``; `author` is
-    that of OpenMoji's drawing, and `group_of_subgroup` the CLDR's, such as ``animals-nature``.
+    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``.
     """
 
     code: str

@@ -60,11 +60,9 @@ PARTS = {"train": ("train", 6000), "test": ("t10k", 1000)}
 def read(
     folder: Path, *, part: str = "", allow_missing: bool = False, progress: Progress = silent
 ) -> ImageSet:
-    """Read Fashion-MNIST from the folder that ``fslbench-build fetch`` has filled.
+    """Read a `part` of Fashion-MNIST, or both, from the folder that ``fetch`` has filled.
 
-    A path of the images table is the row of an idx file, from 0 (``train-images-idx3-ubyte.gz#3``),
-    and a sha256 that of the image's 784 grey levels.  `part` is ``train`` or ``test``; by default
-    both, in this order.
+    A path of the images table is the row of an idx file (``train-images-idx3-ubyte.gz#3``).
     """
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
@@ -100,8 +98,7 @@ def read(
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an array of bytes from a gzipped idx file.
 
-    The file starts with 0, 0, 8 (bytes) and the number of dimensions; their sizes follow as
-    big-endian int32, then the values.
+    It starts with 0, 0, 8 and the number of dimensions; their sizes follow as big-endian int32.
     """
     try:
         data = gzip.decompress(path.read_bytes())

@@ -1,16 +1,8 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
-A class is a character, its superclass the script, an image the character in one face of one font.
-The rule of which drawings count is that of :mod:`builders.sources.packaged.glyphs`, that of which
-characters there are that of :mod:`studies.glyphs.survey`.
-
-A group holds the drawings of a character in one design: the weights and widths of a family, and
-of families that are copies of each other.  Attributes are what the font's own tables state:
-bold, condensed, italic, light, monospaced, sans, serif.
-
-The option `part` takes a split: `base` to train on, `val` to choose with, `novel` to test on.  Of
-some scripts each part has its own characters, of others all are in one part.  The option `most`
-takes a number, of characters of a script at most, so that no script outweighs the others.
+A class is a character, its superclass the script, an image the character in one face of one font,
+a group its drawings in one design.  studies/glyphs has the rule of which drawings count, whose
+steps are those below, and :mod:`studies.glyphs.survey` that of which characters there are.
 """
 
 from __future__ import annotations
@@ -53,35 +45,18 @@ FEW_DRAWINGS, SAMPLE_DRAWINGS = 20, 10
 
 
 @dataclass(frozen=True)
-class Credit:
-    """Who made the fonts of a package, and their licence."""
-
-    creator: str
-    licence: str
-
-
-@dataclass(frozen=True)
 class Collection:
     """Packages of fonts, and characters that they draw: `glyphs.json`.
 
-    Attributes
-    ----------
-    packages, small_packages
-        All, in the order in which their faces are drawn; and those of the sample.
-    credits
-        By name of the package: who made its fonts, and their licence.
-    serifs
-        ``serif``, ``sans`` or ``neither`` by family, where a font's tables do not say.
-    designs
-        By script: the design of each family that shares one with others, of which a fifth of
-        common characters are alike, pixel for pixel.
-    characters
-        By part, and of the sample: the characters of each script, in their frozen order.
+    Faces are drawn in the order of `packages`; `serifs` has ``serif``, ``sans`` or ``neither`` by
+    family, where a font's tables do not say; `designs` by script the design of each family that
+    shares one with others; `characters` by part, and of the sample, those of each script, in their
+    frozen order.
     """
 
     packages: tuple[Package, ...]
     small_packages: tuple[Package, ...]
-    credits: Mapping[str, Credit]
+    credits: Mapping[str, tuple[str, str]]
     serifs: Mapping[str, str]
     designs: Mapping[str, Mapping[str, str]]
     characters: Mapping[str, Mapping[str, str]]
@@ -121,10 +96,7 @@ def collection() -> Collection:
     return Collection(
         tuple(packages.values()),
         tuple(packages[name] for name in frozen["small_packages"]),
-        {
-            name: Credit(entry["creator"], entry["licence"])
-            for name, entry in frozen["packages"].items()
-        },
+        {name: (entry["creator"], entry["licence"]) for name, entry in frozen["packages"].items()},
         {family: kind for kind, names in frozen["serifs"].items() for family in names},
         {script: group_of(groups) for script, groups in frozen["same_design"].items()},
         frozen["characters"],
@@ -174,10 +146,7 @@ def design_of(face: Face, script: str, designs: Designs) -> str:
 
 
 def shares(
-    faces: Sequence[Face],
-    script_of: Mapping[int, str],
-    designs: Designs,
-    left_out: Counter[str],
+    faces: Sequence[Face], script_of: Mapping[int, str], designs: Designs, left_out: Counter[str]
 ) -> list[list[int]]:
     """Give the characters that each face is to draw, in their order: steps 1 and 2 of the rule.
 
@@ -300,7 +269,7 @@ def glyph_set(
     """Draw the characters of a collection; a class is a character, named as Unicode names it.
 
     `scripts` has the script of each character that is drawn, so that those which look alike are
-    noticed; `shown` that of each that becomes a class, which has `fewest` images at least.
+    noticed; `shown` that of each that becomes a class.
     """
     frozen = collection()
     progress(f"{name}: reading fonts")
@@ -323,14 +292,13 @@ def glyph_set(
             expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",
             fix="fetch the packages again into an empty folder",
         )
-    classes: dict[str, list[tuple[Item, str | None]]] = {}
+    classes: dict[str, list[Item]] = {}
     for character, own in chosen.items():
         items = classes.setdefault(class_name(character), [])
         for drawing in own:
-            credit = frozen.credits[drawing.face.package]
             group = (character, design_of(drawing.face, shown[character], frozen.designs))
-            item = Item(drawing.path, group, credit.creator, credit.licence)
-            items.append((item, drawing.digest))
+            credit = frozen.credits[drawing.face.package]
+            items.append(Item(drawing.path, group, *credit, drawing.digest))
     images = number_images(
         name,
         ABOUT,
@@ -403,8 +371,7 @@ def read(
     """Draw the characters of a part, or of all parts, with the fonts that were fetched.
 
     A path of the images table is a font file, which font of it and the character
-    (``.../DejaVuSans.ttf#0,U+0041``), and a sha256 that of the drawing's 84 x 84 grey levels.  All
-    are needed, so that nothing may be missing: `allow_missing` changes nothing.
+    (``.../DejaVuSans.ttf#0,U+0041``).  All are needed: `allow_missing` changes nothing.
     """
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")

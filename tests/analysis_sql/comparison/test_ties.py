@@ -16,6 +16,12 @@ from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from benchmark_spec.errors import SpecError
 
 
+def test_too_many_groups_have_no_letters() -> None:
+    pairs = [(i, i + 1) for i in range(0, 18, 2)]  # 2^9 ways to take one of each
+    with pytest.raises(SpecError, match="more than 400 groups"):
+        letter_display(np.arange(18.0), _apart(18, *pairs))
+
+
 def _apart(methods: int, *pairs: tuple[int, int]) -> np.ndarray:
     found = np.zeros((methods, methods), bool)
     for i, j in pairs:

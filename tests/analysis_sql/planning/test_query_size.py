@@ -442,7 +442,7 @@ def exact_columns(lines: list[str]) -> list[list[str]]:
 
 def test_the_page_has_the_exact_numbers(example: ModuleType, root: Path) -> None:
     """Three draws in place of 1000; ``python -m studies.checks printed_pages`` has all."""
-    page = (root / "docs/query_size.md").read_text(encoding="utf-8")
+    page = (root / "studies/query_size/model.md").read_text(encoding="utf-8")
     tables = "\n".join(example.tables(3)).split("\n\n")
     assert len(tables) == 3
     for table in tables:

@@ -15,7 +15,7 @@ from benchmark_spec.errors import BackboneError, OutputError, SourceError, Unkno
 from builders.attributes.captioner import plain
 from builders.attributes.captioners import CaptionerName, write_captions
 from builders.attributes.transformers_captioners import FAMILIES, preprocessing_of
-from builders.execution.reproducible import reproducible
+from builders.execution.engine import reproducible
 from builders.features import Settings
 from fslbench_data.files import sha256_of
 

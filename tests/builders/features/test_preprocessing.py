@@ -148,11 +148,3 @@ def test_it_is_open_clips_for_every_tag(photographs: list[Any]) -> None:
         ours = checkpoints.open_clip_preprocessing(config)
         for picture in pictures:
             assert_array_equal(ours.reference(picture), theirs(picture).numpy(), text)
-
-
-def test_description_says_it_all() -> None:
-    found = json.loads(json.dumps(PAPER.describe()))
-    assert found["resize"] == [256, 256]
-    assert found["side"] == "both"
-    assert found["tolerance"] == "2 of 255 grey levels"
-    assert efficientnet_lite(224).describe()["white"] == 255

@@ -150,25 +150,3 @@ def test_without_a_connection_the_file_to_provide_is_named(hub: Any) -> None:
     assert "timm:vit_base_patch14_reg4_dinov2.lvd142m@FILE" in caught.value.fix
     with pytest.raises(BackboneError, match="there is no such repository"):
         load_backbone("timm:vit_base_patch16_224.dino")
-
-
-def test_weights_at_an_address(
-    monkeypatch: pytest.MonkeyPatch, saved: Any, tmp_path: Path, torch: Any
-) -> None:
-    """Nineteen models of timm are not on the Hub."""
-    from urllib.error import URLError
-
-    def refuse(url: str, *_: object, **__: object) -> None:
-        raise URLError("no network")
-
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
-    monkeypatch.setattr("torch.hub.download_url_to_file", refuse)
-    with pytest.raises(BackboneError, match=r"cannot be had.*no network") as caught:
-        load_backbone("timm:legacy_seresnet18")
-    assert caught.value.expected == "seresnet18-4bb0ce65.pth"
-    assert caught.value.where.startswith("https://")
-    _, path = saved("legacy_seresnet18", "x.pth")
-    path.rename(tmp_path / "torch/hub/checkpoints/seresnet18-4bb0ce65.pth")
-    found = load_backbone("timm:legacy_seresnet18")
-    assert found.dimensions == 512
-    assert found.weights["file"] == "seresnet18-4bb0ce65.pth"

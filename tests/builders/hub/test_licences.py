@@ -11,7 +11,7 @@ from benchmark_spec.errors import LicenceError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from benchmark_spec.tables import Dataset, Redistribution, Table, table_path
 from builders.cli import main
-from builders.hub.contents import check_licences
+from builders.hub.publish import check_licences
 from builders.release.build import build_release
 from builders.release.card import CardFacts, dataset_card
 from builders.release.spec_file import read_spec

@@ -31,7 +31,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from benchmark_spec.version import __version__
 from builders.cli import main
-from builders.hub.results_repo import UNKNOWN, WORKFLOW, Installation, start_results_repository
+from builders.hub.results_repo import UNKNOWN, WORKFLOW, start_results_repository
 from fslbench_data.leaderboard.repository import (
     SUBMISSIONS,
     FolderFiles,
@@ -273,8 +273,7 @@ def test_a_space_for_no_repository(tmp_path: Path) -> None:
 
 
 def test_the_example_was_made_so(root: Path, tmp_path: Path) -> None:
-    installation = Installation(UNKNOWN)  # as in a clone
-    made = start_results_repository(tmp_path, ["embedded"], "Digits, from pixels", installation)
+    made = start_results_repository(tmp_path, ["embedded"], "Digits, from pixels", UNKNOWN)
     for path in made:
         shown = root / "examples/results" / path.relative_to(tmp_path)
         assert shown.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")

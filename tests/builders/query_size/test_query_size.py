@@ -110,7 +110,7 @@ def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: i
     usual = found.choice.cost_of({1: 1, 5: 5, 10: 7}[shot])  # the paper's Q: hardly worse
     assert usual.cost is not None
     assert usual.cost < 0.05
-    assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+    assert sentence(found) in (root / "studies/query_size/model.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_digits_with_parts(embedded: Release, root: Path) -> None:
     """The check `query_size_sentences` does it for 1 and 10 shots, too."""
     queries = range(1, 16)
     found = swept(embedded, 5, queries=queries, parts=20)
-    assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+    assert sentence(found) in (root / "studies/query_size/model.md").read_text(encoding="utf-8")
     bound = swept(embedded, 5, queries=queries).estimate
     assert found.estimate.covariance[0][0] < 0.5 * bound.covariance[0][0]
 

@@ -22,7 +22,7 @@ def test_two_builds_of_one_specification_say_the_same(
 ) -> None:
     build_release(spec_of(tmp_path), tmp_path / "again")
     found = diff(load_release(built), load_release(tmp_path / "again"))
-    assert (found.changes, found.needed, found.enough) == ((), None, True)
+    assert (found.changes, found.needed, found.unsaid) == ((), None, ())
     run = CliRunner().invoke(main, ["diff", str(built), str(tmp_path / "again")])
     assert run.exit_code == 0
     assert "say the same" in run.output
@@ -72,13 +72,13 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: st
         "tasks/open-3w2s2q/dtd.parquet",
         "tasks/open-5w1s1q/dtd.parquet",
     ]
-    assert (up.needed, up.raised, up.enough) == ("minor", "minor", True)
-    assert (down.needed, down.raised, down.enough) == ("major", None, False)
+    assert (up.needed, up.raised, up.unsaid) == ("minor", "minor", ())
+    assert (down.needed, down.raised, bool(down.unsaid)) == ("major", None, True)
     path.write_text(text.replace('"d"', '"another text"').replace("1.1.0", "1.0.1"))
     build_release(read_spec(path), tmp_path / "text")
     texts = diff(old, load_release(tmp_path / "text"))
     assert [(c.level, c.what) for c in texts.changes] == [("patch", "the description differs")]
-    assert texts.enough
+    assert not texts.unsaid
 
 
 def _features(

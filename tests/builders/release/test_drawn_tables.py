@@ -15,7 +15,7 @@ import pytest
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SamplingError, SpecError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
-from builders.hub.contents import release_files
+from builders.hub.publish import release_files
 from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.spec_file import read_spec

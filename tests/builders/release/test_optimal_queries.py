@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from benchmark_spec.errors import ReleaseError, SpecError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE
 from builders.features import Settings
+from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import QuerySets, sweep
 from builders.release.build import build_release
 from builders.release.preflight import check_spec
-from builders.release.queries import draws_of
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
@@ -179,7 +179,7 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     assert evidence.release.startswith("release embedded@")
     sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
     assert sweep(sets, range(1, 16), seeds=2).estimate.alpha == evidence.alpha
-    assert not list(evidence.problems(draws_of(release, "cub", "open", (5, 5))))
+    assert not list(evidence.problems(Draws.of(release, "cub", "open", 5, 5)))
     assert verify(tmp_path / "release").problems == ()
 
 

@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from benchmark_spec.manifest import CARD_FILE
-from builders.hub.contents import check_licences
+from builders.hub.publish import check_licences
 from builders.release.build import build_release
 from builders.release.pictures import passed_on
 from builders.release.spec import ReleaseSpec

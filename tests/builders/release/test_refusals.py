@@ -175,7 +175,7 @@ def test_it_says_which_package_is_missing(
 
     monkeypatch.setattr("builders.release.preflight.require", require)
     spec = _spec(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
-    assert dry_run(spec, raw).missing == ("the package 'PIL' is not installed",)
+    assert dry_run(spec, raw).missing == ["the package 'PIL' is not installed"]
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
     assert said == "the package 'PIL' is not installed"
     assert not (tmp_path / "r").exists()
@@ -208,6 +208,6 @@ task_sets = {json.dumps(sets)}
 """,
     )
     plan = dry_run(structs.replace(spec, datasets=spec.datasets[1:]), raw)
-    assert {planned.name[-6:] for planned in plan.sets} == {"2w1s1q"}
+    assert {line.split()[0][-6:] for line in plan.made["emoji"][1:]} == {"2w1s1q"}
     assert len(plan.missing) == 5
     assert all("0 2w2s1q tasks could be drawn" in missing for missing in plan.missing)

@@ -64,10 +64,6 @@ def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
     writer.add_tasks("one", name, table, provenance)
     with pytest.raises(SpecError, match="twice"):
         writer.add_tasks("one", name, table, provenance)
-    with pytest.raises(SpecError, match="described twice"):
-        writer.add_dataset("one", ABOUT, ["a"], [1])
-    with pytest.raises(SpecError, match="names of their own"):
-        writer.add_dataset("two", ABOUT, ["a", "a"], [1, 1])
 
 
 def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:

@@ -37,9 +37,7 @@ def test_every_image_of_a_group_is_equally_likely() -> None:
 
 @settings(max_examples=100)
 @given(
-    st.lists(st.integers(0, 25), min_size=4, max_size=8),
-    st.integers(1, 40),
-    st.integers(0, 1000),
+    st.lists(st.integers(0, 25), min_size=4, max_size=8), st.integers(1, 40), st.integers(0, 1000)
 )
 def test_no_group_is_used_twice_even_across_classes(
     sizes: list[int], n_groups: int, seed: int

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import SourceError, SpecError
-from builders.release.first_spec import first_spec
+from builders.release.spec_file import first_spec
 from builders.sources import image_folder
 from builders.sources.image_set import About
 from builders.sources.read import read_source

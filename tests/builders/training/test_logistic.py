@@ -1,4 +1,4 @@
-"""Logistic regression by hand, by finite differences, and against scikit-learn run to the end."""
+"""Logistic regression by hand, and against scikit-learn run to the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from benchmark_spec.errors import MethodFailedError
 from builders.baselines.heads import unit_vectors
 from builders.training import logistic
-from builders.training.logistic import Problem, logistic_regression, solve
+from builders.training.logistic import logistic_regression
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
@@ -119,60 +119,6 @@ def test_a_task_does_not_depend_on_those_beside_it() -> None:
     for task in range(len(KINDS)):
         alone = logits_of(features, support[task, None], query[task, None])
         assert_allclose(alone[0], together[task], atol=1e-9)
-
-
-def problem(rng: np.random.Generator) -> tuple[Problem, Any]:
-    x = torch.from_numpy(rng.normal(size=(2, 6, 4)))
-    x = x - x.mean(dim=1, keepdim=True)
-    target = torch.eye(3, dtype=torch.float64).repeat_interleave(2, dim=1)
-    found = Problem.of(torch.bmm(x, x.mT), target, 0.7)
-    return found, torch.from_numpy(rng.normal(size=(2, 3, 7)))
-
-
-def test_gradient_and_curvature_by_finite_differences() -> None:
-    rng = np.random.default_rng(8)
-    made, v = problem(rng)
-    value = lambda v: made.value(v, made.logits(v))  # noqa: E731
-    gradient = lambda v: made.gradient(v, made.logits(v).softmax(dim=1))  # noqa: E731
-    step = 1e-5
-    for _ in range(10):
-        u = torch.from_numpy(rng.normal(size=v.shape))
-        difference = (value(v + step * u) - value(v - step * u)) / (2 * step)
-        assert_allclose(difference, (gradient(v) * u).sum(dim=(1, 2)), rtol=1e-7, atol=1e-8)
-        bent = (gradient(v + step * u) - gradient(v - step * u)) / (2 * step)
-        assert_allclose(made.curvature(u, made.logits(v).softmax(dim=1)), bent, atol=1e-8)
-
-
-def test_the_objective_is_scikit_learns() -> None:
-    """φ in coordinates is the loss and the penalty of weights on features."""
-    rng = np.random.default_rng(9)
-    x = rng.normal(size=(6, 4))
-    x -= x.mean(axis=0)
-    target = np.repeat(np.eye(3), 2, axis=1)
-    a, b = rng.normal(size=(3, 6)), rng.normal(size=3)
-    weights = a @ x
-    logits = weights @ x.T + b[:, None]
-    plain = (np.log(np.exp(logits).sum(axis=0)) - (logits * target).sum(axis=0)).sum()
-    plain += 0.7 / 2 * (weights**2).sum()
-    made = Problem.of(torch.from_numpy(x @ x.T)[None], torch.from_numpy(target), 0.7)
-    lower, scale = made.z[0, :, :6].numpy(), float(made.z[0, 0, 6])
-    v = torch.from_numpy(np.concatenate([a @ lower, b[:, None] / scale], axis=1))[None]
-    assert_allclose(made.logits(v)[0], logits, atol=1e-9)
-    assert float(made.value(v, made.logits(v))) == pytest.approx(plain, rel=1e-9)
-
-
-def test_what_holds_at_the_minimum() -> None:
-    rng = np.random.default_rng(10)
-    x = rng.normal(size=(2, 6, 4))
-    x -= x.mean(axis=1, keepdims=True)
-    gram = x @ x.transpose(0, 2, 1)
-    target = np.repeat(np.eye(3), 2, axis=1)
-    a, b = (each.numpy() for each in solve(torch.from_numpy(gram), torch.from_numpy(target), 0.7))
-    logits = a @ gram + b[..., None]
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    assert_allclose(0.7 * a, target - p, atol=1e-9)
-    assert_allclose(a.sum(axis=2), 0, atol=1e-12)
-    assert_allclose(b.sum(axis=1), 0, atol=1e-12)
 
 
 def test_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

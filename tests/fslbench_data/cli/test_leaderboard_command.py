@@ -54,16 +54,18 @@ def results(repository: Repository, example: Submission) -> Path:
     return repository.folder
 
 
+REVIEW = "$ fslbench review examples/my_results.parquet --results examples/results -o comment.md"
+
+
 def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     page = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
-    table, _, _, command, comment, _ = (block.strip() for block in page.split("```")[1::2])
+    blocks = [block.strip() for block in page.split("```")[1::2]]
+    table, (command, comment) = blocks[0], blocks[blocks.index(REVIEW) :][:2]
     line, _, shown = table.partition("\n")
     assert line.startswith("$ fslbench leaderboard ")
     assert " ".join(shown.split()) == " ".join(_run(*line.split()[2:]).split())
-    words = command.split()
-    assert words[:3] + words[-2:] == ["$", "fslbench", "review", "-o", "comment.md"]
-    assert comment in _run(*words[2:-2])
+    assert comment in _run(*command.split()[2:-2])
 
 
 def test_formats_agree(results: Path) -> None:
@@ -128,29 +130,6 @@ def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> 
         said = " ".join((root / page).read_text(encoding="utf-8").split())
         assert re.search("onfidence `(--)?level` a best method is among those", said), page
         assert '"no" is a conclusion' not in said
-
-
-@pytest.mark.slow
-def test_a_screenful_or_all(
-    tmp_path: Path, repository: Repository, results: Path, example: Submission, embedded: Release
-) -> None:
-    shown = example.on([embedded.task_set_info("digits", "open-5w5s5q")])
-    for number in range(25):
-        repository.add(renamed(shown, {"pixels/Ridge": f"method {number}"}))
-    where = ("leaderboard", "--results", str(results), "--task-set", "open-5w5s5q")
-    text = _run(*where)
-    assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
-    assert text.count("identical") == 19
-    assert re.search(
-        r"Identical on every task: .* and method 0 \(\w{8}\) .* and 22 more\.",
-        " ".join(text.split()),
-    )
-    text = _run(*where, "--all")
-    assert "left out" not in text
-    assert len(re.findall(r"\d  method \d", text)) == 25
-    path = tmp_path / "board.md"
-    assert _run(*where, "-o", str(path)) == ""
-    assert len(re.findall(r"\| method \d", path.read_text(encoding="utf-8"))) == 25
 
 
 def test_what_is_left_out_is_listed(results: Path) -> None:
@@ -220,26 +199,6 @@ def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> 
     result = _invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
     for text in (result.stdout, result.stderr):
         assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
-
-
-def test_problems_are_explained(tmp_path: Path, results: Path) -> None:
-    for arguments, said in (
-        (["--results", str(tmp_path / "nowhere")], "there is no folder"),
-        (["--results", str(tmp_path)], "the repository has no leaderboard.toml"),
-        (["--results", str(results), "--dataset", "digit"], "did you mean 'digits'"),
-        (["--results", str(results), "--level", "95"], "is not a confidence level"),
-        (["--results", str(results), "--release", "nowhere"], "there is no release"),
-    ):
-        result = _invoke("leaderboard", *arguments)
-        assert result.exit_code == 2, arguments
-        assert said in result.stderr
-
-
-def test_another_release(results: Path, toy: object) -> None:
-    folder = toy.files.where  # type: ignore[attr-defined]
-    result = _invoke("leaderboard", "--results", str(results), "--release", folder)
-    assert result.exit_code == 0
-    assert result.stderr.count("unknown data set 'digits'") == 2
 
 
 def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:

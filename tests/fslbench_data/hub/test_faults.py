@@ -1,4 +1,4 @@
-"""What can go wrong while a release is loaded, and how it ends: the table of docs/hub_faults.md.
+"""How faults while a release is loaded end: the table of studies/reliability/hub_faults.md.
 
 Every fault must end in the right data or in an error of its own; and whatever happened, the same
 cache must give the right data once the fault is over.
@@ -420,7 +420,7 @@ def test_the_table_in_the_docs_has_every_fault(root: Path) -> None:
 
 def _rows(root: Path) -> dict[str, str]:
     """The table of the page: how each fault ends."""
-    page = (root / "docs/hub_faults.md").read_text()
+    page = (root / "studies/reliability/hub_faults.md").read_text()
     return dict(re.findall(r"^\| (?!fault|---)(.+?) \| (.+?) \|$", page, re.MULTILINE))
 
 

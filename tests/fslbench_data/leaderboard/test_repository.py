@@ -107,33 +107,6 @@ def test_settings(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "releases is missing"),
-        ("releases = []", "releases is [], not a list of different releases"),
-        ('releases = "embedded"', "releases is 'embedded', not a list"),
-        ("releases = [1]", "releases[0] is 1, not a text"),
-        ('releases = ["embedded", "embedded"]', "a release is listed twice"),
-        ('releases = ["/etc"]', "no release that everybody can open"),
-        ('releases = ["../../x@y"]', "no release that everybody can open"),
-        ('title = 1\nreleases = ["embedded"]', "title"),
-        ('title = "a\\u001b[31m"\nreleases = ["embedded"]', "title"),
-        (f'title = "{"a" * 201}"\nreleases = ["embedded"]', "title"),
-        ('sort = "x"\nreleases = ["embedded"]', "unknown field 'sort'"),
-        ("releases = [", "not TOML"),
-        ("x = " + "[" * 5000, "not TOML"),
-        ("#" * 70000, "longer than"),
-    ],
-)
-def test_settings_that_are_refused(text: str, said: str) -> None:
-    with pytest.raises(ResultsError) as error:
-        parse_board(text.encode(), "here")
-    assert said in error.value.what
-    assert error.value.what.isprintable()
-    assert "embedded" in error.value.expected
-
-
-@pytest.mark.parametrize(
     "revision",
     ["main", "refs/pr/1", "v1", "v1.0", "v01.0.0", "1.0.0", "latest", "abcdef1", "V1.0.0"],
 )

@@ -91,7 +91,7 @@ def test_datasets_reads_the_shards_from_the_hub(hub: HubServer, sharded: Release
 def test_shards_that_may_not_be_passed_on(sharded: Release) -> None:
     from dataclasses import replace
 
-    from builders.hub.contents import check_licences
+    from builders.hub.publish import check_licences
 
     check_licences(sharded.manifest)
     kept = tuple(replace(d, redistribution="tables") for d in sharded.manifest.datasets)

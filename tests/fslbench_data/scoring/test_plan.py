@@ -208,7 +208,7 @@ def test_command_refuses_plainly(root: Path) -> None:
     assert parse_queries("1-3,7") == [1, 2, 3, 7]
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", [0, 1])
 def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
     page = (root / "docs/planning.md").read_text(encoding="utf-8")
     block = page.split("```")[1::2][number].strip()

@@ -18,8 +18,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
-from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.bindings import Method, read_metadata
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.submission.recorder import Recorder

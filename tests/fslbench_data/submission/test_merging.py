@@ -31,11 +31,9 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
-from fslbench_data.submission import streaming
 from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Streamed
 
 SETS = ("open-5w5s5q", "open-5w1s1q")
 STOPPED = "closed-5w1s1q"
@@ -143,30 +141,6 @@ def test_a_merged_file_says_all_that_its_parts_say(
     assert own["together"].transductive
     assert own["some"].stopped is not None
     assert fb.validate(files, embedded).methods == fb.validate(out, embedded).methods
-
-
-def test_streamed_parts_give_the_same(
-    files: list[Path], embedded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = fb.merge(files)
-    groups = fb.validate(files, embedded).groups
-    monkeypatch.setattr(streaming, "_FEW", 10)
-    monkeypatch.setattr(streaming, "BATCH", 7)
-    merged = fb.merge(files)
-    assert isinstance(merged, Streamed)
-    found = fb.validate(files, embedded)
-    assert "table" not in vars(found.submission)
-    for one, other in zip(found.groups, groups, strict=True):
-        assert (one.method, one.info, one.runs, one.bound) == (
-            other.method,
-            other.info,
-            other.runs,
-            other.bound,
-        )
-        assert np.array_equal(one.counts, other.counts)
-    assert merged.columns == expected.columns
-    assert (merged.methods, merged.bindings) == (expected.methods, expected.bindings)
-    assert merged.table.to_pylist() == expected.table.to_pylist()
 
 
 def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Path) -> None:
@@ -363,16 +337,6 @@ def test_a_name_that_is_there_is_given_to_no_other(embedded: Release) -> None:
     with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'") as caught:
         fb.merge([*_on_two(embedded), taken])
     assert "--name pixels/near" in caught.value.fix
-
-
-def test_of_large_files_names_on_two_features_are_refused(
-    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second, _ = _on_two(embedded)
-    files = [write(tmp_path / "a.parquet", first), write(tmp_path / "b.parquet", second)]
-    monkeypatch.setattr(streaming, "_FEW", 1)
-    with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'"):
-        fb.merge(files)
 
 
 def test_names_can_be_exchanged(embedded: Release) -> None:

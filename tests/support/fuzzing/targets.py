@@ -19,7 +19,7 @@ from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.manifest import Manifest
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.sandbox.reader import read_bounded
-from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.bindings import read_metadata
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 from fuzzing import files, manifest_texts, tables

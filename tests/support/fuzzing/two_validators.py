@@ -14,14 +14,13 @@ from independent_validator import Facts, refusal
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.sandbox.reader import read_bounded
-from fslbench_data.submission.bindings import METADATA_KEY
-from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.bindings import METADATA_KEY, read_metadata
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 from fuzzing import differential, tables
 
 _MISLEADING = {"open-5w1s1q": 4.1, "open-5w5s5q": 12.0, "open-5w10s7q": 2.3}
-"""Of digits, as docs/stopping.md has them."""
+"""Of digits, as studies/coverage/stopping.md has them."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What was tried against the package, and what came of it: the rows of docs/reliability.md.
+"""What was tried, and what came of it: the rows of studies/reliability/README.md.
 
 Each module here is a section of the page, its docstring's first line the heading.  An attempt is a
 function that does it for real and returns what came of it in one line; an error of the package

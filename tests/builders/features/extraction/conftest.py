@@ -45,8 +45,8 @@ def extract(weights: Path) -> Extract:
     ) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
         given = {"block": 16, "batch": 8, "threads": 1, "workers": 0, "weights": weights} | given
         told = {} if progress is None else {"progress": progress}
-        with extracted(images, TINY, folder / "work", Settings(**given), **told) as found:
-            return np.concatenate(list(found.pieces())), found.provenance
+        with extracted(images, TINY, folder / "work", Settings(**given), **told) as (pieces, made):
+            return np.concatenate(list(pieces)), made
 
     return run
 

@@ -51,8 +51,7 @@ def test_the_same_features_are_identical(expected: np.ndarray[Any, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("noise", "verdict"),
-    [(0.004, "agrees"), (0.15, "close"), (0.6, "differs"), (5, "unrelated")],
+    ("noise", "verdict"), [(0.004, "agrees"), (0.15, "close"), (0.6, "differs"), (5, "unrelated")]
 )
 def test_noise_turns_them(noise: float, verdict: str, expected: np.ndarray[Any, Any]) -> None:
     chance = np.random.default_rng(1)

@@ -47,11 +47,7 @@ heads = ["NCC"]
 
 
 def _spec(
-    folder: Path,
-    pictures: Path,
-    backbone: str = TINY,
-    name: str = "tiny",
-    methods: str = METHODS,
+    folder: Path, pictures: Path, backbone: str = TINY, name: str = "tiny", methods: str = METHODS
 ) -> ReleaseSpec:
     options = "\n".join(f'{key} = "{value}"' for key, value in ABOUT.items())
     methods = methods.format(backbone)

@@ -147,9 +147,9 @@ settings = Settings(weights=weights, block=4, batch=2, threads=1, workers=1)
 tiny = read_pictures(pictures)
 def told(images, /, *, resumed=False):
     print("block", flush=True)
-with extracted(tiny, TINY, folder, settings, told) as found:
+with extracted(tiny, TINY, folder, settings, told) as (pieces, _):
     import hashlib
-    values = b"".join(piece.tobytes() for piece in found.pieces())
+    values = b"".join(piece.tobytes() for piece in pieces)
     print(hashlib.sha256(values).hexdigest(), flush=True)
 """
 

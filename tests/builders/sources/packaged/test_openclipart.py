@@ -77,12 +77,7 @@ def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small() -> None:
     found = {label: len(paths) for label, paths in classes.items()}
     assert found == {"food/fruit": 20, "office": 35}
     assert [superclass_of(label) for label in found] == ["food", "office"]
-    assert counts == {
-        "doubles": 0,
-        "too general": 30,
-        "in two classes": 0,
-        "in small classes": 19,
-    }
+    assert counts == {"doubles": 0, "too general": 30, "in two classes": 0, "in small classes": 19}
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from plain_episodes import (  # noqa: E402
 )
 
 from builders.training.method import Episode  # noqa: E402
-from builders.training.methods.can import CAN  # noqa: E402
+from builders.training.methods.metric import CAN  # noqa: E402
 
 WAY, QUERY, CHANNELS, SIDE, CLASSES = 3, 2, 4, 2, 6
 PLACES = SIDE * SIDE
