@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 
+from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, DatasetMean, dataset_mean_table
@@ -93,5 +94,5 @@ def _of_pairs(rows: Sequence[DatasetMean]) -> list[Column]:
     ]
 
 
-def _verdict(about: str, row: Row) -> object:
+def _verdict(about: str, row: Row) -> Verdict | None:
     return row[about].verdict if about in row else None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fslbench_data.render.console import print_table
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.reported import Difference, Printed, Reported
+from fslbench_data.scoring.reported import Difference, Reported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,20 +19,13 @@ def values(found: Reported) -> Table:
     """Return every result with its half-widths, unrounded: for CSV."""
     design = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
     widths = ("tasks", "images", "typical_images", "classes", "typical_classes")
-
-    def of(name: str) -> Callable[[Printed], object]:
-        return lambda one: getattr(one, name)
-
-    def of_design(name: str) -> Callable[[Printed], object]:
-        return lambda one: getattr(one.design, name)
-
     return Table(
         "",
         (
-            Column("method", of("method")),
-            *(Column(name, of_design(name)) for name in design),
-            Column("mean", of("mean")),
-            *(Column(f"halfwidth_{name}", of(name)) for name in widths),
+            Column("method", attrgetter("method")),
+            *(Column(name, attrgetter(f"design.{name}")) for name in design),
+            Column("mean", attrgetter("mean")),
+            *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
         ),
         found.results,
     )
@@ -66,10 +58,8 @@ def print_reported(found: Reported, console: Console) -> None:
         ),
         ("new classes", _most(one.classes), _typically(one.typical_classes)),
     ]
-    columns = [
-        Column(name, lambda row, i=i: row[i])
-        for i, name in enumerate(("interval for", f"{100 * found.level:g} %", ""))
-    ]
+    names = ("interval for", f"{100 * found.level:g} %", "")
+    columns = [Column(name, itemgetter(i)) for i, name in enumerate(names)]
     console.print()
     print_table(Table("", tuple(columns), rows, (_NOTE,)), console)
 
@@ -101,7 +91,7 @@ def _results(found: Reported) -> Table:
     )
     for name, title in (("dataset", "data set"), ("ways", "ways"), ("shots", "shots")):
         if len({getattr(one.design, name) for one in results}) > 1:
-            columns.append(Column(title, lambda one, name=name: getattr(one.design, name)))
+            columns.append(Column(title, attrgetter(f"design.{name}")))
     columns += [
         right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"),
         right("new images: typically ±", lambda one: _number(one.typical_images)),
@@ -118,7 +108,7 @@ def _differences(found: Reported) -> Table:
     pairs = sorted(found.differences, key=lambda pair: _set(pair))  # stable: as the results come
     number = {kind: sum(getattr(pair, kind) for pair in pairs) for kind in _KINDS}
     counts = ", ".join(f"{number[kind]} for {text}" for kind, text in _KINDS.items())
-    notes = (
+    notes: tuple[str, ...] = (
         f"Significant of {len(pairs)} differences on the same data set, ways and shots: {counts}. "
         "More may be: only the answers to tasks would show it.",
     )

@@ -424,7 +424,7 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
     rows = columns = 0
     left = lines
     for number, table in enumerate(tables):
-        size = len(table.rows)
+        size = len([*table.rows])
         shown = max(FEWEST_ROWS, min(size, left - 2))
         fitted = _cut(table, shown, width)
         while shown > FEWEST_ROWS and fitted.lines > left:

@@ -112,7 +112,8 @@ def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:
 def sign_test(higher: int, lower: int) -> float:
     """Return the two-sided p-value of so many data sets above and below, equal ones left out."""
     n, least = higher + lower, min(higher, lower)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
+    tail: int = sum(comb(n, k) for k in range(least + 1))
+    return min(1.0, 2.0 * tail / 2.0**n)
 
 
 def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[DatasetMean]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
@@ -27,7 +27,7 @@ from studies.common import LEVEL, Array, Z, head, row
 
 TASKS = 2000
 PROTOCOLS = [Protocol(5, shot, query) for shot in (1, 5) for query in (1, 5, 15)]
-KINDS = ("images", "classes")
+KINDS: tuple[LeftOut, ...] = ("images", "classes")
 
 
 def features_of(release: Release) -> Iterator[tuple[str, list[Array]]]:
