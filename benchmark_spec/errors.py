@@ -65,7 +65,7 @@ def shown(value: object, most: int = LONGEST) -> str:
 
 
 class FSLBenchError(Exception):
-    """A problem that the user can mend; what its parts quote at length is cut short.
+    """A problem that the user can fix; what its parts quote at length is cut short.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class FSLBenchError(Exception):
         quoted = map(printable, (what, where, expected, fix))
         what, where, expected, fix = map(fitting, quoted)
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
-        parts = [("where", where), ("expected", expected), ("to mend", fix)]
+        parts = [("where", where), ("expected", expected), ("fix", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, An
 
 
 class FSLBenchWarning(UserWarning):
-    """Something that the user may want to mend; the command line prints it and goes on."""
+    """Something that the user may want to fix; the command line prints it and goes on."""
 
 
 class SpecError(FSLBenchError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -36,6 +35,7 @@ from builders.release.writer import KEPT, ReleaseWriter
 from builders.sources.image_set import ImageSet, Progress
 from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
+from fslbench_data.evaluation.progress import counted
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
@@ -205,7 +205,7 @@ class FeatureBuild:
                 values, _, of_values = pca_int8(features, dimensions)
                 yield [values], {**provenance, **of_values}
             return
-        counter = self._counter(f"{dataset}: features of {name}", len(images().images))
+        counter = self._counter(f"{dataset}: features of {name}", images())
         folder = self.work(f"{dataset}-{name}", self.made_of(dataset, name))
         with features_of(name, images(), folder, self.settings, counter) as (pieces, provenance):
             yield pieces, _named(name, provenance)
@@ -231,25 +231,15 @@ class FeatureBuild:
             return read_precomputed(folder)
         what = f"{dataset}: features of {backbone}"
         self.progress(what)
-        counter = self._counter(what, len(images().images))
+        counter = self._counter(what, images())
         return write_precomputed(images(), backbone, folder, self.settings, counter)
+
+    def _counter(self, what: str, images: ImageSet) -> Counter:
+        return counted(len(images.images), "images", lambda far: self.progress(f"{what}: {far}"))
 
     def _kept_in(self, dataset: str, backbone: str) -> Path:
         """Name the folder of such features."""
         return self.work(f"{dataset}-{backbone}", ["kept", *self.made_of(dataset, backbone)])
-
-    def _counter(self, what: str, total: int) -> Counter:
-        """Tell how far it is, how fast, and how long it will take."""
-        begin, done, computed = time.monotonic(), 0, 0
-
-        def advance(images: int, /, *, resumed: bool = False) -> None:
-            nonlocal done, computed
-            done, computed = done + images, computed + (0 if resumed else images)
-            rate = computed / max(time.monotonic() - begin, 1e-9)
-            left = f", {rate:.1f} images/s, {(total - done) / rate:.0f} s left" if computed else ""
-            self.progress(f"{what}: {done:,} of {total:,} images{left}")
-
-        return advance
 
 
 def _named(name: str, provenance: dict[str, Any]) -> dict[str, Any]:

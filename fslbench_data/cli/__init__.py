@@ -17,6 +17,7 @@ import click
 
 from benchmark_spec.errors import FSLBenchError, FSLBenchWarning
 from benchmark_spec.version import __version__
+from fslbench_data.cli.options import say
 from fslbench_data.entry import STOPPED, quit_at_once
 
 
@@ -34,6 +35,11 @@ class ErrorGroup(click.Group):
                     warnings.simplefilter("always", FSLBenchWarning)
                     warnings.showwarning = _show_warning
                     return super().invoke(ctx)
+            except click.UsageError as error:
+                from fslbench_data.render.console import fitted
+
+                error.message = fitted(error.message)
+                raise
             except (Exception, KeyboardInterrupt) as error:
                 # in the middle of an import Ctrl-C may come out as that import's own failure
                 if pressed or isinstance(error, KeyboardInterrupt):
@@ -45,8 +51,27 @@ class ErrorGroup(click.Group):
                     raise  # the reader has gone: click ends quietly
                 if not isinstance(error, FSLBenchError):
                     error = FSLBenchError(str(error))  # which cuts a long path short
-                click.echo(f"Error: {error}", err=True)
+
+                say(f"Error: {error}")
                 ctx.exit(2)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under headings: those of `SECTIONS`, and the rest."""
+        left = {name: self.commands[name] for name in self.list_commands(ctx)}
+        sections = {title: [left.pop(n) for n in names if n in left] for title, names in SECTIONS}
+        sections["More commands" if any(sections.values()) else "Commands"] = [*left.values()]
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for title, commands in sections.items():
+            if rows := [(c.name or "", c.get_short_help_str(width)) for c in commands]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+SECTIONS = (
+    ("Commands", ("score", "evaluate", "table", "plot", "report", "plan", "info")),
+    ("For maintainers", ("leaderboard", "review")),
+)
+"""Which commands stand under which headings of the help; what is in none follows."""
 
 
 @contextmanager
@@ -79,7 +104,7 @@ def _show_warning(
 ) -> None:
     """Print the package's own warnings as its errors are printed."""
     if issubclass(category, FSLBenchWarning):
-        click.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}")
     else:
         _other(message, category, *where, **how)
 
@@ -91,11 +116,11 @@ def _show_warning(
 )
 @click.version_option(__version__, package_name="fslbench", prog_name="fslbench")
 def main() -> None:
-    """Say what few-shot results do and do not show.
+    """Compare few-shot methods, with confidence intervals for new images and new classes.
 
-    Results are counts of correct queries on frozen tasks; methods are compared pairwise, task
-    by task.  Messages go to standard error, results to standard output.  A problem with the
-    input is explained and ends with exit code 2.
+    Results are counts of correct queries on frozen tasks, or a log of your own tasks.  Methods are
+    compared pairwise, task by task.  Results go to standard output, messages to standard error.
+    The exit code is 2 where something is wrong with the input.
     """
 
 

@@ -11,6 +11,7 @@ from benchmark_spec.errors import listing
 from fslbench_data.cli.options import (
     bias_option,
     check_output,
+    command,
     dataset_option,
     details_option,
     level_option,
@@ -18,6 +19,7 @@ from fslbench_data.cli.options import (
     output_option,
     release_option,
     report_format_option,
+    say,
     selection_of,
     signature_option,
     task_set_option,
@@ -25,7 +27,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command(short_help="Compare two methods, in CI say.")
+@command(short_help="Compare two methods; --fail-if-worse is for CI.")
 @click.argument("names", nargs=-1, required=True, metavar="A [B]...")
 @release_option
 @dataset_option
@@ -53,15 +55,13 @@ def compare(
     path: Path | None,
     **chosen: Any,
 ) -> None:
-    """Compare two methods, A with B: for a change of one's own method, say, in CI.
+    """Compare two methods, A with B, such as two versions of your own.
 
-    They are named by submission files, FILE::METHOD for one of a file's methods, and names of
-    reference methods, which together hold two, or by a log of one's own tasks; A is the one named
-    first. NCC is the reference
-    method of that name on the features of the other. Exit code 0; 1 with
-    --fail-if-worse if the verdict for new images is "worse" on any data set, shot and way, each
-    judged by its pooled set, or else its closed one, or else its open ones; 2 if something is wrong
-    with the input.
+    They are named by files of results, FILE::METHOD for one of a file's methods, names of reference
+    methods, or a log of one's own tasks. NCC is the reference method of that name on the features
+    of the other. The exit code is 0, and with --fail-if-worse 1 if the verdict for new images is
+    "worse" on any data set, shot and way (of its sets the pooled one, else the closed one, else
+    the open ones).
     """
     from fslbench_data.cli.report_output import write_bias, write_report
     from fslbench_data.release.release import load_release
@@ -82,9 +82,9 @@ def compare(
     report = score_selected(both, opened, selection, only_compared=True)
     write_report(report, output_format, path, details=details, whole_signature=whole_signature)
     if not isinstance(both, OwnLog) and (left_out := answered_by_one(both)):
-        click.echo(f"left out, answered by one of the two only: {listing(left_out)}", err=True)
+        say(f"left out, answered by one of the two only: {listing(left_out)}")
     leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
-        click.echo(f"{report.comparisons[0].method} is worse on {', '.join(worse)}", err=True)
+        say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}")
         raise SystemExit(1)

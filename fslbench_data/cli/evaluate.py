@@ -9,16 +9,18 @@ import click
 
 from fslbench_data.cli.options import (
     check_submission,
+    command,
     dataset_option,
     images_option,
     no_training_option,
     output_to,
     release_option,
+    say,
     task_set_option,
 )
 
 
-@click.command(short_help="Run a method over frozen tasks, resumably.")
+@command(short_help="Run a method over frozen tasks, resumably.")
 @click.argument("method", metavar="MODULE:CALLABLE")
 @release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
@@ -38,8 +40,8 @@ from fslbench_data.cli.options import (
     "--stop-when-conclusive",
     "versus",
     metavar="M",
-    help="Stop each set as soon as the method is told apart from M: a reference method, FILE or "
-    "FILE::METHOD.",
+    help="Stop each set as soon as the difference from M is significant; M is a reference method, "
+    "FILE or FILE::METHOD.",
 )
 @click.option("--description", default="", help="What readers should know of the method.")
 @output_to(about="Submission (.parquet).", required=True)
@@ -72,13 +74,12 @@ def evaluate(
         stop_when_conclusive=None if versus is None else find_method(versus, opened),
         journal=journal,
         show_progress=True,
-        on_stop=lambda answered: click.echo(
-            f"stopped: {answered} answered tasks are in {journal}; the same command resumes",
-            err=True,
+        on_stop=lambda answered: say(
+            f"stopped: {answered} answered tasks are in {journal}; the same command resumes"
         ),
         **how,
     )
     submission.write(path)
     journal.unlink(missing_ok=True)
     where = f" --release {release}" if release else ""
-    click.echo(f"wrote {path}: score it with fslbench score {path}{where}", err=True)
+    say(f"wrote {path}: score it with fslbench score {path}{where}")

@@ -13,6 +13,7 @@ from fslbench_data.cli.options import (
     FILE,
     Command,
     check_free,
+    command,
     dataset_option,
     images_option,
     level_option,
@@ -20,6 +21,7 @@ from fslbench_data.cli.options import (
     methods_option,
     output_to,
     release_option,
+    say,
     selection_of,
     sources_of,
     task_set_option,
@@ -33,7 +35,7 @@ def _sweep_option(what: str) -> Callable[[Command], Command]:
     return click.option("--sweep", "sweeps", type=FILE, multiple=True, help=about)
 
 
-@click.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
+@command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
@@ -51,6 +53,13 @@ def _sweep_option(what: str) -> Callable[[Command], Command]:
     show_default=True,
     help="As wide as one column of a paper (3.25 inches) or as two (6.75).",
 )
+@click.option(
+    "--width",
+    type=click.FloatRange(150, 1000),
+    metavar="POINTS",
+    help="So wide, in place of --columns: the column of a paper, such as 244 or 202.",
+)
+@click.option("--title", default="", help="A title above the figure; by default none.")
 @output_to(about="File: .pdf, .svg or .png.", required=True)
 def plot(
     kind: str,
@@ -58,6 +67,8 @@ def plot(
     release: str | None,
     sweeps: tuple[Path, ...],
     columns: str,
+    width: float | None,
+    title: str,
     pool: dict[str, Any],
     path: Path,
     **chosen: Any,
@@ -66,17 +77,17 @@ def plot(
 
     \b
     forest      paired differences with their intervals
-    accuracies  mean accuracies, and who is not told from the highest
+    accuracies  mean accuracies, and which are ns from the highest
     scatter     two methods, task by task: --method A --method B
     queries     interval width against the number of queries: --sweep
     ladder      accuracy and worst-class accuracy on attribute-biased tasks
     worst       one against the other on the last step
-    conclusive  comparisons that each kind of claim calls conclusive
+    conclusive  comparisons that each kind of interval calls significant
 
     `forest` compares the methods of FILEs with all others, or one --method with all others, or
     those of several --method with each other. `worst` shows all methods and names those of
     --method.
-    Every figure says its level, its intervals and its number of tasks.
+    The caption, with level, intervals and numbers of tasks, is written to files beside the figure.
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
@@ -90,11 +101,11 @@ def plot(
         opened = None if kind == "queries" else load_release(release)
         figure = figure_of(kind, sources, opened, selection_of(**chosen), sweeps)
         step("the figure")
-        Drawing(figure, int(columns)).write(path)
-    click.echo(f"wrote {path}", err=True)
+        Drawing(figure, int(columns), width, title).write(path)
+    say(f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex")
 
 
-@click.command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
+@command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
 @dataset_option
@@ -164,7 +175,7 @@ def report(
             arguments=shlex.join(arguments),
             progress=step,
         )
-    click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser", err=True)
+    say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
     if space is not None:
         from fslbench_data.render.page.space import push_space
 

@@ -10,9 +10,11 @@ import click
 from fslbench_data.cli.options import (
     FILE,
     check_submission,
+    command,
     log_options,
     output_to,
     release_option,
+    say,
     sources_of,
     unbound_option,
 )
@@ -21,7 +23,7 @@ RESULTS = (".parquet", ".csv", ".jsonl")
 """Endings of files of results."""
 
 
-@click.command(short_help="Check that FILEs can be scored.")
+@command(short_help="Check that FILEs can be scored.")
 @click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
 @release_option
 @unbound_option
@@ -43,10 +45,10 @@ def validate(
     reference methods' results. Recognised: p at most 0.001.
 
     Exit code 0 if every rule is met, whether tasks are recognised or not; otherwise the first
-    broken rule is explained, with its rows and how to mend them, and the exit code is 2.
+    broken rule is explained, with its rows and how to fix them, and the exit code is 2.
     """
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.console import steps
+    from fslbench_data.render.console import screen, steps
     from fslbench_data.render.recognition_text import group_conclusions, together
     from fslbench_data.scoring.own_release import log_of
     from fslbench_data.scoring.recognition import recognise_tasks
@@ -64,24 +66,27 @@ def validate(
         of_group = zip(tested, group_conclusions(recognised), strict=True)
         conclusions = {id(group): f"; {text}" for group, text in of_group}
         summary = list(together(recognised))
-    for group in validated.groups:
-        part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
-        bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
-        told = conclusions.get(id(group), "")
-        click.echo(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}{told}")
-    for line in summary:
-        click.echo(line)
+    with screen() as console:
+        for group in validated.groups:
+            part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
+            bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
+            told = conclusions.get(id(group), "")
+            console.print(
+                f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}{told}"
+            )
+        for line in summary:
+            console.print(line)
     if own is not None:
-        click.echo(f"{files[0]} is a valid log of one's own tasks", err=True)
+        say(f"{files[0]} is a valid log of one's own tasks")
         return
     columns = validated.submission.columns
     extra = [name for name in ("predictions", "class_correct") if name in columns]
     checked = f", {' and '.join(extra)} checked" if extra else ""
     are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
-    click.echo(f"{', '.join(map(str, files))} {are} to {opened}{checked}", err=True)
+    say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
 
 
-@click.command(short_help="Join files of results into one.")
+@command(short_help="Join files of results into one.")
 @click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
 @output_to(about="Submission to write (.parquet).", required=True)
 def merge(files: tuple[Path, ...], path: Path) -> None:
@@ -97,10 +102,10 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     merged = join(files)
     merged.write(path)
     methods = len(merged.table.column("method").unique())
-    click.echo(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}", err=True)
+    say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
 
 
-@click.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
+@command("import-accuracies", short_help="Make a submission of a list of accuracies.")
 @click.argument("file", type=FILE)
 @click.option(
     "--task-set",
@@ -148,12 +153,10 @@ def import_accuracies(
     values = read_accuracies(file)
     submission = Submission.from_accuracies(values, info, method, percent=percent, where=str(file))
     submission.write(path)
-    click.echo(
-        f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)", err=True
-    )
+    say(f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)")
 
 
-@click.command(short_help="Print BibTeX of a release, or of what results used of it.")
+@command(short_help="Print BibTeX of a release, or of what results used of it.")
 @click.argument("what", nargs=-1, metavar="[FILE]...")
 @release_option
 def cite(what: tuple[str, ...], release: str | None) -> None:

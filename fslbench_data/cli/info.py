@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from benchmark_spec.errors import UnknownNameError
-from fslbench_data.cli.options import dataset_option
+from fslbench_data.cli.options import command, dataset_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.table import Table
 
 
-@click.command(short_help="Say what a release holds.")
+@command(short_help="List the data sets and task sets of a release.")
 @click.argument("release", required=False, metavar="[R]")
 @dataset_option
 @click.option(
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     show_default=True,
 )
 def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> None:
-    """Say what a release holds: data sets, task sets with T and fingerprint, methods.
+    """List what a release holds: a line a data set, and with --dataset its task sets.
 
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
     package.
@@ -47,7 +49,7 @@ def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> 
         click.echo(json_text(_content(opened, chosen)), nl=False)
     elif output_format == "table":
         with screen() as console:
-            _print(opened, chosen, console)
+            _print(opened, chosen, console, sets=bool(datasets))
     else:
         write = markdown if output_format == "markdown" else latex
         click.echo(write([_table(opened, chosen)], ""), nl=False)
@@ -113,28 +115,54 @@ def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]
     }
 
 
-def _held_text(held: dict[str, Any]) -> str:
-    """Write it on a line, methods with the same backbone together: ``clip/NCC, LR``."""
-    if not held["images"]:
-        return "classes and counts only"
-    features = f"features: {', '.join(held['features'])}" if held["features"] else "no features"
-    if held["attributes"]:
-        features += f"; attributes: {', '.join(held['attributes'])}"
+def _datasets(release: Release, datasets: Sequence[str]) -> Table:
+    """Return one row a data set: how much there is of it."""
+    from fslbench_data.render.table import Column, Table, right
+
+    held, about = _held(release, datasets), {d.name: d for d in release.manifest.datasets}
+    sets = Counter(s.dataset for s in release.task_sets)
+
+    def holds(name: str) -> str:
+        there = [kind for kind in ("images", "features", "attributes") if held[name][kind]]
+        return ", ".join(there) or "counts only"
+
+    columns = (
+        Column("data set", str),
+        right("classes", lambda name: about[name].n_classes),
+        right("images", lambda name: f"{about[name].n_images:,}"),
+        right("task sets", lambda name: sets[name]),
+        right("reference methods", lambda name: len(held[name]["methods"])),
+        Column("holds", holds),
+    )
+    return Table("", columns, datasets)
+
+
+def _held_text(name: str, held: dict[str, Any], superclasses: int) -> str:
+    """Write what there is of a data set on a line."""
+    parts = [f"{superclasses} superclasses"] if superclasses else []
+    parts += [
+        f"{kind}: {', '.join(held[kind])}" for kind in ("features", "attributes") if held[kind]
+    ]
+    methods = _methods_text(held["methods"]) or "none"
+    return f"{name}: {'; '.join([*parts, f'reference methods: {methods}'])}"
+
+
+def _methods_text(methods: Sequence[str]) -> str:
+    """List methods, those on the same features together: ``clip/NCC, LR; pixels/NCC``."""
     heads: dict[str, list[str]] = {}
-    for method in held["methods"]:
+    for method in methods:
         backbone, slash, head = method.rpartition("/")
         heads.setdefault(backbone + slash, []).append(head)
-    methods = "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
-    return f"images; {features}; {f'results: {methods}' if methods else 'no results'}"
+    return "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
 
 
-def _table(release: Release, datasets: Collection[str], *, superclasses: bool = True) -> Table:
-    """Return one row a task set, with the number of superclasses where there are any."""
+def _table(release: Release, datasets: Collection[str]) -> Table:
+    """Return one row a task set."""
     from fslbench_data.render.table import Column, Table, right
 
     about = {d.name: d for d in release.manifest.datasets}
     column = right("superclasses", lambda s: about[s.dataset].n_superclasses or "")
-    some = superclasses and any(about[name].n_superclasses for name in datasets)
+    some = any(about[name].n_superclasses for name in datasets)
     return Table(
         title=f"Task sets of release {release}",
         columns=(
@@ -151,48 +179,39 @@ def _table(release: Release, datasets: Collection[str], *, superclasses: bool = 
     )
 
 
-def _print(release: Release, datasets: Collection[str], screen: Console) -> None:
-    from rich.table import Table as RichTable
+def _print(release: Release, datasets: Sequence[str], screen: Console, *, sets: bool) -> None:
+    """Print a line a data set, and with `sets` what there is to know of its task sets."""
     from rich.text import Text
 
     from fslbench_data.release.chosen_queries import chosen_queries
+    from fslbench_data.render.console import print_table
+
+    def say(text: str, style: str = "") -> None:
+        screen.print(Text(text, style=style))
 
     manifest = release.manifest
-    screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
-    screen.print(Text(manifest.description))
+    say(f"release {release}#{manifest.digest[:12]}", "bold")
     commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
-    screen.print(Text(f"from {release.files.where}{commit}", overflow="fold"))
-    by_content: dict[str, list[str]] = {}
-    for dataset, held in _held(release, datasets).items():
-        by_content.setdefault(_held_text(held), []).append(dataset)
-    for content, names in by_content.items():
-        screen.print(Text(f"{', '.join(names)}: {content}"))
-    kinds = [
-        f"{d.n_superclasses} of {d.name}"
-        for d in manifest.datasets
-        if d.n_superclasses and d.name in datasets
-    ]
-    if kinds:
-        screen.print(Text(f"superclasses: {', '.join(kinds)}"))
-    screen.print()
-    sets = _table(release, datasets, superclasses=False)
-    table = RichTable(box=None, pad_edge=False, header_style="dim")
-    for column in sets.columns:
-        table.add_column(column.name, justify=column.align, no_wrap=column.name != "data set")
-    previous = ""
-    for row in map(sets.texts, sets.rows):
-        again = row[0] == previous
-        table.add_row(*(Text("" if again and i < 3 else cell) for i, cell in enumerate(row)))
-        previous = row[0]
-    screen.print(table)
-    for number, choice in enumerate(chosen_queries(release, datasets)):
-        if number == 0:
-            screen.print()
-        screen.print(Text(f"{choice.dataset}/{', '.join(choice.task_sets)}: {choice}"))
-    screen.print(
-        Text(
-            "\nThe first 12 digits of a fingerprint are enough for a submission; --format json "
-            "gives them whole, and the configurations for datasets.load_dataset.",
-            style="dim",
-        )
+    say(f"{manifest.description}\n\nfrom {release.files.where}{commit}\n")
+    print_table(_datasets(release, datasets), screen, whole=True, heading=8)
+    if not sets:
+        say("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
+        return
+    superclasses = {d.name: d.n_superclasses for d in manifest.datasets}
+    for name, held in _held(release, datasets).items():
+        say(f"\n{_held_text(name, held, superclasses[name])}")
+    say("")
+    table = _table(release, datasets)
+    columns = [c for c in table.columns if c.name in ("data set", "task set", "T", "fingerprint")]
+    reuses = next(c for c in table.columns if c.name == "reuses images")
+    columns = [replace(columns[0], once=columns[0].cell), *columns[1:3], reuses, columns[3]]
+    print_table(replace(table, title="", columns=tuple(columns)), screen, whole=True, heading=8)
+    if choices := chosen_queries(release, datasets):
+        say("")
+        for choice in choices:
+            say(f"{choice.dataset}/{', '.join(choice.task_sets)}: {choice}")
+    say(
+        "\nThe first 12 digits of a fingerprint are enough in a file of results; --format json "
+        "gives them whole, and the configurations for datasets.load_dataset.",
+        "dim",
     )

@@ -10,6 +10,7 @@ import click
 from fslbench_data.cli.options import (
     FILE,
     check_output,
+    command,
     details_option,
     level_option,
     log_in,
@@ -20,7 +21,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command(short_help="Give honest intervals to your own random tasks, which reuse images.")
+@command(short_help="Confidence intervals for a log of your own random tasks.")
 @click.argument("log", type=FILE)
 @log_options
 @level_option
@@ -35,7 +36,7 @@ def interval(
     output_format: str | None,
     path: Path | None,
 ) -> None:
-    """Say what new images and new classes might change about the means in LOG.
+    """Give confidence intervals for new images and new classes to the means in LOG.
 
     LOG holds random tasks drawn anywhere, without a release, one row a method and task: method,
     task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or

@@ -12,10 +12,12 @@ from fslbench_data.cli.options import (
     FILE,
     Command,
     check_output,
+    command,
     dataset_option,
     level_option,
     output,
     output_option,
+    say,
     task_set_option,
 )
 
@@ -43,7 +45,7 @@ def _results_option(about: str) -> Callable[[Command], Command]:
     return click.option("--results", "where", required=True, metavar="DIR|ORG/RESULTS", help=about)
 
 
-@click.command(short_help="Rank all submissions of a results repository.")
+@command(short_help="Rank all submissions of a results repository.")
 @_results_option("The results repository: a folder, or on the Hub.")
 @_releases_option
 @dataset_option
@@ -124,15 +126,15 @@ def leaderboard(
         _write(ranking, form, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
-        click.echo(unfetched(pointers, total), err=True)
+        say(unfetched(pointers, total))
     for what, reasons in (
         ("refused", [(one.name, one.reason) for one in ranking.rejected]),
         ("ignored", [(one.name, one.reason) for one in ranking.ignored]),
     ):
         for name, reason in reasons[:_MOST_NAMED]:
-            click.echo(f"{what} {name}: {reason}", err=True)
+            say(f"{what} {name}: {reason}")
         if len(reasons) > _MOST_NAMED:
-            click.echo(f"… and {len(reasons) - _MOST_NAMED} more {what}", err=True)
+            say(f"… and {len(reasons) - _MOST_NAMED} more {what}")
     if check and ranking.rejected:
         raise SystemExit(1)
 
@@ -166,15 +168,14 @@ def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None)
 
 
 def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
-    """Print the signature, the title, and the first rows of every table."""
+    """Print the title, and the first rows of every table."""
     from rich.text import Text
 
     from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
     from fslbench_data.render.console import print_table
 
-    console.print(Text(ranking.signature, style="dim"), soft_wrap=True)
     if ranking.title:
-        console.print(Text(f"\n{ranking.title}", style="bold"))
+        console.print(Text(ranking.title, style="bold"))
     for table, left in leaderboard_tables(ranking, most):
         console.print()
         print_table(table, console, whole=True)
@@ -183,9 +184,12 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
             console.print(Text(note, style="yellow"))
     for note in leaderboard_legend(ranking):
         console.print(Text(f"\n{note}", style="dim"))
+    for board in ranking.boards:
+        text = f"{board.signature.short}|submissions:{len(board.submissions)}"
+        console.print(Text(f"{text}#{board.submissions_digest[:12]}", style="dim"))
 
 
-@click.command(short_help="Say what adding FILEs to a results repository would bring.")
+@command(short_help="Check FILEs for a results repository; for pull requests.")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @_results_option("The results repository as it stands: a folder, or on the Hub.")
 @_releases_option
@@ -214,7 +218,7 @@ def review(
     proposed = LooseFiles(paths)
     for name, file in proposed.paths.items():
         if name.rpartition("/")[2] != file.name:
-            click.echo(f"{one_line(str(file))} would be {name}", err=True)
+            say(f"{one_line(str(file))} would be {name}")
     with steps("reviewing"):
         reviewed = run(
             proposed,
@@ -228,7 +232,7 @@ def review(
         raise SystemExit(1)
 
 
-@click.command(short_help="Propose FILE to a results repository on the Hub.")
+@command(short_help="Propose FILE to a results repository on the Hub.")
 @click.argument("file", type=FILE)
 @click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
 @click.option("--model", metavar="ORG/MODEL", help="Propose the results to this model's page, too.")
@@ -261,9 +265,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
     submission = read_untrusted(file) if parquet else Submission.read(file)
     proposal = prepare(submission, to)
-    click.echo(
-        f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}", err=True
-    )
+    say(f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}")
 
     def page(source: str) -> bytes:
         """The model's file with these results; whatever is wrong with it is said here."""

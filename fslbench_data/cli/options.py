@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,30 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.selection import Selection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+MORE = ("level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups")
+MORE += ("superclasses", "trained", "overwrite", "recognise", "transductive", "description")
+"""Options that are listed under a heading of their own, after the others."""
+
+
+class Listed(click.Command):
+    """A command whose help has the options that few need at the end."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under two headings."""
+        rows: dict[str, list[tuple[str, str]]] = {"Options": [], "More options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                rows["More options" if parameter.name in MORE else "Options"].append(record)
+        for title, records in rows.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+command = partial(click.command, cls=Listed)
+"""Makes such a command."""
 
 FILE = click.Path(path_type=Path)
 
@@ -68,7 +92,7 @@ level_option: Callable[[Command], Command] = click.option(
 details_option: Callable[[Command], Command] = click.option(
     "--details",
     is_flag=True,
-    help="A block for each task set, with every comparison, instead of the answer.",
+    help="A table for each task set, with every comparison.",
 )
 
 signature_option: Callable[[Command], Command] = click.option(
@@ -185,6 +209,13 @@ def check_free(path: Path | None, *sources: Path) -> None:
         )
 
 
+def say(text: str) -> None:
+    """Print a message on standard error."""
+    from fslbench_data.render.console import fitted
+
+    click.echo(fitted(text), err=True)
+
+
 def output(text: str | Iterable[str], path: Path | None) -> None:
     """Write text, in pieces perhaps, to a file that appears whole or not at all, or to stdout."""
     pieces = [text] if isinstance(text, str) else text
@@ -197,7 +228,7 @@ def output(text: str | Iterable[str], path: Path | None) -> None:
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
         file.flush()  # before what is written is made safe
-    click.echo(f"wrote {path}", err=True)
+    say(f"wrote {path}")
 
 
 def draw(on: Callable[[Console], None], path: Path | None) -> None:

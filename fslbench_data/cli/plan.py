@@ -9,6 +9,7 @@ import click
 
 from fslbench_data.cli.options import (
     check_output,
+    command,
     dataset_option,
     level_option,
     log_options,
@@ -21,7 +22,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command(short_help="Say what an experiment will be able to show.")
+@command(short_help="Plan an experiment: interval widths and detectable differences.")
 @dataset_option
 @click.option(
     "--pilot",
@@ -65,6 +66,7 @@ from fslbench_data.cli.options import (
     show_default=True,
     help="How often the smallest detectable difference shall be detected.",
 )
+@click.option("--details", is_flag=True, help="Symbols, formulas, and the parts of the variance.")
 @release_option
 @unbound_option
 @log_options
@@ -91,10 +93,11 @@ def plan(
     release: str | None,
     unbound: bool,
     pool: dict[str, Any],
+    details: bool,
     output_format: str,
     path: Path | None,
 ) -> None:
-    """Say what an experiment will be able to show, before it is made.
+    """Plan an experiment: how many tasks, how wide its intervals, what it could detect.
 
     From the sizes of a data set's classes and the results of a pilot, for each number of queries
     per class: how many tasks there will be, how wide each kind of interval is expected to be, and
@@ -142,7 +145,7 @@ def plan(
         path,
         csv=lambda: plan_csv(planned),
         json=lambda: plan_json(planned),
-        table=lambda console: print_plan(planned, console),
+        table=lambda console: print_plan(planned, console, details=details),
     )
 
 

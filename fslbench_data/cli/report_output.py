@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from fslbench_data.cli.options import draw, output
+from fslbench_data.cli.options import draw, output, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,10 +124,9 @@ def _log(report: Report, log: LogFacts) -> tuple[Draw, Paper]:
 def say_left_out(report: Report) -> None:
     """Say on standard error which task sets are read with ``--bias`` only."""
     if report.left_out:
-        click.echo(
+        say(
             f"left out: {len(report.left_out)} task sets made with attributes of images; "
-            "--bias reads them, --task-set names some",
-            err=True,
+            "--bias reads them, --task-set names some"
         )
 
 
@@ -139,10 +136,9 @@ def say_narrower(report: Report, release: Release) -> None:
 
     if found := narrower(report, release):
         more = f" and {found.more} more" if found.more else ""
-        click.echo(
+        say(
             f"tip: evaluate the pooled sets ({found.info}{more}): intervals for new images are "
-            f"about {100 * found.share:.0f} % narrower",
-            err=True,
+            f"about {100 * found.share:.0f} % narrower"
         )
 
 
@@ -156,7 +152,7 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
         path,
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: _print(bias_tables(report), console, NOTES, signature),
+        table=lambda console: _print(bias_tables(report), console, NOTES, report.signature.short),
         paper=lambda: (bias_tables(report), signature, NOTES),
     )
 
@@ -229,7 +225,5 @@ def _print(
         if number:
             console.print()
         print_table(each, console, whole=whole)
-    for note in notes:
+    for note in (*notes, *([signature] if signature else [])):
         console.print(f"\n{note}", highlight=False, markup=False)
-    if signature:
-        console.print(f"\n{signature}", soft_wrap=True, highlight=False, markup=False)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fslbench_data.cli.options import check_output, level_option, output_option
+from fslbench_data.cli.options import check_output, command, level_option, output_option, say
 
 if TYPE_CHECKING:
     pass
 
 
-@click.command(short_help="Say what a printed 91.72 ± 0.55 shows.")
+@command(short_help="Say what a printed 91.72 ± 0.55 shows.")
 @click.argument("result", metavar="RESULT")
 @click.option(
     "--dataset",
@@ -59,7 +59,7 @@ def reported(result: str, output_format: str | None, path: Path | None, **about:
     found = read(result, **about)
     for one in found.results:
         if one.warning:
-            click.echo(f"Warning: {one.warning}", err=True)
+            say(f"Warning: {one.warning}")
     write(
         output_format,
         path,

@@ -11,6 +11,7 @@ from fslbench_data.cli.options import (
     FILE,
     bias_option,
     check_output,
+    command,
     dataset_option,
     details_option,
     level_option,
@@ -27,7 +28,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command(short_help="Compare methods with each other and with the references.")
+@command(short_help="Compare methods with each other and with the references.")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
 @click.option(
@@ -44,7 +45,8 @@ from fslbench_data.cli.options import (
 @click.option(
     "--all-references",
     is_flag=True,
-    help="Meet every reference method, not only those of the same features or the most accurate.",
+    help="Compare with every reference method, not only those on the same features or the most "
+    "accurate.",
 )
 @details_option
 @signature_option
@@ -94,11 +96,12 @@ def score(
 ) -> None:
     """Compare the methods in FILEs with each other and with the reference methods.
 
-    A FILE holds per-task counts (Parquet, CSV or JSON Lines).  Said first is what is shown of each
-    method, for new images and for new classes; then one table, of the task set that leads of each
-    data set and shot.  A method meets the reference methods of its own features, or else the three
-    most accurate ones.  JSON and CSV hold every comparison.  Without FILE, the reference methods
-    are compared with each other.  Task sets made with attributes of images are read with --bias.
+    A FILE holds per-task counts (Parquet, CSV or JSON Lines), or a log of your own tasks.  First
+    come the counts of significant differences for new images and for new classes, then one table
+    with a row a data set and shot.  A method is compared with the reference methods on its own
+    features, or else with the three most accurate ones.  JSON and CSV hold every comparison.
+    Without FILE, the reference methods are compared with each other.  Task sets made with
+    attributes of images are read with --bias.
     """
     from fslbench_data.cli.report_output import (
         format_of,

@@ -11,11 +11,13 @@ import click
 from fslbench_data.cli.options import (
     FILE,
     check_free,
+    command,
     draw,
     log_options,
     output,
     output_option,
     release_option,
+    say,
     sources_of,
     unbound_option,
 )
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.command(short_help="Ask anything in SQL.")
+@command(short_help="Ask anything in SQL.")
 @click.argument("query", required=False)
 @click.option(
     "--submission",
@@ -120,7 +122,7 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
                 f"this version of Arrow cannot write the result as Parquet: {error}",
                 fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
             ) from None
-        click.echo(f"wrote {path}", err=True)
+        say(f"wrote {path}")
     elif chosen in ("csv", "json"):
         output((csv_pieces if chosen == "csv" else json_pieces)(table), path)
     elif chosen == "table":

@@ -10,6 +10,7 @@ import click
 from fslbench_data.cli.options import (
     FILE,
     check_output,
+    command,
     dataset_option,
     draw,
     level_option,
@@ -18,6 +19,7 @@ from fslbench_data.cli.options import (
     output,
     output_option,
     release_option,
+    say,
     sources_of,
     task_set_option,
     unbound_option,
@@ -27,7 +29,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.command(short_help="Make the table of a paper: LaTeX, Markdown, HTML or CSV.")
+def _width(given: str) -> str | float:
+    if given in ("column", "page"):
+        return given
+    try:
+        return float(given)
+    except ValueError:
+        raise click.BadParameter("column, page, or a number of points") from None
+
+
+@command(short_help="Make the table of a paper: LaTeX, Markdown, HTML or CSV.")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
 @click.option(
@@ -68,10 +79,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--width",
-    type=click.Choice(["column", "page"]),
+    metavar="column|page|POINTS",
     default="page",
     show_default=True,
-    help="Fit one column of a paper of two columns, or the page.",
+    callback=lambda _context, _option, given: _width(given),
+    help="Fit one column of a paper of two columns, the page, or so many points.",
 )
 @click.option(
     "--label", default="", metavar="L", help="Label of the float in LaTeX, such as tab:results."
@@ -95,9 +107,9 @@ def table(
     """Make the table of a paper from the methods in FILEs and reference methods.
 
     Methods stand against data sets and shots, each mean with its half-width. The highest mean is
-    bold, and methods that are not told apart from it are marked. The caption says what a reader
-    must know. Of each data set, ways and shots the pooled task set is shown, else the closed, else
-    the open one. Without FILE, the reference methods are shown.
+    bold, and methods that do not differ significantly from it are marked. The caption says what
+    readers must know. Of each data set, ways and shots the pooled task set is shown, else the
+    closed, else the open one. Without FILE, the reference methods are shown.
     """
     from benchmark_spec.errors import listing
     from fslbench_data.cli.report_output import ENDINGS, format_of
@@ -124,4 +136,4 @@ def table(
         draw(on, path)
     if paper.content.left_out:
         names = listing(paper.content.left_out, 3)
-        click.echo(f"not shown: {names}; --task-set and --suite choose", err=True)
+        say(f"not shown: {names}; --task-set and --suite choose")

@@ -50,11 +50,10 @@ HIGHEST, SILENT = "*", "?"
 BEST_FOR = {IMAGES: "~", CLASSES: "°", "new superclasses": "^"}
 MARKS = {
     HIGHEST: "the highest mean",
-    "~": "may be best for new images",
-    "°": "may be best for new classes, not for new images",
-    "^": "may be best for new superclasses, not for new images or new classes",
-    SILENT: "nothing is claimed: not all tasks answered, as many as the submitter chose, or a run "
-    "under a rule to stop",
+    "~": "could be best for new images",
+    "°": "could be best for new classes, not for new images",
+    "^": "could be best for new superclasses, not for new images or new classes",
+    SILENT: "not judged: not all tasks answered, or a run under a rule to stop",
 }
 """What hangs behind a number, in words."""
 
@@ -76,6 +75,9 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         about=[_about(board) for board in ranking.boards],
         boards=ranking.boards,
         suites=suites,
+        datasets=[*dict.fromkeys(name for _, suite in suites for name in suite.datasets)],
+        sent=any(board.submissions for board in ranking.boards),
+        shown_sets=shown_sets,
         marks=_used_marks(suite for _, suite in suites),
         level=level,
         results=results,
@@ -117,7 +119,7 @@ class OfSet:
         return next((kind for kind in self.standing.claiming if ABOUT[kind] == about), None)
 
     def could_be_best(self, about: str) -> list[str]:
-        """Name the methods among which a best one is, best first; none if nothing is claimed."""
+        """Name the methods among which a best one is, best first; none if not judged."""
         kind = self.kind(about)
         if kind is None or self.standing.leader is None:
             return []
@@ -154,11 +156,22 @@ class OfSuite:
         return by_dataset
 
 
+def shown_sets(board: Board) -> list[Standing]:
+    """Return the task sets of the data sets that some submission answers; all if none does."""
+    sent = {
+        standing.scored.dataset
+        for standing in board.sets
+        if any(entry.source != REFERENCE for entry in standing.entries)
+    }
+    return [standing for standing in board.sets if not sent or standing.scored.dataset in sent]
+
+
 def suites_of(board: Board) -> list[OfSuite]:
     """Return a release's suites, those first whose tasks use the most images."""
-    datasets = [*dict.fromkeys(standing.scored.dataset for standing in board.sets)]
+    shown = shown_sets(board)
+    datasets = [*dict.fromkeys(standing.scored.dataset for standing in shown)]
     by_suite: dict[str, list[OfSet]] = {}
-    for standing in board.sets:
+    for standing in shown:
         name = TaskSetName.parse(standing.scored.task_set)
         of_set = OfSet(standing, name, {row.method: row for row in standing.rows()})
         by_suite.setdefault(name.suite, []).append(of_set)
@@ -185,7 +198,7 @@ def _shots(sets: Sequence[OfSet]) -> list[str]:
 
 
 def sentences(of_suite: OfSuite) -> list[str]:
-    """Say of each data set who may be best, for new images and for new classes."""
+    """Say of each data set which methods could be best, for new images and for new classes."""
     said = []
     for dataset, sets in of_suite.datasets.items():
         shots = _shots(sets)
@@ -201,9 +214,9 @@ def _who(sets: Sequence[OfSet], about: str) -> str:
     """Name the methods that may be best, and on how many of the task sets."""
     possible = [(of_set, names) for of_set in sets if (names := of_set.could_be_best(about))]
     if not possible:
-        return "nothing is claimed"
+        return "not judged"
     unclaimed = len(sets) - len(possible)
-    silent = f"; nothing is claimed on {unclaimed}" if unclaimed else ""
+    silent = f"; not judged on {unclaimed}" if unclaimed else ""
     compared = [
         [entry.label for entry in of_set.standing.entries if entry.result.ordinary]
         for of_set, _ in possible
@@ -231,9 +244,15 @@ def _joined(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def is_highest(of_set: OfSet, row: Row) -> bool:
+    """Whether a method has the highest mean on a task set; several may."""
+    leader = of_set.rows.get(of_set.standing.leader or "")
+    return leader is not None and row.rank is not None and row.rank == leader.rank
+
+
 def mark(of_set: OfSet, row: Row) -> str:
     """Return a method's mark on a task set: the narrowest claim by which it may be best."""
-    if row.method == of_set.standing.leader:
+    if is_highest(of_set, row):
         return HIGHEST
     claims = {about: of_set.kind(about) for about in BEST_FOR}
     verdicts = {
@@ -270,8 +289,8 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         return origins(rows_of[method][0].submission, rows_of[method][0].also)
 
     title = (
-        f"{of_suite.suite}: accuracy in per cent ± half-width of the {100 * level:.8g} % interval "
-        "for new images; the best first by the mean place, which is no verdict"
+        f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
+        "images; ordered by mean rank, which is no test"
     )
     missing = [str(of.standing.scored) for of in of_suite.sets if not of.kind(CLASSES)]
     notes = [
@@ -286,7 +305,13 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         for name, of_set in zip(_shots(sets), sets, strict=True)
     ]
     columns = [Column("method", label), *columns, Column("from", sender)]
-    return Table(title, (*columns,), of_suite.methods[:MOST_METHODS], notes=(*notes,))
+    return Table(
+        title,
+        (*columns,),
+        of_suite.methods[:MOST_METHODS],
+        notes=(*notes,),
+        shaded=lambda method: rows_of[method][0].submission != REFERENCE,
+    )
 
 
 def _column(dataset: str, name: str, of_set: OfSet) -> Column:
@@ -298,12 +323,12 @@ def _column(dataset: str, name: str, of_set: OfSet) -> Column:
         return plus_minus(rows[method].intervals[shown].accuracy) if method in rows else None
 
     return Column(
-        name if kind else f"{name} (these images)",
+        name if kind else f"{name} (same images only)",
         cell,
         "right",
         missing="–",
         group=dataset,
-        strong=lambda method: method == of_set.standing.leader,
+        strong=lambda method: method in rows and is_highest(of_set, rows[method]),
         marks=lambda method: mark(of_set, rows[method]) if method in rows else "",
     )
 
@@ -337,8 +362,7 @@ def _sources_table(board: Board) -> Table:
     )
     sources = [source for source in came if source in methods]
     notes = [
-        "came: the order of the commits that brought the files; the board keeps no dates, since a "
-        "commit's date is whatever its author says. –: no history tells.",
+        "came: the order of the commits that brought the files; –: not known.",
         *_cut_note(sources, MOST_FILES),
     ]
     title = f"Submissions to {board.release}, and its reference methods"

@@ -175,7 +175,7 @@ def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
 
 
 def _rejection(one: Rejected) -> str:
-    texts = {"where": one.where, "expected": one.expected, "to mend": one.fix}
+    texts = {"where": one.where, "expected": one.expected, "fix": one.fix}
     lines = [f"  - {name}: {escaped(text)}" for name, text in texts.items() if text]
     return "\n".join([f"- Refused: {escaped(one.name)}: {escaped(one.what)}", *lines])
 

@@ -32,14 +32,14 @@ DIGITS = 8
 """Digits of a submission's name that tables show; the machines' formats have all."""
 _MOST_FILES, _MOST_ALIKE, _MOST_GROUPS, _MOST_NAMES = 3, 5, 10, 10
 
-NO_CLAIM = "Tasks of a closed set reuse images: among which methods a best one is, is not claimed."
+NO_CLAIM = "These tasks reuse images: which methods could be best is not judged."
 PARTIAL_NOTE = (
     "Methods without a rank did not answer all tasks; they are compared with the leader over those "
     "that they did."
 )
 PREFIX_NOTE = (
-    f"{PREFIX}, neither excluded nor the leader: who looks before choosing how many tasks to "
-    "answer finds a number that flatters."
+    f"{PREFIX}, neither excluded nor the leader: a partial submission, whose tasks may have been "
+    "chosen after seeing results."
 )
 STOPPED_NOTE = (
     f"{STOPPED} run under a rule to stop when conclusive: its ordinary intervals do not hold and "
@@ -83,8 +83,8 @@ def legend_of(sets: Sequence[Standing]) -> str:
         )
     return (
         f"{text}behind: paired difference from the leader, the highest mean of the methods that "
-        "answered most tasks; its interval stands alone, uncorrected, and to be chosen as the "
-        "highest flatters a mean."
+        "answered most tasks; its interval is not corrected for multiple comparisons, and the "
+        "highest of several means is likely too high."
     )
 
 
@@ -95,6 +95,7 @@ def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Tabl
         title=f"{before}{scored}: {set_title(scored, standing.units, standing.level, kinds)})",
         columns=tuple(_columns(standing, rows)),
         rows=rows,
+        shaded=lambda row: row.submission != REFERENCE,
         notes=(
             summary(standing),
             *missing_text(standing.units),

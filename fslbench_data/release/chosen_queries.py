@@ -44,13 +44,15 @@ class ChosenQueries:
     of_release: str
 
     def __str__(self) -> str:
-        low, high = ("undetermined" if q is None else q for q in (self.low, self.high))
+        found = "undetermined"
+        if self.low is not None:
+            found = f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
         images = "on the images of these sets"
         if self.images == "others":
             of = f" of {self.of_release}" if self.of_release else ""
             images = f"on other images, {self.of_dataset}{of}"
         return (
-            f"Q* = {self.query}, {100 * self.level:.8g} % interval {low} to {high}; "
+            f"recommended queries per class: {self.query} ({100 * self.level:.8g} % CI: {found}); "
             f"{self.method}, {self.seeds} seeds, {images}"
         )
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from textwrap import wrap
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +37,9 @@ LEAST = 12
 
 MOST_LINES = 6
 """Lines of a name in a cell, at most."""
+
+LINE_SECONDS = 30.0
+"""Between two lines about long work where standard error is no terminal, such as a log file."""
 
 WIDEST, LONGEST = 1000, 10_000
 """The most that these are taken for: what is laid out takes as much memory as it is wide."""
@@ -89,12 +94,51 @@ def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callabl
 
 @contextmanager
 def steps(title: str) -> Iterator[Callable[[str], None]]:
-    """Show on standard error what a long job is at; silent where that is no terminal."""
+    """Show on standard error what a long job is at; where that is no terminal, now and then."""
     from rich.text import Text
 
     terminal = console(stderr=True)
+    if not terminal.is_terminal:
+        tell = line_now_and_then()
+        yield lambda step: tell(f"{title}: {step}")
+        return
     with terminal.status(Text(title)) as status:  # which takes a str for markup, whatever console
         yield lambda step: status.update(Text(f"{title}: {step}"))
+
+
+def line_now_and_then() -> Callable[[str], None]:
+    """Return what prints a line on standard error, but no line within 30 seconds of the last."""
+    last = monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if monotonic() - last >= LINE_SECONDS:
+            last = monotonic()
+            click.echo(text, err=True)
+
+    return tell
+
+
+def fitted(text: str) -> str:
+    """Break a message between words where standard error is a terminal; files keep its lines."""
+    if not sys.stderr.isatty():
+        return text
+    return wrapped(text, min(shutil.get_terminal_size(PAGE).columns, PAGE[0]))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break the lines of a text between words; what goes on is indented."""
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += wrap(
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return "\n".join(lines)
 
 
 def screenful(console: Console) -> int:

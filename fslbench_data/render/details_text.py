@@ -70,11 +70,10 @@ def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
 
 
 def print_details(report: Report, console: Console) -> None:
-    """Print the signature on one line, then a table and its notes for each task set."""
-    console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
+    """Print a table and its notes for each task set, then what the columns mean."""
     limit = max(5, (console.height - FIXED_LINES) // 2)
     for each in report.sets:
-        console.print(Text(f"\n{each.scored}", style="bold"))
+        console.print(Text(str(each.scored), style="bold"))
         console.print(Text(_about(each, ": ")))
         print_table(_table(each, limit), console, whole=True, heading=8)
         left = (len(each.comparisons) or len(each.scores)) - limit
@@ -86,8 +85,10 @@ def print_details(report: Report, console: Console) -> None:
             console.print(Text(note, style="dim"))
         for text in _evidence(each, limit):
             console.print(Text(text))
+        console.print()
     for note in (*_unbound(report), *_legend(report), *_footnotes(report)):
-        console.print(Text(f"\n{note}", style="dim"))
+        console.print(Text(note, style="dim"))
+    console.print(Text(report.signature.short, style="dim"))
 
 
 def _about(each: TaskSetReport, before: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -38,10 +39,12 @@ def latex(
             together[-1].append(table)
         else:
             together.append([table])
-    floats = [
-        "\n".join(_float(some, page, f"{label}-{number}" if label and number > 1 else label))
-        for number, some in enumerate(together, start=1)
-    ]
+    floats, given = [], Counter[str]()
+    for some in together:
+        own = label or f"tab:{_slug(some[0].title)}"
+        given[own] += 1
+        number = f"-{given[own]}" if given[own] > 1 else ""
+        floats.append("\n".join(_float(some, page, f"{own}{number}")))
     parts = [f"% {one_line(signature)}"] if signature else []
     parts.append(r"% needs \usepackage{booktabs}")
     if beyond := beyond_pdflatex("".join(floats)):
@@ -58,20 +61,24 @@ def check_label(label: str) -> None:
         )
 
 
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.partition(":")[0].lower()).strip("-")
+
+
 def _float(tables: Sequence[Table], page: bool, label: str) -> Iterator[str]:
     """Give the lines of one float: a table and those below it, in one tabular."""
     first, *more = tables
     environment = "table*" if page else "table"
     sentence = first.title if first.title.endswith(".") else f"{first.title}."
     caption = " ".join([*([sentence] if first.title else []), *first.notes])
-    title = re.sub(r"[^a-z0-9]+", "-", first.title.partition(":")[0].lower()).strip("-")
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
     yield rf"\begin{{{environment}}}"
     closer = r"\renewcommand{\arraystretch}{0.96}" if more else ""  # a page's height is short
     yield rf"\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}{closer}"
     if caption:
-        yield rf"\caption{{{_tex(caption)}}}\label{{{label or f'tab:{title}'}}}"
+        yield r"\setlength{\belowcaptionskip}{4pt}"
+        yield rf"\caption{{{tex(caption)}}}\label{{{label}}}"
     yield rf"\begin{{tabular}}{{{align}}}"
     yield r"\toprule"
     yield from _rows(first)
@@ -87,18 +94,22 @@ def _rows(table: Table) -> Iterator[str]:
         cells, rules, end = [], [], 0
         for name, width in table.groups:
             start, end = end + 1, end + width
-            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{tex(name)}}}")
             rules += [rf"\cmidrule(lr){{{start}-{end}}}"] if name else []
         yield " & ".join(cells) + r" \\"
         yield "".join(rules)
-    yield " & ".join(_tex(column.name) for column in table.columns) + r" \\"
+    yield " & ".join(tex(column.name) for column in table.columns) + r" \\"
     yield r"\midrule"
+    own = None
     for row in table.rows:
-        yield " & ".join(table.marked_up(row, _tex, r"\textbf{{{}}}".format, _hung)) + r" \\"
+        if table.shaded is not None and own is not None and own != table.shaded(row):
+            yield r"\addlinespace"  # between one's own methods and others
+        own = None if table.shaded is None else table.shaded(row)
+        yield " & ".join(table.marked_up(row, tex, r"\textbf{{{}}}".format, _hung)) + r" \\"
 
 
 def _hung(marks: str) -> str:
-    return rf"\rlap{{{_tex(marks.replace('~', SIMILAR))}}}" if marks else ""
+    return rf"\rlap{{\,{tex(marks.replace('~', SIMILAR))}}}" if marks else ""
 
 
 TEX = {
@@ -179,11 +190,11 @@ _MARKS = re.compile(r"[-+0=?·]+")
 """Several verdicts, whose signs would else become dashes."""
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
     """Text for LaTeX: specials escaped, a sign before a number and those of verdicts set as one."""
     text = unicodedata.normalize("NFC", one_line(text))
     if text.startswith("*"):  # which the end of the row before would take for its own
-        return f"{{*}}{_tex(text[1:])}"
+        return f"{{*}}{tex(text[1:])}"
     signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
     signed = {match.start() for match in signs}
     return "".join(f"${c}$" if i in signed else tex_of(c) for i, c in enumerate(text))

@@ -59,9 +59,9 @@ def print_log(report: Report, log: LogFacts, console: Console) -> None:
             print_table(some, console, whole=True, left=max(0, number - shown))
             console.print()
     for note in notes(report, log):
-        console.print(Text(note, style="dim"), soft_wrap=True)
-    console.print(Text(f"\n{sentence(report, log)}"), soft_wrap=True)
-    console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
+        console.print(Text(note, style="dim"))
+    console.print(Text(f"\n{sentence(report, log)}"))
+    console.print(Text(str(report.signature), style="dim"))
 
 
 def log_paper(report: Report, log: LogFacts) -> tuple[list[Table], str, list[str]]:

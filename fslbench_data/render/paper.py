@@ -33,14 +33,17 @@ from fslbench_data.scoring.selection import Answers, Names, Selection, select
 from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
-Width = Literal["column", "page"]
-"""As wide as one column of a paper of two columns, or as the page."""
+Width = Literal["column", "page"] | float
+"""As wide as one column of a paper of two columns, or as the page, or so many points."""
 
-CHARACTERS: dict[Width, int] = {"column": 56, "page": 115}
+CHARACTERS: dict[str, int] = {"column": 56, "page": 115}
 """Of a line of text, two between columns."""
 
-POINTS: dict[Width, float] = {"column": 229.5, "page": 469.0}
+POINTS: dict[str, float] = {"column": 229.5, "page": 469.0}
 """Of LaTeX's article in two columns; other classes give about as much or more."""
+
+NARROW = 300
+"""Points up to which a width is that of a column, and not of the page."""
 
 MOST_LINES = 50
 """Lines of a float in LaTeX, about a page."""
@@ -126,10 +129,18 @@ def table(
     return PaperTable(paper_content(results, asked), transpose, columns, width, label)
 
 
-def _check(width: str, label: str) -> None:
-    if width not in CHARACTERS:
-        raise SpecError(f"no width {width!r}", expected=f"one of {listing([*CHARACTERS])}")
+def _check(width: Width, label: str) -> None:
+    if not 100 <= _points(width) <= 1000:
+        raise SpecError(f"no width {width!r}", expected="column, page, or points from 100 to 1000")
     check_label(label)
+
+
+def _points(width: Width) -> float:
+    return POINTS.get(width, 0.0) if isinstance(width, str) else float(width)
+
+
+def _is_narrow(width: Width) -> bool:
+    return _points(width) <= NARROW
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,12 +182,14 @@ class PaperTable(AsFrame):
         """
         first, *more = self.tables(tex=True)
         wide = table_width([first, *more])
-        if wide > POINTS[self.width]:
+        room, narrow = _points(self.width), _is_narrow(self.width)
+        if wide > room:
             turned = "leave --transpose out" if self.transposed else "--transpose"
-            ways = [*(["--width page"] if self.width == "column" else []), turned]
+            ways = [*(["--width page"] if narrow else []), turned]
+            what = "column" if narrow else "page"
             message = (
-                f"the table is about {wide:.0f} points wide, a {self.width} has "
-                f"{POINTS[self.width]:.0f}\n  to mend: {', '.join(ways)}, fewer --columns, or "
+                f"the table is about {wide:.0f} points wide, a {what} has "
+                f"{room:.0f}\n  fix: {', '.join(ways)}, fewer --columns, or "
                 "shorter names of methods"
             )
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
@@ -184,8 +197,7 @@ class PaperTable(AsFrame):
         notes = tuple(note.replace(mark, sign) for note in self._caption)
         tables = [replace(first, notes=notes), *more]
         cite = cite_text(self.content, tex=True)
-        page = self.width == "page"
-        return latex(tables, self._signature, (cite,), page=page, label=self.label)
+        return latex(tables, self._signature, (cite,), page=not narrow, label=self.label)
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
@@ -255,21 +267,30 @@ class PaperTable(AsFrame):
             for dataset, column in zip(datasets, columns, strict=True):
                 shown = _column(column.heading, column.cells, dataset)
                 groups.setdefault(dataset, []).append(shown)
+
+        def is_own(row: int) -> bool:
+            return content.rows[row].method in content.own
+
+        own = None if self.transposed else is_own
         most = self.most
         if most is None:  # blocks stand below each other: all columns as wide as the widest
             measure: Callable[[Column, Iterable[int]], float]
             measure = column_width if tex else _characters
-            left = (POINTS if tex else CHARACTERS)[self.width]
+            left = _points(self.width)
+            left *= 1 if tex else CHARACTERS["page"] / POINTS["page"]
             left -= sum(measure(head, rows) for head in heads)
             widest = max(measure(column, rows) for some in groups.values() for column in some)
             most = max(1, int(left // widest))
-        fit = max(1, MOST_LINES // (len(rows) + 3))
+        caption = sum(map(len, self._caption))  # takes more lines in a column, of 4.4 points each
+        lost = caption * 4.4 * (1 / _points(self.width) - 1 / POINTS["page"])
+        fit = max(1, int(MOST_LINES - max(0.0, lost)) // (len(rows) + 3))
         what, _, more = title_of(content).partition(":")
         tables = []
         for number, block in enumerate(_blocks(groups.values(), most)):
             part = f", part {number // fit + 1}" if number >= fit else ""
             title = "" if number % fit else f"{what}{part}:{more}"
-            tables.append(Table(title, (*heads, *block), rows, continues=bool(number % fit)))
+            below = bool(number % fit)
+            tables.append(Table(title, (*heads, *block), rows, continues=below, shaded=own))
         return tables
 
 
@@ -309,7 +330,7 @@ def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent
     names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
     prefixes = {name.rpartition("/")[0] for name in names} - {""}
     features = prefixes.pop() if len(prefixes) == 1 else ""
-    least = 1 if width == "column" else LONG + 1
+    least = 1 if _is_narrow(width) else LONG + 1
     short = {name: name.removeprefix(f"{features}/") for name in names}
     if len(features) < least or len({*short.values()}) < len(names):
         return content, ""
@@ -320,7 +341,8 @@ def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent
         for row in content.rows
     )
     transductive = frozenset(short[name] for name in content.transductive)
-    shortened = replace(content, rows=tuple(rows), transductive=transductive)
+    own = frozenset(short.get(name, name) for name in content.own)
+    shortened = replace(content, rows=tuple(rows), transductive=transductive, own=own)
     return shortened, f"Left out of names: {features}/{before}."
 
 

@@ -29,18 +29,26 @@ from fslbench_data.scoring.planning import POOLED, DatasetPlan, Plan, PooledSetP
 SetPlan = DatasetPlan | PooledSetPlan
 
 
-def print_plan(plan: Plan, console: Console) -> None:
-    """Print the signature, then for each set a table and its sentences, then notes."""
-    console.print(Text(str(plan.signature), style="dim"), soft_wrap=True)
+def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
+    """Print for each set a table and what it says, then notes and the signature.
+
+    Symbols and what a pilot's variances are made of are `details`.
+    """
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style))
+
     for each in plan.sets:
-        console.print(Text(f"\n{title(each, plan)}", style="bold"), soft_wrap=True)
-        console.print(Text(pilot_text(each, plan.level)), soft_wrap=True)
-        print_table(table(each), console)
+        say(title(each, plan), "bold")
+        say(pilot_text(each, plan.level if details else None))
+        print_table(table(each), console, heading=12)
         told = runs_text(each.pilot.runs, *each.with_runs(plan.level))
-        for line in (*sentences(each), *told):
-            console.print(Text(line), soft_wrap=True)
-    for note in notes(plan):
-        console.print(Text(f"\n{note}", style="dim"), soft_wrap=True)
+        for line in (*plain_sentences(each), *(sentences(each) if details else ()), *told):
+            say(line)
+        say("")
+    for note in notes(plan) if details else plain_notes(plan):
+        say(note, "dim")
+    say(plan.signature.short, "dim")
 
 
 def title(each: SetPlan, plan: Plan) -> str:
@@ -56,40 +64,102 @@ def title(each: SetPlan, plan: Plan) -> str:
     return f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
 
 
-def pilot_text(each: SetPlan, level: float) -> str:
-    """What the pilot found."""
+def pilot_text(each: SetPlan, level: float | None) -> str:
+    """What the pilot found; with a level, the parts of its variance, too."""
     pilot = each.pilot
     mean = f"mean {pilot.mean:+.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
+    found = ""
     if isinstance(each, DatasetPlan):
         estimate = each.pilot.estimate
-        alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
-        tasks, found = (
-            estimate.tasks,
-            (
-                f"α = {estimate.alpha:.4f} ({alpha[0]:.4f} to {alpha[1]:.4f}), "
+        tasks = estimate.tasks
+        if level is not None:
+            alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
+            found = (
+                f"; α = {estimate.alpha:.4f} ({alpha[0]:.4f} to {alpha[1]:.4f}), "
                 f"w = {estimate.w:.4f} ({w[0]:.4f} to {w[1]:.4f}), "
                 f"σ_b = {100 * each.pilot.components.classes**0.5:.2f} points a class"
-            ),
-        )
+            )
     else:
         variances = each.pilot.variances
         tasks = variances.tasks
-        found = f"{variances.unit} are in {variances.appearances:.1f} of them on average"
-    return f"pilot: {pilot.info}, {tasks} tasks, {mean}; {found}"
+        found = f"; {variances.unit} are in {variances.appearances:.1f} of them on average"
+    return f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
+
+
+def plain_sentences(each: SetPlan) -> list[str]:
+    """What stands below the table, in plain words."""
+    if isinstance(each, DatasetPlan):
+        row, choice = each.shown, each.choice
+        best = "not determined by this pilot"
+        if choice.best is not None:
+            best = (
+                f"{_query(choice.best, choice)} ({100 * choice.level:.8g} % CI: {_range(choice)})"
+            )
+        shares = _shares(row.budget)
+        if row.class_share is not None:
+            low, high = (f"{100 * share:.0f}" for share in row.class_share)
+            shares += f" (classes: likely {low} to {high} %)"
+        return [
+            f"recommended queries per class: {best}",
+            f"variance shares at {row.query} queries per class: {shares}",
+        ]
+    unit, lines = each.pilot.variances.unit, []
+    if each.usual is not None:
+        lines.append(f"a pooled set has {each.usual:,} tasks")
+    lines += [
+        f"half the width that tasks without end reach: {_half(one, unit)}" for one in each.half
+    ]
+    return lines
+
+
+def _range(choice: QueryChoice) -> str:
+    """Write the ends of an interval of queries: ``4 or more``, ``4 to 9``."""
+    if choice.low is None:
+        return "undetermined"
+    if choice.high is None or (choice.more and choice.high == choice.tried[-1]):
+        return f"{choice.low} or more"
+    return f"{choice.low}" if choice.low == choice.high else f"{choice.low} to {choice.high}"
+
+
+def plain_notes(plan: Plan) -> list[str]:
+    """What the columns mean, in short."""
+    level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
+    of_pairs = any(each.pilot.versus for each in plan.sets)
+    usual = "" if plan.suite == POOLED else f" usual: as papers print it, {CLOSED_TASKS} tasks."
+    of_tasks = (
+        " of it tasks: the part of the variance that more tasks of the same images take away."
+        if plan.suite == POOLED
+        else ""
+    )
+    detectable = (
+        f"detectable: the smallest true difference that is significant {power} of the time."
+        if of_pairs
+        else "Detectable differences need a second method: --versus."
+    )
+    unbound = [UNBOUND_NOTE] if plan.signature.unbound else []
+    return [
+        *unbound,
+        *(f"left out: {reason}" for reason in plan.left_out),
+        f"Expected half-widths of {level} intervals, percentage points.{usual}{of_tasks} "
+        f"{detectable} The pilot's estimates are taken for the truth (--details).",
+    ]
 
 
 def table(each: SetPlan) -> Table:
     """Return one row a Q, or a number of tasks and kind; detectable differences of two methods."""
     if isinstance(each, DatasetPlan):
         columns = [
-            right("Q", lambda row: row.query),
+            right("queries per class", lambda row: row.query),
             right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
-            right("closed ±", lambda row: _two_digits(row.closed)),
-            right("open ±", lambda row: _two_digits(row.open)),
-            right("class-aware ±", lambda row: _two_digits(row.class_aware)),
-            right("detectable, open", lambda row: _two_digits(row.detectable_open, row.range_open)),
+            right("usual ±", lambda row: _two_digits(row.closed)),
+            right("new images ±", lambda row: _two_digits(row.open)),
+            right("new classes ±", lambda row: _two_digits(row.class_aware)),
             right(
-                "detectable, class-aware",
+                "detectable, new images",
+                lambda row: _two_digits(row.detectable_open, row.range_open),
+            ),
+            right(
+                "detectable, new classes",
                 lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
             ),
         ]
@@ -97,7 +167,7 @@ def table(each: SetPlan) -> Table:
         columns = [
             Column(
                 "tasks",
-                lambda row: "endless" if row.tasks is None else f"{row.tasks:,}",
+                lambda row: "no end" if row.tasks is None else f"{row.tasks:,}",
                 "right",
                 once=lambda row: row.tasks,
             ),

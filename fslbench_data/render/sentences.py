@@ -32,7 +32,7 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
         if sequence is None:
             sentences.append(f"{text}, which is not here.")
             continue
-        verdict = {1: "better", -1: "worse", 0: "not told apart"}[sequence.sign]
+        verdict = {1: "better", -1: "worse", 0: "no significant difference"}[sequence.sign]
         when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
         sentences.append(
             f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+.2f} to "
@@ -48,8 +48,8 @@ def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
     if not answered:
         return []
     return [
-        f"{listing(answered, 4)} of {n_tasks} tasks, {PREFIX}: who looks first finds a number that "
-        "flatters, so its intervals are shown and nothing is concluded (?)."
+        f"{listing(answered, 4)} of {n_tasks} tasks, {PREFIX}: a partial submission, whose tasks "
+        "may have been chosen after seeing results; intervals are shown without a verdict (n/a)."
     ]
 
 
@@ -87,7 +87,7 @@ def sentence(comparison: Comparison) -> str:
     elif comparison.verdict is Verdict.NOT_ESTIMABLE:
         text = f"nothing can be concluded about {a} and {b} from {tasks}"
     elif comparison.verdict is Verdict.INCONCLUSIVE:
-        text = f"{a} and {b} cannot be told apart on {tasks} (difference {plus_minus(found)})"
+        text = f"no significant difference between {a} and {b} on {tasks} ({plus_minus(found)})"
     else:
         direction = "better" if comparison.verdict is Verdict.BETTER else "worse"
         constant = ", the same on every task" if found.constant else ""
@@ -96,7 +96,7 @@ def sentence(comparison: Comparison) -> str:
         f"{name} would say {_CLAIM[verdict]}"
         for name, verdict in (
             ("error bars", comparison.verdict_direct),
-            ("closed error bars", comparison.verdict_closed),
+            ("usual intervals", comparison.verdict_closed),
         )
         if verdict is not None and _differs(verdict, comparison.verdict)
     ]

@@ -88,6 +88,8 @@ class Table:
         Sentences below the table.
     continues
         Whether it stands below the table before, under the same title, where a format can do so.
+    shaded
+        Which rows are one's own, set apart from the others.
     """
 
     title: str
@@ -95,6 +97,7 @@ class Table:
     rows: Iterable[Any]
     notes: tuple[str, ...] = ()
     continues: bool = False
+    shaded: Callable[[Any], bool] | None = None
 
     @property
     def names(self) -> list[str]:

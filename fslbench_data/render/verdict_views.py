@@ -36,10 +36,10 @@ COUNTS_NOTE = (
     "everything new that there is an interval for. –: no such interval."
 )
 MATRIX_NOTE = (
-    "+ the row is better, - worse, 0 not told apart, = identical on every task, ? nothing can be "
-    "concluded, · no such interval; each verdict stands alone. Error bars: two separate "
-    "intervals do not overlap; closed error bars: the same of tasks that reuse images, the field's "
-    "habit. Else 0 lies outside the interval of the difference."
+    "+ the row is better, - worse, 0 no significant difference, = identical on every task, ? not "
+    "estimable, · no such interval; not corrected for multiple comparisons. Usual intervals: do "
+    "those of tasks that reuse images overlap, as papers print them? Separate intervals: do those "
+    "for new images? Else: does 0 lie outside the interval of the difference?"
 )
 
 

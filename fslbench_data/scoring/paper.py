@@ -216,6 +216,8 @@ class PaperContent:
         Answered task sets that are not columns, as ``dataset/task_set``.
     of_one_model
         Methods of which one trained model was run, and which may differ from run to run.
+    own
+        Methods of the results, which are set apart from the reference methods.
     """
 
     about: About
@@ -225,6 +227,7 @@ class PaperContent:
     transductive: frozenset[str]
     left_out: tuple[str, ...]
     of_one_model: tuple[str, ...]
+    own: frozenset[str] = frozenset()
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
@@ -257,6 +260,7 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
         tuple(
             dict.fromkeys(s.method for s in report.scores if s.of_one_model and s.method in shown)
         ),
+        frozenset(name for each in sets for name in own_methods(each)),
     )
 
 

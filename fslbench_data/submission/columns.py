@@ -30,7 +30,7 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     ),
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
 }
-"""Of integers: the error if there is none, what was expected, and how to mend it."""
+"""Of integers: the error if there is none, what was expected, and how to fix it."""
 
 
 def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:

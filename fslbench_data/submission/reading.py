@@ -132,7 +132,7 @@ def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
         warnings.warn(
             f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
             "pandas drops: if its methods said that they are transductive, or stopped by a rule, "
-            "that is lost\n  to mend: give the column `transductive`, or write it with "
+            "that is lost\n  fix: give the column `transductive`, or write it with "
             "Submission.write",
             FSLBenchWarning,
             stacklevel=2,

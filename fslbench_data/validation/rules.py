@@ -138,7 +138,7 @@ def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
 
 
 def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
-    """What is wrong with a fingerprint that does not fit, what was expected and how to mend it."""
+    """What is wrong with a fingerprint that does not fit, what was expected and how to fix it."""
     if fingerprint is None:
         return (
             "the fingerprint is left out of some rows",

@@ -94,7 +94,7 @@ def test_the_verdicts_of_the_reference_methods_are_those_on_the_page(page: str) 
     chosen = ["--matrix", "--dataset", "groceries", "--task-set", "open-5w5s5q"]
     said = CliRunner().invoke(fslbench_data.cli.main, ["score", *chosen]).stdout
     assert (
-        "Conclusive of 120 comparisons: closed error bars 51, error bars 0, new images 13, "
+        "Conclusive of 120 comparisons: usual intervals 51, separate intervals 0, new images 13, "
         "new classes 0."
     ) in said
     assert "of 120 comparisons closed error bars call 51 conclusive, error bars none" in page

@@ -92,7 +92,7 @@ def test_floats_go_from_0_to_1() -> None:
 def test_values_whose_white_nobody_knows_are_refused(value: float, kind: Any, said: str) -> None:
     array = np.zeros((4, 4), kind)
     array[2, 3] = value
-    with pytest.raises(RefusedPictureError, match=f"values of {said}(.|\n)*to mend: decide"):
+    with pytest.raises(RefusedPictureError, match=f"values of {said}(.|\n)*fix: decide"):
         decode(_file(Image.fromarray(array), "TIFF"))
 
 

@@ -9,26 +9,33 @@ from typing import Any
 
 from benchmark_spec.extras import require
 from fslbench_data.render.fonts import FAMILY
+from fslbench_data.render.interval_text import VERDICT_WORDS
 
 Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 Chart = Any
 """An ``altair`` chart."""
 
-VERDICT_NAMES = {
-    "+": "better",
-    "-": "worse",
-    "0": "not told apart",
-    "=": "identical",
-    "?": "not estimable",
-}
+VERDICT_NAMES = {verdict.value: word for verdict, word in VERDICT_WORDS.items()}
 """Verdicts in words, by their sign."""
 
-TIES = ("highest or not told apart", "told apart from it", "accuracy")
+TIES = ("highest, or ns from it", "significantly lower", "accuracy")
 """What the row of a method may say of ties."""
 
 COLUMN_WIDTHS = {1: 234, 2: 486}
 """Width of a figure in points: one column of 3.25 inches, or two, 6.75."""
+
+SQUARE, BESIDE_AXIS = 260, 36
+"""Points of the side of a square figure, at most, of which the vertical axis takes some."""
+
+MOST_TICKS = 8
+"""Numbers of queries at an axis."""
+
+NARROW = 300
+"""Points below which legends stand in one column."""
+
+OWN, REFERENCE = "methods of the results", "reference methods"
+"""Whose the methods of a figure of accuracies are."""
 
 INK, MUTED, GRID = "#000000", "#595959", "#e3e3e3"
 VERDICT_COLOURS = ("#0072b2", "#d55e00", "#595959", "#7f7f7f", "#9c9c9c")
@@ -40,6 +47,9 @@ SHAPES = ("triangle-up", "triangle-down", "circle", "square", "cross")
 
 LETTERS = 8
 """Points of a letter."""
+
+OTHERS = "other methods"
+"""What a figure calls those that it does not name."""
 
 BETWEEN = " – "
 """Stands between the names of two methods in a label."""
@@ -74,23 +84,37 @@ class Figure:
     rows: tuple[Row, ...]
 
 
-def drawn(figure: Figure, columns: int = 2) -> dict[str, Any]:
-    """Return the Vega-Lite of a figure for a paper, with title and caption."""
-    width = COLUMN_WIDTHS[columns]
-    chart = CHARTS[figure.chart](require("altair", "report"), width, figure.rows)
-    spec: dict[str, Any] = finished(chart, figure.title, figure.caption, width).to_dict()
-    if columns == 1:  # legends below each other, for which Altair has no name
+def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
+    """Return the Vega-Lite of a figure for a paper, so many points wide: its caption is apart."""
+    width = min(width, SQUARE) if figure.chart == "scatter" else width
+    chart = CHARTS[figure.chart](require("altair", "report"), width, _short_rows(figure.rows))
+    spec: dict[str, Any] = finished(chart, title, "", width).to_dict()
+    if width < NARROW:  # legends below each other, for which Altair has no name
         spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical"}}
     return spec
 
 
-def finished(chart: Chart, title: str, caption: str, width: int = COLUMN_WIDTHS[2]) -> Chart:
-    """Return the chart with its width, letters, colours and title, and the caption below it."""
+def _short_rows(rows: Rows) -> Rows:
+    """Leave out of the names of methods the features that they all have."""
+    fields = ("label", "method", "named")
+    names = {row[field] for row in rows for field in fields if field in row} - {OTHERS}
+    features = {name.rpartition("/")[0] for name in names}
+    (shared,) = features if len(features) == 1 and len(names) > 1 else ("",)
+    if not shared or any(BETWEEN in name for name in names):
+        return rows
+    short = {name: name.rpartition("/")[2] for name in names}
+    return [{k: short.get(v, v) if k in fields else v for k, v in row.items()} for row in rows]
+
+
+def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_WIDTHS[2]) -> Chart:
+    """Return the chart with its width, letters and colours, and title and caption, if any."""
     alt = require("altair", "report")
     per_line = int(width / 3.9)
-    titles = alt.TitleParams(wrap(title, round(per_line * 0.75)), subtitle=wrap(caption, per_line))
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    chart = chart.properties(width=width, autosize=fit, title=titles)
+    chart = chart.properties(width=width, autosize=fit)
+    if title or caption:
+        lines, below = wrap(title, round(per_line * 0.75)), wrap(caption, per_line)
+        chart = chart.properties(title=alt.TitleParams(lines, subtitle=below))
     text = {"labelColor": INK, "titleColor": INK, "labelFontSize": LETTERS}
     titled = text | {"titleFontSize": LETTERS, "titleFontWeight": "normal"}
     return chart.add_params(alt.param(name=CHARACTERS, value=_characters(width))).configure(
@@ -110,7 +134,8 @@ def finished(chart: Chart, title: str, caption: str, width: int = COLUMN_WIDTHS[
             "orient": "bottom",
             "symbolBaseFillColor": INK,
             "labelLimit": 0,
-            "columns": 1 if width == COLUMN_WIDTHS[1] else 3,
+            "columns": 1 if width < NARROW else 3,
+            "offset": LETTERS // 2,
         },
         header=text,
         title={
@@ -124,7 +149,7 @@ def finished(chart: Chart, title: str, caption: str, width: int = COLUMN_WIDTHS[
     )
 
 
-def _characters(width: int) -> int:
+def _characters(width: float) -> int:
     """Return how many of a name's characters there is room for at an axis."""
     return round(0.4 * width / (0.55 * LETTERS))
 
@@ -143,20 +168,24 @@ def _placed(alt: Any) -> Any:
     return alt.EncodingSortField(field="place", op="min", order="ascending")
 
 
-def _intervals(
-    alt: Any, rows: Rows, x: Any, field: str, names: Sequence[str], looks: Sequence[Sequence[str]]
-) -> Chart:
+def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Looks | None) -> Chart:
     """A row a label: the first interval as a thick line, the next as a thin one, the mean a mark.
 
-    The marks' colours and shapes are the `looks` of the names that a field has.
+    The marks have the colours and shapes of what a field says; the colours those of `whose` the
+    method is, where that is given.
     """
     base = _base(alt, rows)
-    present = {row.get(field) for row in rows}
-    at = {name: i for i, name in enumerate(names) if name in present}
-    scales = [alt.Scale(domain=[*at], range=[values[i] for i in at.values()]) for values in looks]
+
+    def scale(field: str, names: Mapping[str, str]) -> Any:
+        present = {row.get(field) for row in rows}
+        there = {name: look for name, look in names.items() if name in present}
+        return alt.Scale(domain=[*there], range=[*there.values()])
+
     y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT_LABEL))
-    colour = alt.Color(f"{field}:N", title=None, scale=scales[0])
-    shape = alt.Shape(f"{field}:N", title=None, scale=scales[1])
+    colour = alt.Color(f"{field}:N", title=None, scale=scale(field, looks[0]))
+    if own is not None:
+        colour = alt.Color("whose:N", title=None, scale=scale("whose", own[0]))
+    shape = alt.Shape(f"{field}:N", title=None, scale=scale(field, looks[1]))
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q"),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(x=x, x2="high:Q"),
@@ -167,39 +196,56 @@ def _intervals(
     return alt.layer(*(part.encode(y=y, color=colour) for part in parts))
 
 
-def _forest(alt: Any, width: int, rows: Rows) -> Chart:
-    """Paired differences; the axis says which method a difference to the right speaks for."""
-    subjects = {row["subject"] for row in rows}
-    subject = subjects.pop() if len(subjects) == 1 else "the first of two"
-    most = 2 * _characters(width)
-    subject = subject if len(subject) <= most else f"…{subject[1 - most :]}"
-    x = alt.X("low:Q", title=["difference, points", f"{subject} better →"])
+Looks = Sequence[Mapping[str, str]]
+"""The colours and the shapes of what a field may say."""
+
+
+def _forest(alt: Any, width: float, rows: Rows) -> Chart:
+    """Paired differences; the axis says which methods the directions speak for."""
+    first, second = _only(rows, "subject", "first"), _only(rows, "versus", "others")
+    sides = f"{second} better ← → {first} better"
+    if len(sides) > 0.2 * width:
+        sides = "worse ← → better"
+    axis = alt.Axis(titleAnchor="end" if width < NARROW else "middle")
+    x = alt.X("low:Q", title=["difference, points", sides], axis=axis)
     zero = _base(alt, [{"zero": 0}]).mark_rule(color=INK, strokeDash=[3, 2]).encode(x="zero:Q")
-    looks = (VERDICT_COLOURS, SHAPES)
-    intervals = _intervals(alt, rows, x, "verdict", [*VERDICT_NAMES.values()], looks)
+    names = [*VERDICT_NAMES.values()]
+    looks = [dict(zip(names, values, strict=True)) for values in (VERDICT_COLOURS, SHAPES)]
+    intervals = _intervals(alt, rows, x, "verdict", looks, None)
     return (zero + intervals).properties(height=alt.Step(LETTERS + 5))
 
 
-def _accuracies(alt: Any, _width: int, rows: Rows) -> Chart:
-    """Mean accuracies with both intervals; diamonds are not told from the highest."""
+def _only(rows: Rows, field: str, several: str) -> str:
+    """Return what all rows say, the last part of a name, or else a word for several."""
+    names = {str(row[field]) for row in rows}
+    return names.pop().rpartition("/")[2] if len(names) == 1 else several
+
+
+def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
+    """Mean accuracies with both intervals; diamonds do not differ from the highest."""
     x = alt.X("low:Q", title="accuracy, %", scale=alt.Scale(zero=False))
-    looks = ((VERDICT_COLOURS[0], MUTED, MUTED), ("diamond", "circle", "circle"))
-    chart = _intervals(alt, rows, x, "standing", TIES, looks)
+    shapes = dict(zip(TIES, ("diamond", "circle", "circle"), strict=True))
+    colours = dict.fromkeys(TIES, VERDICT_COLOURS[0])
+    whose = {OWN: VERDICT_COLOURS[0], REFERENCE: MUTED}
+    own = [whose] if len({row["whose"] for row in rows}) > 1 else None
+    chart = _intervals(alt, rows, x, "standing", (colours, shapes), own)
     return chart.properties(height=alt.Step(LETTERS + 5))
 
 
-def _scatter(alt: Any, width: int, rows: Rows) -> Chart:
+def _scatter(alt: Any, width: float, rows: Rows) -> Chart:
     """Accuracies of two methods, task by task (Figure 1 of Lafargue et al., TMLR 2024)."""
     base = _base(alt, rows)
-    axis = alt.Scale(zero=False, nice=False, padding=6)
+    ends = [row["end"] for row in rows if "end" in row]
+    axis = alt.Scale(zero=False, nice=False, padding=6, domain=[min(ends), max(ends)])
+    names = next(row for row in rows if "x" in row)
     diagonal = base.mark_line(color=MUTED, strokeDash=[3, 2], strokeWidth=1).encode(
         x=alt.X("end:Q", scale=axis), y=alt.Y("end:Q", scale=axis)
     )
     tasks = [row["tasks"] for row in rows if "tasks" in row]
     sizes = sorted({min(tasks), (min(tasks) + max(tasks)) // 2, max(tasks)})
     points = base.mark_circle(color=SERIES[0], opacity=0.45).encode(
-        x=alt.X("first:Q", title="accuracy of the first method on a task, %", scale=axis),
-        y=alt.Y("second:Q", title="accuracy of the second method, %", scale=axis),
+        x=alt.X("first:Q", title=f"{_tail(names['x'], width)}, %", scale=axis),
+        y=alt.Y("second:Q", title=f"{_tail(names['y'], width)}, %", scale=axis),
         size=alt.Size(
             "tasks:Q",
             title="tasks",
@@ -208,17 +254,26 @@ def _scatter(alt: Any, width: int, rows: Rows) -> Chart:
         ),
         tooltip=["first:Q", "second:Q", "tasks:Q"],
     )
-    return (diagonal + points).properties(height=round(0.62 * width))
+    side = min(width, SQUARE)
+    return (diagonal + points).properties(height=round(side - BESIDE_AXIS), width=round(side))
 
 
-def _queries(alt: Any, _width: int, rows: Rows) -> Chart:
+def _tail(name: str, width: float) -> str:
+    """Return the end of a name for which an axis has room: methods differ there."""
+    most = 2 * _characters(min(width, SQUARE))
+    return name if len(name) <= most else f"…{name[1 - most :]}"
+
+
+def _queries(alt: Any, _width: float, rows: Rows) -> Chart:
     """Half-width of the open interval by queries a class (Figure 4 of the same)."""
+    tried = sorted({row["Q"] for row in rows})
+    ticks = tried[:: -(-len(tried) // MOST_TICKS)]
     base = _base(alt, rows).encode(
-        x=alt.X("Q:Q", title="queries a class, Q", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("Q:Q", title="queries per class", axis=alt.Axis(values=ticks, format="d")),
         color=alt.Color("sweep:N", title=None, scale=series(alt)),
     )
     points = base.mark_point(filled=True, size=40).encode(
-        y=alt.Y("observed:Q", title="half-width of the open interval, points"),
+        y=alt.Y("observed:Q", title="half-width for new images, points"),
         shape=alt.Shape("sweep:N", title=None, legend=None),
         tooltip=["sweep:N", "Q:Q", "observed:Q", "model:Q"],
     )
@@ -226,7 +281,7 @@ def _queries(alt: Any, _width: int, rows: Rows) -> Chart:
     return alt.layer(lines, points).properties(height=220)
 
 
-def _ladder(alt: Any, _width: int, rows: Rows) -> Chart:
+def _ladder(alt: Any, _width: float, rows: Rows) -> Chart:
     """Accuracy and worst-class accuracy of some methods on the steps of a ladder."""
     base = _base(alt, rows).encode(
         x=alt.X("step:N", sort=_placed(alt), title=None, axis=alt.Axis(labelAngle=0)),
@@ -240,21 +295,25 @@ def _ladder(alt: Any, _width: int, rows: Rows) -> Chart:
         tooltip=["method:N", "step:N", "measure:N", "shown:N"],
     )
     rules = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q", title="%"), y2="high:Q")
-    return alt.layer(rules, points).properties(height=240)
+    lines = base.mark_line(strokeWidth=1, opacity=0.6).encode(
+        y="mean:Q", detail=["method:N", "measure:N"]
+    )
+    return alt.layer(lines, rules, points).properties(height=200)
 
 
-def _worst(alt: Any, _width: int, rows: Rows) -> Chart:
+def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
     """Accuracy against worst-class accuracy of methods on the last step of a ladder."""
     names = list(dict.fromkeys(row["named"] for row in rows))
     bold = alt.Legend(symbolOpacity=1)
-    colours = alt.Scale(domain=names, range=[*SERIES])
+    looks = iter(SERIES)
+    colours = alt.Scale(domain=names, range=[MUTED if n == OTHERS else next(looks) for n in names])
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "cross", "diamond"])
     base = _base(alt, rows).encode(
         color=alt.Color("named:N", title=None, scale=colours, legend=bold)
     )
     axis = alt.Scale(zero=False)
     x = alt.X("accuracy:Q", title="accuracy, %", scale=axis)
-    y = alt.Y("worst:Q", title="wAcc, %", scale=axis)
+    y = alt.Y("worst:Q", title="worst-class accuracy, %", scale=axis)
     rules = base.mark_rule(strokeWidth=1, opacity=0.5)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=x,
@@ -267,12 +326,12 @@ def _worst(alt: Any, _width: int, rows: Rows) -> Chart:
     return alt.layer(across, up, points).properties(height=260)
 
 
-def _conclusive(alt: Any, _width: int, rows: Rows) -> Chart:
+def _conclusive(alt: Any, _width: float, rows: Rows) -> Chart:
     """How many comparisons each kind of interval calls conclusive (Figure 6 of Lafargue)."""
     base = _base(alt, rows).encode(y=alt.Y("kind:N", sort=_placed(alt), title=None))
     share = alt.X(
         "share:Q",
-        title=["conclusive,", "% of the comparisons"],
+        title="significant, % of the comparisons",
         scale=alt.Scale(domain=[0, 100]),
         axis=alt.Axis(values=[0, 25, 50, 75, 100]),
     )
@@ -282,7 +341,7 @@ def _conclusive(alt: Any, _width: int, rows: Rows) -> Chart:
     return chart.properties(height=alt.Step(LETTERS + 8))
 
 
-CHARTS: dict[str, Callable[[Any, int, Rows], Chart]] = {
+CHARTS: dict[str, Callable[[Any, float, Rows], Chart]] = {
     "forest": _forest,
     "accuracies": _accuracies,
     "scatter": _scatter,

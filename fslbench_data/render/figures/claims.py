@@ -20,9 +20,9 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Codes = NDArray[np.int8]
 
-CLOSED_ERROR_BARS, ERROR_BARS = "closed error bars", "error bars"
+CLOSED_ERROR_BARS, ERROR_BARS = "usual intervals", "separate intervals"
 
-CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "these images"})
+CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
 """What a verdict on a difference is for, by the kind of its interval."""
 
 

@@ -14,7 +14,7 @@ from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
-from fslbench_data.render.figures.charts import Figure, drawn
+from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
 from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.scoring.bias import bias_on
@@ -22,10 +22,16 @@ from fslbench_data.scoring.score import no_results, report_on, sets_of
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
+LEAST_WIDTH, MOST_WIDTH = 150, 1000
+"""Points."""
+
 ENDINGS = (".pdf", ".png", ".svg")
 
 _DOTS = 300
 """Dots of a PNG an inch, of 72 points."""
+
+_MINUS = r"(?<!\S)-(?=\d)"
+"""A hyphen in place of a sign."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,10 +44,16 @@ class Drawing:
         Its title, its caption, which says level, intervals and tasks, and what it shows as rows.
     columns
         As wide as one column of a paper (3.25 inches) or as two (6.75).
+    width
+        In points, in place of `columns`.
+    title
+        Above the figure; by default there is none, since papers have captions.
     """
 
     figure: Figure
     columns: int = 2
+    width: float | None = None
+    title: str = ""
 
     def __repr__(self) -> str:
         about = f"{self.figure.chart}: {self.figure.title}, {len(self.figure.rows)} rows"
@@ -50,7 +62,15 @@ class Drawing:
     @property
     def svg(self) -> str:
         """The figure as SVG, texts as texts."""
-        return _svg(drawn(self.figure, self.columns))
+        return _svg(self._spec())
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows: level, kinds of interval, and numbers of tasks."""
+        return f"{self.figure.title}. {re.sub(_MINUS, '−', self.figure.caption)}"
+
+    def _spec(self) -> dict[str, Any]:
+        return drawn(self.figure, self.width or COLUMN_WIDTHS[self.columns], self.title)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -58,13 +78,22 @@ class Drawing:
     def write(self, path: str | Path) -> None:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
+        Beside ``NAME.pdf`` the caption is written, as ``NAME.caption.txt`` and for LaTeX as
+        ``NAME.caption.tex``.
+
         Raises
         ------
         OutputError
             If the name has another ending, or the file cannot be written.
         """
-        check_figure_path(Path(path))  # before anything is drawn
-        write_chart(drawn(self.figure, self.columns), Path(path))
+        from fslbench_data.render.latex import tex
+
+        path = Path(path)
+        check_figure_path(path)  # before anything is drawn
+        write_chart(self._spec(), path)
+        for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
+            with whole_file(path.with_suffix(f".caption{ending}")) as temporary:
+                temporary.write_text(f"{text}\n", encoding="utf-8")
 
 
 def plot(
@@ -79,6 +108,8 @@ def plot(
     allow_unbound: bool = False,
     sweeps: Sequence[str | Path] = (),
     columns: int = 2,
+    width: float | None = None,
+    title: str = "",
     path: str | Path | None = None,
 ) -> Drawing:
     """Draw a figure of the methods in some results and of the reference methods.
@@ -88,8 +119,9 @@ def plot(
     kind
         ``forest``: paired differences with their intervals, of the results' methods with all
         others, of one of `methods` with all others, or of several with each other;
-        ``accuracies``: means, and who is not told from the highest; ``scatter``: two methods, task
-        by task; ``conclusive``: comparisons that each kind of claim calls conclusive;
+        ``accuracies``: means, and which do not differ significantly from the
+        highest; ``scatter``: two methods, task
+        by task; ``conclusive``: comparisons that each kind of interval calls significant;
         ``ladder``, ``worst``: accuracy and worst-class accuracy on attribute-biased tasks, where
         ``worst`` shows all methods and names those of `methods`;
         ``queries``: interval width against the number of queries.
@@ -102,8 +134,10 @@ def plot(
         As of :func:`fslbench_data.score`.
     sweeps
         For ``queries``: files that ``fslbench-build query-size --format json`` wrote.
-    columns
-        As wide as one column of a paper (3.25 inches) or as two (6.75).
+    columns, width
+        As wide as one column of a paper (3.25 inches) or as two (6.75); or so many points wide.
+    title
+        Above the figure; captions are written beside it.
     path
         A file to write too: .pdf, .svg or .png.
 
@@ -124,6 +158,10 @@ def plot(
     require("vl_convert", "report")
     if columns not in (1, 2):
         raise SpecError(f"a figure is {columns} columns wide", expected="1 or 2")
+    if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
+        raise SpecError(
+            f"a figure is {width:g} points wide", expected=f"{LEAST_WIDTH} to {MOST_WIDTH}"
+        )
     if path is not None:
         check_figure_path(Path(path))
     selection = Selection.of(
@@ -133,7 +171,8 @@ def plot(
         level=level,
         allow_unbound=allow_unbound,
     )
-    drawing = Drawing(figure_of(kind, results, release, selection, sweeps), columns)
+    figure = figure_of(kind, results, release, selection, sweeps)
+    drawing = Drawing(figure, columns, width, title)
     if path is not None:
         drawing.write(path)
     return drawing

@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from fslbench_data.render.figures.charts import BETWEEN, TIES, VERDICT_NAMES, Figure, Row
+from fslbench_data.render.figures.charts import (
+    BETWEEN,
+    OTHERS,
+    OWN,
+    REFERENCE,
+    TIES,
+    VERDICT_NAMES,
+    Figure,
+    Row,
+)
 from fslbench_data.render.interval_text import difference_text, plus_minus
 from fslbench_data.scoring.bias import LadderReport, step_of
 from fslbench_data.scoring.report import Report
@@ -27,8 +36,8 @@ Pair = tuple[TaskSetReport, Comparison]
 MOST_COMPARED = 30
 """Comparisons that the figure of an answer shows."""
 
-OTHERS = "other methods"
-"""What a figure calls those that it does not name."""
+MOST_LOOKED_AT = 1000
+"""Comparisons among which the clearest is."""
 
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
@@ -64,7 +73,7 @@ def answer_forest(report: Report, summary: Summary) -> Figure | None:
     A single method is compared with those that its answer's table has, the best of several with
     the others.
     """
-    pairs = [(each, c.shown) for each, c in islice(_compared(report, summary), MOST_COMPARED)]
+    pairs = [(each, c.shown) for each, c in islice(compared(report, summary), MOST_COMPARED)]
     if not pairs:
         return None
     others = {c.versus for _, c in pairs}
@@ -80,7 +89,18 @@ def answer_forest(report: Report, summary: Summary) -> Figure | None:
     return _forest(title, [*sets.values()], pairs, label, reasons=False)
 
 
-def _compared(report: Report, summary: Summary) -> Iterator[Pair]:
+def clearest(report: Report, summary: Summary) -> Pair | None:
+    """Return the comparison of an answer whose difference is largest beside its half-width."""
+    pairs = [(each, c.shown) for each, c in islice(compared(report, summary), MOST_LOOKED_AT)]
+    return max(pairs, key=lambda pair: _clearness(pair[1].difference), default=None)
+
+
+def _clearness(difference: Interval) -> float:
+    return abs(difference.mean) / difference.halfwidth if difference.halfwidth else 0.0
+
+
+def compared(report: Report, summary: Summary) -> Iterator[Pair]:
+    """Give the comparisons of an answer, each with its task set."""
     by_set = {each.scored: each for each in report.sets}
     for row in summary.rows:
         yield from ((by_set[row.primary.scored], comparison) for comparison in row.shown)
@@ -106,6 +126,7 @@ def _forest(
         {
             "label": name,
             "subject": c.method,
+            "versus": c.versus,
             "mean": c.difference.mean,
             **_both_ends([pair.difference for pair in c.intervals.values()]),
             "verdict": VERDICT_NAMES[c.verdict.value],
@@ -128,12 +149,14 @@ def accuracies(each: TaskSetReport) -> Figure:
     if each.ties is not None and first in each.ties.tied:
         tied = each.ties.tied[first]
         standing = dict.fromkeys(each.ties.methods, apart) | dict.fromkeys(tied, tie)
+    own = {*each.methods[: len(each.asked)]}
     rows = [
         {
             "label": score.method,
             "mean": score.accuracy.mean,
             **_both_ends([score.intervals[kind] for kind in each.shown_kinds]),
             "standing": standing.get(score.method, alone),
+            "whose": OWN if score.method in own else REFERENCE,
             "shown": plus_minus(score.intervals[first]) + (f"; {PREFIX}" if score.prefix else ""),
         }
         for score in sorted(each.scores, key=lambda score: -score.accuracy.mean)
@@ -159,7 +182,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
         for (a, b), n in zip(pairs.tolist(), number.tolist(), strict=True)
     ]
     low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
-    rows += [{"end": low}, {"end": high}]
+    rows += [{"end": low}, {"end": high}, {"x": first, "y": second}]
     c = each.only((first, second)).comparisons[0].shown
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
     about = set_caption([each], [tasks], lines=False)
@@ -326,6 +349,3 @@ def ends(interval: Interval | None, suffix: str = "") -> Mapping[str, float | No
     """Return the ends of an interval, under names with this suffix."""
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     return {f"low{suffix}": low, f"high{suffix}": high}
-
-
-assert [v.value for v in Verdict] == [*VERDICT_NAMES]  # noqa: S101 - one order for both

@@ -17,7 +17,7 @@ from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.render.figures.charts import VERDICT_NAMES, Figure
 from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
-from fslbench_data.render.figures.rows import OTHERS, correlation, ladder, worst
+from fslbench_data.render.figures.rows import OTHERS, clearest, correlation, ladder, worst
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper
@@ -101,7 +101,7 @@ def page_content(
     return {
         "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
         "pictures": pictures_html(selected.release, [*hard], opens, images),
-        "opens": {"method": next(iter(answers[level].methods), None), "sets": opens},
+        "opens": {**_opening(main, answers[level]), "sets": opens},
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},
         "unbound": bool(main.signature.unbound),
@@ -127,6 +127,15 @@ def page_content(
         "ladders": [_ladder(each, levels) for each in ladders if each.answers.by_method],
         "queries": queries,
     }
+
+
+def _opening(report: Report, answer: Summary) -> Values:
+    """Choose the comparison on which the page opens: the clearest of the answer."""
+    found = clearest(report, answer)
+    if found is None:
+        return {"method": next(iter(answer.methods), None), "versus": None, "set": None}
+    each, comparison = found
+    return {"method": comparison.method, "versus": comparison.versus, "set": str(each.scored)}
 
 
 def _shown_answer(at: float, whole: Summary) -> Values:

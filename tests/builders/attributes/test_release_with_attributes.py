@@ -118,8 +118,9 @@ def test_info_and_verify(built: Release, tmp_path: Path) -> None:
     said = CliRunner().invoke(fslbench, ["info", str(folder), "--format", "json"])
     (held,) = json.loads(said.output)["datasets"]
     assert held["attributes"] == ["titles", "pixels", "blip", "style"]
-    text = " ".join(CliRunner().invoke(fslbench, ["info", str(folder)]).output.split())
-    assert "no features; attributes: titles, pixels, blip, style; no results" in text
+    told = CliRunner().invoke(fslbench, ["info", str(folder), "--dataset", held["name"]])
+    text = " ".join(told.output.split())
+    assert "attributes: titles, pixels, blip, style; reference methods: none" in text
 
 
 def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:

@@ -115,19 +115,20 @@ def test_info_says_why(built: Path, tmp_path: Path) -> None:
     one, five = sorted(content, key=lambda choice: choice["task_sets"])
     assert [name.split("-")[0] for name in five["task_sets"]] == ["open", "closed", "pooled"]
     assert {choice["of_dataset"] for choice in content} == {"digits"}
-    text = " ".join(CliRunner().invoke(main, ["info", str(built)]).stdout.split())
-    high = "undetermined" if five["high"] is None else five["high"]
+    text = " ".join(
+        CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"]).stdout.split()
+    )
+    high = "or more" if five["high"] is None else f"to {five['high']}"
     said = (
-        f"digits/{', '.join(five['task_sets'])}: Q* = {five['query']}, "
-        f"95 % interval {five['low']} to {high}; pixels/NCC, 2 seeds, "
-        "on the images of these sets"
+        f"digits/{', '.join(five['task_sets'])}: recommended queries per class: {five['query']} "
+        f"(95 % CI: {five['low']} {high}); pixels/NCC, 2 seeds, on the images of these sets"
     )
     assert said in text
     assert one["query"] <= five["query"]
     other = shutil.copytree(built, tmp_path / "other")
     manifest = (other / MANIFEST_FILE).read_text()
     (other / MANIFEST_FILE).write_text(manifest.replace('"seeds": 2', '"seeds": "2"'))
-    told = CliRunner().invoke(main, ["info", str(other)])
+    told = CliRunner().invoke(main, ["info", str(other), "--dataset", "digits"])
     assert told.exit_code == 2
     assert "cannot be read" in told.output
 

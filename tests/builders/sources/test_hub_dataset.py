@@ -245,7 +245,7 @@ def test_a_repository_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None
         raise ConnectionError("404 Client Error\nmore")
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
-    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error\n  to mend"):
+    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error\n  fix"):
         hub_dataset.read("someone/none", **PETS)
 
 

@@ -57,11 +57,14 @@ def test_info_for_machines(embedded: Release) -> None:
 def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.files.folder))
     assert "embedded@2.3.0" in text
-    assert "digits: images; features: pixels; results: pixels/NCC, MatchingNet, LR" in text
-    assert "canaries: images; features: efficientnet_lite0; no results" in text
-    assert "vgg_flower: classes and counts only" in text
-    assert "traffic_signs" in text
-    assert "39,209" in text
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["digits"] == ["digits", "10", "1,797", "9", "3", "images,", "features"]
+    assert lines["canaries"][3:] == ["0", "0", "images,", "features"]
+    assert lines["vgg_flower"][-2:] == ["counts", "only"]
+    assert lines["traffic_signs"][2] == "39,209"
+    text = _run("info", str(embedded.files.folder), "--dataset", "digits")
+    assert "digits: features: pixels; reference methods: pixels/NCC, MatchingNet, LR" in text
+    assert "eab66a82ed61" in text
 
 
 def test_output_to_a_file(mine: str, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_release_of_as_few_classes_as_a_task_has(
     (board,) = leaderboard(repository.files, [release]).boards
     assert board.sets[0].claiming == ("open",)
     (of_suite,) = suites_of(board)
-    assert sentences(of_suite)[0].endswith("for new classes nothing is claimed.")
+    assert sentences(of_suite)[0].endswith("for new classes not judged.")
 
 
 def test_an_older_release_s_results_have_a_table_of_their_own(

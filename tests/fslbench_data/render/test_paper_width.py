@@ -111,12 +111,12 @@ def test_of_differences_both_names_are_short(embedded: fb.Release) -> None:
 
 def test_what_fits_nowhere_is_said(emoji: PaperTable) -> None:
     long = _named(emoji, [f"{letter * 50}/x" for letter in "ab"])
-    with pytest.warns(FSLBenchWarning, match=r"a column has 230\s+to mend: --width page, --transp"):
+    with pytest.warns(FSLBenchWarning, match=r"a column has 230\s+fix: --width page, --transp"):
         replace(long, width="column").latex()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         long.latex()  # a page has room
-    with pytest.warns(FSLBenchWarning, match=r"a page has 469\s+to mend: --transpose, fewer"):
+    with pytest.warns(FSLBenchWarning, match=r"a page has 469\s+fix: --transpose, fewer"):
         _named(emoji, ["W" * 60, "b"]).latex()
 
 
@@ -134,3 +134,36 @@ def test_a_label_is_that_of_the_first_float(emoji: PaperTable) -> None:
             replace(emoji, label=label)
     with pytest.raises(SpecError, match="no width 'wide'"):
         replace(emoji, width="wide")  # type: ignore[arg-type]
+
+
+CLASSES = {
+    "article": (r"\documentclass{article}", "page"),
+    "one column": (r"\documentclass{article}\textwidth397pt\columnwidth\textwidth", 397),
+    "columns of 244 pt": (
+        r"\documentclass[twocolumn]{article}\textwidth505pt\columnsep17pt\columnwidth244pt",
+        244,
+    ),
+    "columns of 202 pt": (
+        r"\documentclass[twocolumn]{article}\textwidth420pt\columnsep16pt\columnwidth202pt",
+        202,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_in_a_paper_nothing_is_too_wide(emoji: PaperTable, tmp_path: Path, name: str) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
+    begin, width = CLASSES[name]
+    own = replace(emoji.content, own=frozenset({emoji.content.rows[0].method}))
+    table = replace(emoji, content=own, width=width)
+    text = table.latex()
+    assert text.count(r"\addlinespace") == text.count(r"\toprule") + text.count(r"\midrule[")
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert len(labels) == len({*labels}) == text.count(r"\begin{table")
+    assert not re.search(r"\d\\rlap\{\$", text)
+    said = typeset(
+        tmp_path,
+        f"{begin}\n\\usepackage{{booktabs}}\n\\begin{{document}}\n{text}\n\\end{{document}}\n",
+    )
+    assert "Overfull" not in said

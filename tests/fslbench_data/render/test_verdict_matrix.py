@@ -75,15 +75,21 @@ def test_the_counts_below_are_those_of_the_summary() -> None:
         assert int(total) == row["comparisons"]
         told = {name: int(number) for name, number in re.findall(r"([a-z ]+) (\d+)", counts)}
         told = {name.strip(): number for name, number in told.items()}
-        if "closed error bars" in told:
-            assert (told["new images"], told["error bars"]) == (row["paired"], row["direct"])
+        if "usual intervals" in told:
+            assert (told["new images"], told["separate intervals"]) == (
+                row["paired"],
+                row["direct"],
+            )
             assert told["new classes"] == row["new classes (disjoint tasks)"]
-            assert told["closed error bars"] == row["closed"]
-        elif "these images" in told:
-            assert told["these images"] == row["closed"]
+            assert told["usual intervals"] == row["closed"]
+        elif "same images only" in told:
+            assert told["same images only"] == row["closed"]
             assert told["new images"] == row["new images (tasks that reuse images)"]
         else:  # no task set reuses images at its number of queries
-            assert (told["new images"], told["error bars"]) == (row["paired"], row["direct"])
+            assert (told["new images"], told["separate intervals"]) == (
+                row["paired"],
+                row["direct"],
+            )
             assert told["new classes"] == row["new classes (disjoint tasks)"]
 
 

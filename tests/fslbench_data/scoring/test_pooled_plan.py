@@ -68,7 +68,7 @@ def test_command_is_the_function(pair: Plan) -> None:
     assert rows[-1]["tasks"] == ""
     content = json.loads(outputs["json"])["datasets"][0]
     assert [row["halfwidth"] for row in content["rows"]] == [float(r["halfwidth"]) for r in rows]
-    assert "Half the width of endless tasks" in outputs["table"]
+    assert "half the width that tasks without end reach" in outputs["table"]
 
 
 def test_an_accuracy_has_nothing_to_detect() -> None:

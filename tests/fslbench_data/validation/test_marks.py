@@ -87,7 +87,7 @@ def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path:
         result = CliRunner().invoke(main, [command, str(path)])
         assert result.exit_code == 0
         assert result.stderr.startswith(f"Warning: {path} has fingerprints in a column")
-        assert "to mend: give the column `transductive`" in result.stderr
+        assert "fix: give the column `transductive`" in result.stderr
     quiet = tmp_path / "recorded.parquet"
     _recorded(embedded, "mine").write(quiet)
     for path in (quiet, _write(columns, tmp_path / "x.csv")):

@@ -43,10 +43,11 @@ const chosenNames = (set) => set.chosen.map((row) => named(set, row));
 const choose = (known, wanted, fallback) => (known.includes(wanted) ? wanted : known.includes(fallback) ? fallback : known[0]);
 function settle(wanted) { // every field has a value that there is
   const datasets = [...new Set(content.sets.map((set) => set.dataset))];
-  state.dataset = choose(datasets, wanted.dataset);
+  const opens = content.sets.find((set) => `${set.dataset}/${set.task_set}` === content.opens.set);
+  state.dataset = choose(datasets, wanted.dataset, opens?.dataset);
   const shots = [...new Set(setsOf(state.dataset).map((set) => String(set.shot)))];
   const asked = setsOf(state.dataset).find((set) => set.task_set === wanted.task_set);
-  state.shot = asked ? String(asked.shot) : choose(shots, wanted.shot);
+  state.shot = asked ? String(asked.shot) : choose(shots, wanted.shot, String(opens?.shot));
   const sets = setsOf(state.dataset).filter((set) => String(set.shot) === state.shot).map((set) => set.task_set);
   const suite = (wanted.task_set || state.task_set || "").split("-")[0];
   state.task_set = choose(sets, wanted.task_set, sets.find((name) => name.split("-")[0] === suite) || sets.find((name) => content.opens.sets.includes(`${state.dataset}/${name}`)));
@@ -56,7 +57,7 @@ function settle(wanted) { // every field has a value that there is
   const best = (some) => some.reduce((p, q) => (mean(q) > mean(p) ? q : p));
   state.a = choose(methods, wanted.a, methods.includes(content.opens.method) ? content.opens.method : best(methods));
   const others = methods.filter((name) => name !== state.a);
-  state.b = others.length ? choose(others, wanted.b, best(others)) : "";
+  state.b = others.length ? choose(others, wanted.b, others.includes(content.opens.versus) ? content.opens.versus : best(others)) : "";
   state.level = choose(content.levels.map(String), wanted.level, String(content.level));
   const intervals = set.kinds.length > 1 ? [BOTH, ...set.kinds] : [BOTH];
   state.interval = choose(intervals, wanted.interval);
@@ -236,7 +237,7 @@ function showAccuracies() {
   const set = current(), sets = { method: [set], set: [set], dataset: setsOf(state.dataset) }[state.scope] || content.sets;
   const rows = sets.flatMap((each) => {
     const { half, tied, contest } = each.at[state.level];
-    const tie = (kind, row) => (!own(tied, kind)?.length || !contest.includes(row) ? "" : tied[kind][0] === row ? "highest" : tied[kind].includes(row) ? "not told apart" : "told apart");
+    const tie = (kind, row) => (!own(tied, kind)?.length || !contest.includes(row) ? "" : tied[kind][0] === row ? "highest" : tied[kind].includes(row) ? "ns" : "lower");
     return each.members.map((_, row) => ({ dataset: each.dataset, task_set: each.task_set, method: named(each, row), reference: content.reference[each.members[row]] ? "yes" : "no", T: each.tasks[row],
       value: each.mean[row], half: Object.fromEntries(each.kinds.map((kind) => [kind, half[kind][row]])), ties: Object.fromEntries(each.kinds.map((kind) => [kind, tie(kind, row)])),
       reason: each.prefix[row] ? content.prefix : "", set: each })).sort((p, q) => q.value - p.value);
@@ -251,7 +252,7 @@ function showAccuracies() {
   if (first) {
     const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", ") || "none");
     const list = drawn(set).filter((kind) => own(tied, kind)).map((kind) => `for ${content.kinds[kind].about}: ${few(tied[kind].slice(1).map((row) => named(set, row)))}`).join("; ");
-    caption += ` Highest mean: ${named(set, first[0])}. Not told apart from it at ${percent(state.level)} (Holm over all pairs of the ${contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
+    caption += ` Highest mean: ${named(set, first[0])}. No significant difference from it at ${percent(state.level)} (Holm over all pairs of the ${contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
   }
   captioned("accuracies", caption, ofSet("accuracies", set));
 }

@@ -66,17 +66,19 @@ def _text_of(svg: str) -> str:
 def test_every_figure_says_what_it_rests_on(
     root: Path, tmp_path: Path, kind: str, columns: str
 ) -> None:
-    """Level, kind of interval and number of tasks, as text of the SVG."""
+    """Level, kind of interval and number of tasks, in the caption beside it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     path = tmp_path / "figure.svg"
     result = _plot(root, kind, path, "--columns", columns)
     assert result.exit_code == 0, result.output
-    assert result.stderr.splitlines()[-1] == f"wrote {path}"
+    assert result.stderr.splitlines()[-1].startswith(f"wrote {path}, and its caption in ")
     svg = path.read_text()
-    text = _text_of(svg)
+    text = path.with_name("figure.caption.txt").read_text()
     assert "95 %" in text
+    assert "95 %" not in _text_of(svg)
     assert re.search(r"\b(open|closed)\b", text)
     assert re.search(r"T = [\d.]+( to [\d.]+)? tasks", text)
+    assert r"95 \%" in path.with_name("figure.caption.tex").read_text()
     width = float(re.search(r'<svg[^>]* width="([\d.]+)"', svg).group(1))  # type: ignore[union-attr]
     assert width <= {"1": 235, "2": 487}[columns]
     assert svg.count("@font-face") == 2
@@ -90,15 +92,26 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path, kind: str) -> No
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed")
     path = tmp_path / "figure.pdf"
-    assert _plot(root, kind, path).exit_code == 0
+    assert _plot(root, kind, path, "--title", "A title").exit_code == 0
     run = subprocess.run(["pdftotext", str(path), "-"], capture_output=True, text=True, check=True)
     text = " ".join(run.stdout.split())
-    assert "95 % intervals" in text
-    assert {"forest": "pixels/MatchingNet", "ladder": "support"}[kind] in text
+    assert "A title" in text
+    assert {"forest": "MatchingNet", "ladder": "support"}[kind] in text
     fonts = subprocess.run(["pdffonts", str(path)], capture_output=True, text=True, check=True)
     rows = [line.split() for line in fonts.stdout.splitlines()[2:]]
     assert {row[0].partition("+")[2] for row in rows} == {"FSLBenchSans", "FSLBenchSans-Bold"}
     assert {row[4] for row in rows} == {"yes"}, "not embedded"
+
+
+@pytest.mark.parametrize("width", [202, 244])
+def test_a_figure_is_as_wide_as_a_column(root: Path, tmp_path: Path, width: int) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    path = tmp_path / "figure.svg"
+    assert _plot(root, "scatter", path, "--width", str(width)).exit_code == 0
+    size = re.search(r'<svg[^>]* width="([\d.]+)"', path.read_text())
+    assert size is not None
+    assert width - 3 <= float(size[1]) <= width + 1
+    assert _plot(root, "scatter", tmp_path / "x.svg", "--width", "20").exit_code == 2
 
 
 def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
@@ -181,8 +194,8 @@ def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
     report = score(None, embedded, datasets="groceries")
     counted = {
-        "closed error bars": "closed",
-        "error bars": "direct",
+        "usual intervals": "closed",
+        "separate intervals": "direct",
         "new images": "paired",
         "new classes": "new classes (disjoint tasks)",
     }
@@ -196,14 +209,14 @@ def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
         assert shown[claim].split(" of ")[0] == str(some.verdict_counts[kind].conclusive)
     reused = [each for each in report.sets if each.leaves_out]
     shown = _conclusive(reused)
-    assert [*shown] == ["these images", "error bars", "new images", "new classes"]
-    assert shown.pop("error bars") == _share(
+    assert [*shown] == ["same images only", "separate intervals", "new images", "new classes"]
+    assert shown.pop("separate intervals") == _share(
         count_verdicts(
             {"": np.concatenate([e.pairs_of("images").direct[e.asked] for e in reused])}
         )[""]
     )
     counted = {
-        "these images": "closed",
+        "same images only": "closed",
         "new images": "new images (tasks that reuse images)",
         "new classes": "new classes (tasks that reuse images)",
     }
@@ -269,7 +282,7 @@ def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded
     said = {row["label"]: row["standing"] for row in figure.rows}
     assert figure.rows[0]["label"] == "part"
     assert said["part"] == "accuracy"
-    assert said["pixels/LR"] == "highest or not told apart"
+    assert said["pixels/LR"] == "highest, or ns from it"
     assert "T = 5 to 31 tasks" in figure.caption
     assert "T = 5 tasks" in rows.forest([each.only(["part", "pixels/LR"])]).caption
     scattered = rows.scatter(each, "part", "pixels/LR")

@@ -95,9 +95,9 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
         assert at["pairs"][kind][k] == (pair and pair.difference.halfwidth)
         assert claims[CLAIMS[kind]] == (pair.verdict if pair else "")
     lead = c.intervals.get(shown["shown"][0])
-    assert claims["error bars"] == (lead.verdict_direct if lead else "")
+    assert claims["separate intervals"] == (lead.verdict_direct if lead else "")
     if shown["carried"] == "open":
-        assert claims["closed error bars"] == (c.verdict_closed or "")
+        assert claims["usual intervals"] == (c.verdict_closed or "")
     assert at["reason"].get(str(k), "") == c.reason
 
 

@@ -92,7 +92,7 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
     said = CliRunner().invoke(main, ["compare", a, b, *chosen])
     open_row, aware_row, above = csv.DictReader(said.stdout.splitlines()[1:])
     tab = open_page(f"#dataset=emoji&task_set=open-5w5s5q&a={a}&b={b}")
-    words = {"+": "better", "-": "worse", "0": "not told apart"}
+    words = {"+": "better", "-": "worse", "0": "ns"}
     text = tab.page.inner_text("#verdict")
     assert f"{a} compared with {b}" in text
     for row, about in ((open_row, "images"), (aware_row, "classes"), (above, "superclasses")):
@@ -100,12 +100,12 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
         assert f"for new {about} {words[row['verdict']]} ({size})" in text
     assert "New classes: up to " in text  # what no verdict for new classes can know
     cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
-    names = {"+": "better", "-": "worse", "0": "not told apart"}
+    names = {"+": "better", "-": "worse", "0": "ns"}
     assert cell == "; ".join(
         f"{kind}: {names[verdict]}"
         for kind, verdict in (
-            ("closed error bars", open_row["verdict_closed"]),
-            ("error bars", open_row["verdict_direct"]),
+            ("usual intervals", open_row["verdict_closed"]),
+            ("separate intervals", open_row["verdict_direct"]),
             ("new images", open_row["verdict"]),
             ("new classes", aware_row["verdict"]),
             ("new superclasses", above["verdict"]),
@@ -131,13 +131,13 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     caption = tab.page.inner_text("#comparisons-caption")
     thick, thin = (caption.index(f"leave-one-out (new {what}") for what in ("images", "classes"))
     assert thick < caption.index("; thin lines: ") < thin
-    names = {"+": "better", "-": "worse", "0": "not told apart"}
+    names = {"+": "better", "-": "worse", "0": "ns"}
     cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
     assert cell == "; ".join(
         f"{label}: {names[verdict]}"
         for label, verdict in (
-            ("these images", rows["closed"]["verdict"]),
-            ("error bars", rows["images"]["verdict_direct"]),
+            ("same images only", rows["closed"]["verdict"]),
+            ("separate intervals", rows["images"]["verdict_direct"]),
             ("new images", rows["images"]["verdict"]),
             ("new classes", rows["classes"]["verdict"]),
             ("new superclasses", rows["superclasses"]["verdict"]),
@@ -167,15 +167,21 @@ def test_kinds_for_new_superclasses_come_last(
     selection = Selection.of(datasets="emoji", methods=methods)
     file = make_page((), release, tmp_path, selection)
     said = {
-        "open-5w5s5q": ("closed error bars", "superclass-aware"),
-        "closed-5w5s5q": ("these images", "superclasses"),
+        "open-5w5s5q": ("usual intervals", "superclass-aware"),
+        "closed-5w5s5q": ("same images only", "superclasses"),
     }
     for task_set, (first, last) in said.items():
         tab = open_page(f"#dataset=emoji&task_set={task_set}", file=file)
         cell = tab.page.locator("#matrix td.chosen span")
         assert len(cell.inner_text()) == 5
         labels = [part.partition(":")[0] for part in cell.get_attribute("aria-label").split("; ")]
-        assert labels == [first, "error bars", "new images", "new classes", "new superclasses"]
+        assert labels == [
+            first,
+            "separate intervals",
+            "new images",
+            "new classes",
+            "new superclasses",
+        ]
         tab.choose("interval", last)
         assert "new superclasses" in tab.page.inner_text("#comparisons-caption")
         assert tab.errors == []
@@ -297,7 +303,7 @@ def _as_drawn(row: dict[str, Any]) -> dict[str, Any]:
     }
     if "ties" in row:
         tie, apart, _ = TIES
-        standing = {"highest": tie, "not told apart": tie, "told apart": apart}
+        standing = {"highest": tie, "ns": tie, "lower": apart}
         return {**made, "standing": standing[row["ties"][first]], "shown": text}
     more = "; ".join(
         f"{row['half'][kind]:.2f}" for kind in row["half"] if kind not in (first, "closed")
@@ -323,7 +329,10 @@ def test_ties_and_ladders_follow_the_level(open_page: Open, embedded: Release) -
         best, *others = each.ties.tied["open"]
         caption = tab.page.inner_text("#accuracies-caption")
         names = ", ".join(others[:8]) or "none"
-        assert f"Highest mean: {best}. Not told apart from it at {100 * level:g} %" in caption
+        assert (
+            f"Highest mean: {best}. No significant difference from it at {100 * level:g} %"
+            in caption
+        )
         assert f"for new images: {names}" in caption
         captions.add(names)
         assert f"{100 * level:g} % intervals" in tab.page.inner_text("#ladder-caption")
@@ -352,8 +361,8 @@ def test_the_page_keeps_to_the_words(open_page: Open, task_set: str) -> None:
         )
         tab.choose("scope", "dataset" if interval else "method")
         text = tab.page.evaluate(VISIBLE)
-        assert "not told apart" in text
-        assert "error bars" in text
+        assert "ns" in text
+        assert "separate intervals" in text
         assert re.findall(OLD_WORDS, text, re.IGNORECASE) == []
 
 
@@ -535,7 +544,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     caption = tab.page.inner_text("#scatter-caption")
     assert f"Pearson's r = {r:.2f}, T = 10 tasks" in caption
     assert r"--method 'O'\''Neil'" in caption
-    assert "not estimable" in tab.page.inner_text("#verdict")
+    assert "n/a" in tab.page.inner_text("#verdict")
     assert tab.errors == []
 
 

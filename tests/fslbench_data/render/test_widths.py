@@ -1,0 +1,108 @@
+"""What commands print fits the terminal: no line too long, no number cut, no word broken."""
+
+import re
+import sys
+
+import pytest
+from click.testing import CliRunner
+from golden_inputs import INPUTS
+
+from benchmark_spec.errors import SpecError
+from fslbench_data.cli import main
+from fslbench_data.cli.options import say
+from fslbench_data.render.console import line_now_and_then, wrapped
+
+COMMANDS = (
+    "--help",
+    "score --help",
+    "info",
+    "info --dataset groceries",
+    "score my_results.parquet",
+    "score my_results.parquet --details",
+    "compare my_results.parquet pixels/LR",
+    "interval own_log.csv",
+    "plan --dataset digits --queries 1,5,9",
+    "plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 5 --details",
+    "validate my_results.parquet",
+)
+NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory):
+    """The folder with the files, and each command's output where everything has room."""
+    folder = tmp_path_factory.mktemp("widths")
+    texts: dict[str, str] = {}
+    return folder, texts
+
+
+def _told(command: str, width: int, folder, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(folder)
+    for word in command.split():
+        if word in INPUTS and not (folder / word).exists():
+            INPUTS[word](folder / word)
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = CliRunner().invoke(main, command.split(), prog_name="fslbench")
+    assert result.exit_code == 0, result.output
+    return str(result.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_printed_fits(command: str, wide, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, texts = wide
+    whole = texts.setdefault(command, _told(command, 400, folder, monkeypatch))
+    numbers, letters = {*NUMBER.findall(whole)}, re.sub(r"\s", "", whole)
+    for width in (80, 100, 140):
+        text = _told(command, width, folder, monkeypatch)
+        for line in text.splitlines():
+            assert len(line) <= width, line
+        if "--help" in command:
+            continue
+        cut = {number for number in NUMBER.findall(text) if number not in numbers}
+        # a number in a name that is folded is a piece of it
+        assert all(number in letters for number in cut), (width, cut)
+        assert not re.search(r"\d…|…\d", text.replace("… ", "")), width
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_messages_fit(width: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = [f"efficientnet_lite{i}-pca128/NCC" for i in range(30)]
+    error = SpecError("unknown method", where="a file", expected=", ".join(names), fix="name one")
+    say(f"Error: {error}")
+    text = capsys.readouterr().err
+    assert max(map(len, text.splitlines())) <= min(width, 120)
+    assert {*text.replace(",", "").split()} == {*f"Error: {error}".replace(",", "").split()}
+    assert "\n  fix: name one\n" in text
+
+
+def test_messages_in_files_keep_their_lines(capsys) -> None:
+    say(text := "a long line " * 40)
+    assert capsys.readouterr().err == f"{text}\n"
+
+
+def test_words_longer_than_a_line_are_whole() -> None:
+    path = "/".join(["folder"] * 30)
+    assert wrapped(f"wrote {path}", 40).split() == ["wrote", path]
+
+
+def test_a_log_file_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    from fslbench_data.evaluation import progress
+    from fslbench_data.render import console
+
+    times = {"now": 0.0}
+    monkeypatch.setattr(console, "monotonic", lambda: times["now"])
+    monkeypatch.setattr(progress, "monotonic", lambda: times["now"])
+    advance = progress.counted(4000, "tasks", line_now_and_then())
+    advance(100, resumed=True)
+    for times["now"] in (10.0, 40.0, 50.0):
+        advance(100)
+    assert capsys.readouterr().err == "300 of 4,000 tasks, 5.0 tasks/s, 0:12:20 left\n"
+
+
+def test_the_help_has_groups() -> None:
+    text = CliRunner().invoke(main, ["--help"]).output
+    heads = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
+    assert heads == ["Options", "Commands", "For maintainers", "More commands"]
+    assert all(f"\n  {name} " in text for name in main.commands)
