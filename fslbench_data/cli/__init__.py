@@ -38,8 +38,7 @@ class ErrorGroup(click.Group):
             except click.UsageError as error:
                 from fslbench_data.render.console import fitted
 
-                error.message = fitted(error.message)
-                raise
+                raise click.UsageError(fitted(error.message), error.ctx) from error
             except (Exception, KeyboardInterrupt) as error:
                 # in the middle of an import Ctrl-C may come out as that import's own failure
                 if pressed or isinstance(error, KeyboardInterrupt):

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MORE = ("level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups")
-MORE += ("superclasses", "trained", "overwrite", "recognise", "transductive", "description")
+MORE: tuple[str, ...] = (
+    "level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
+    "superclasses", "trained", "overwrite", "recognise", "transductive", "description",
+)  # fmt: skip
 """Options that are listed under a heading of their own, after the others."""
 
 

@@ -45,7 +45,7 @@ POINTS: dict[str, float] = {"column": 229.5, "page": 469.0}
 NARROW = 300
 """Points up to which a width is that of a column, and not of the page."""
 
-MOST_LINES = 50
+MOST_LINES = 48
 """Lines of a float in LaTeX, about a page."""
 
 
@@ -281,8 +281,8 @@ class PaperTable(AsFrame):
             left -= sum(measure(head, rows) for head in heads)
             widest = max(measure(column, rows) for some in groups.values() for column in some)
             most = max(1, int(left // widest))
-        caption = sum(map(len, self._caption))  # takes more lines in a column, of 4.4 points each
-        lost = caption * 4.4 * (1 / _points(self.width) - 1 / POINTS["page"])
+        caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
+        lost = caption * 5.4 * (1 / _points(self.width) - 1 / POINTS["page"])
         fit = max(1, int(MOST_LINES - max(0.0, lost)) // (len(rows) + 3))
         what, _, more = title_of(content).partition(":")
         tables = []

@@ -1,5 +1,6 @@
 """What LaTeX says of a document."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,5 +13,5 @@ def typeset(folder: Path, text: str) -> str:
         cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
     assert out.returncode == 0, out.stdout[-2000:]
-    assert "Float too large" not in out.stdout
+    assert not (large := re.findall(r"Float too large.*", out.stdout)), large
     return out.stdout

@@ -15,9 +15,9 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.render.figures.charts import VERDICT_NAMES, Figure
+from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
 from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
-from fslbench_data.render.figures.rows import OTHERS, clearest, correlation, ladder, worst
+from fslbench_data.render.figures.rows import clearest, correlation, ladder, worst
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper

@@ -313,7 +313,8 @@ def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> N
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     result = CliRunner().invoke(main, [*common, "-o", str(figure)])
     assert result.exit_code == 0, result.output
-    assert "Not shown, without counts by class: mine" in _text_of(figure.read_text())
+    caption = (tmp_path / "x.caption.txt").read_text(encoding="utf-8")
+    assert "Not shown, without counts by class: mine" in caption
     result = CliRunner().invoke(
         main, [*common, "--method", "mine", "-o", str(figure), "--overwrite"]
     )
