@@ -10,8 +10,7 @@ import pyarrow as pa
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import lead
-from analysis_sql.ranking.told_apart import contest
+from analysis_sql.ranking.told_apart import contest, lead
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from reliability import Section, World

@@ -8,11 +8,11 @@ import numpy as np
 from git_checkout import Checkout
 from results_repository import Repository
 
-from analysis_sql.ranking.best import claim
+from analysis_sql.ranking.told_apart import claim
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.standing import Entry, ranked
-from fslbench_data.scoring.signature import scored_set
+from fslbench_data.scoring.scores import scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World

@@ -7,12 +7,12 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
 from analysis_sql.intervals.bounds import near_perfect
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import LikelyComponents, detectable_open
-from fslbench_data.scoring.pilot import Results
+from fslbench_data.scoring.planning import Results
 from fslbench_data.scoring.score import score
 from reliability import Section, World
 
