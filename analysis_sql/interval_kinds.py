@@ -22,9 +22,9 @@ from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
 from analysis_sql.comparison.pairs import Pairs
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.leave_one_out import kinds as left_out
+from analysis_sql.leave_one_out import leave_one_out as left_out
 from analysis_sql.leave_one_out.design import LeftOut
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 Positions = NDArray[np.int64]
 

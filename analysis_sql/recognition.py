@@ -97,11 +97,7 @@ def is_constant(statistic: Floats) -> bool:
 
 
 def standardised(statistic: Floats) -> Floats:
-    """Return a statistic (B + 1,) less its mean over all permutations, in standard deviations.
-
-    The observed order counts as one of the permutations, so that none is favoured.  Rounded, so
-    that values that only the order of additions sets apart are equal.
-    """
+    """Return a statistic (B + 1,) less its mean over all permutations, in standard deviations."""
     if is_constant(statistic):
         return np.zeros_like(statistic)
     centred = statistic - statistic.mean()
@@ -128,11 +124,7 @@ def p_value(statistic: Floats) -> float:
 
 
 def either(statistics: Sequence[Floats]) -> Floats:
-    """A statistic that is large where any of several is (B + 1,): minus their least tail.
-
-    Its own p-value allows for the number of them and for their dependence (Tippett's combination
-    on permutations; Westfall and Young, "Resampling-Based Multiple Testing", 1993).
-    """
+    """Return a statistic that is large where any of several is (B + 1,): minus their least tail."""
     return np.asarray(-np.min([tails(statistic) for statistic in statistics], axis=0))
 
 
@@ -230,11 +222,7 @@ class Finding(Enum):
 
 @dataclass(frozen=True)
 class Recognition:
-    """What is concluded, and from what.
-
-    `p` is that of both tests together, None if neither says anything; `by_classes` and
-    `by_references` are that of each.  `reason` says why results are not testable; else it is empty.
-    """
+    """What is concluded, the p-values of both tests together and of each, or why there is none."""
 
     finding: Finding
     p: float | None
@@ -290,11 +278,7 @@ def recognise(
     permutations: int = PERMUTATIONS,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Recognitions:
-    """Test whether results were made on the tasks that they are said to answer.
-
-    Each method and task set comes once; B is at least 999 if anything is to be recognised.
-    `progress` is called with the name of each of the results before it is looked at.
-    """
+    """Test whether results were made on the tasks that they are said to answer."""
     orders = BlockOrders(seed=seed, count=permutations)
     families: dict[tuple[str, str], list[int]] = {}
     for index, answer in sorted(enumerate(answers), key=lambda pair: pair[1].dataset):

@@ -1,8 +1,7 @@
 """What FSLBench promises: protocols, schemas, digests, manifests, the catalogue and errors."""
 
 from benchmark_spec.errors import FSLBenchError
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from benchmark_spec.suites import SUITES, Suite
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, SUITES, Protocol, Suite, TaskSetName
 from benchmark_spec.version import SPEC_VERSION, __version__
 
 __all__ = [

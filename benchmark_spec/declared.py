@@ -33,14 +33,7 @@ MISSING = "missing"
 class MisfitError(ValueError):
     """A declared value that is not what was expected; as a text it says so with its place.
 
-    Attributes
-    ----------
-    places
-        The fields that lead to it, from outside in, such as ``["tables[3]", "rows"]``.
-    value, expected
-        The value as messages show it, or that it is missing; what it should be, in words.
-    known
-        Where `value` is the name of a field that there is none of: those that there are.
+    `places` lead to it from outside in; `known` are the fields there are, of an unknown one.
     """
 
     def __init__(

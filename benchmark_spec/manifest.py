@@ -1,37 +1,271 @@
-"""``release.json``: what a release holds, with digests and provenance."""
+"""``release.json``: what a release holds, where its tables lie, with digests and provenance.
+
+The shards of features are ``features/<backbone>/<dataset>-0000i-of-0000N.parquet``, i in 0..N-1;
+image ids go on from one to the next. Values are float16, or float32 that are whole steps of
+``scale`` in the tables' provenance, at most 127 of them; older releases hold the steps alone, as
+int8. Pictures are in shards, too.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from benchmark_spec.declared import MisfitError, parsed_json
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, shown
-from benchmark_spec.feature_sets import check_shards
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    FSLBenchError,
+    ReleaseError,
+    SpecError,
+    listing,
+    shown,
+)
 from benchmark_spec.naming import (
     check_attribute_set_name,
     check_dataset_name,
     check_method_name,
     check_text,
+    slug,
 )
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
-from benchmark_spec.tables import (
-    NAMELESS,
-    Dataset,
-    Table,
-    config_and_split,
-    named_config_and_split,
-    shard_of,
-    table_path,
-)
+from benchmark_spec.protocol import TaskSetName, suite_of
 from benchmark_spec.version import SPEC_VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Kind = Literal["classes", "images", "pictures", "tasks", "features", "attributes", "results"]
+NAMELESS: tuple[Kind, ...] = ("classes", "images", "pictures")
+"""Kinds of which a data set has one."""
+
+IN_SHARDS: tuple[Kind, ...] = ("pictures", "features")
+"""Kinds whose tables may be several files."""
+
+RESULTS_SPLIT = "test"
+"""The split of the configuration ``results``, whose rows name their data set themselves."""
+
+Redistribution = Literal["images", "features", "tables"]
+"""What a data set's licence lets others pass on.
+
+``images``: the images themselves, and what follows.  ``features``: features and attributes computed
+from them, and all tables.  ``tables``: only classes, lists of images, task sets and results.
+"""
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0 to 2^63 - 1")]
+
+_LEVELS = 16
+"""Of tables and lists in a provenance, for whatever walks through it."""
+
+_SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set of a release: where its images come from and on what terms.
+
+    A manifest that does not say what may be redistributed means ``tables``; one that does not say
+    how many superclasses there are means that the classes have none.
+    """
+
+    name: str
+    title: str
+    homepage: str
+    licence: str
+    citation: str
+    n_classes: Count
+    n_images: Count
+    note: str
+    redistribution: Redistribution = "tables"
+    n_superclasses: Count = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as a manifest has them: superclasses only where there are any."""
+        fields = asdict(self)
+        if not self.n_superclasses:
+            del fields["n_superclasses"]
+        return fields
+
+
+@dataclass(frozen=True)
+class Table:
+    """One Parquet file of a release; a feature set, or pictures, may be several shards.
+
+    `name` is the task set's, backbone's, attributes' or method's, empty for classes, images and
+    pictures; `dataset` is empty for results. `digest` is of the content, `fingerprint` of a task
+    set. `provenance` says how it was made. A `drawn` task set has no file: it is drawn again from
+    its provenance and compared with its digest.
+    """
+
+    path: str
+    kind: Kind
+    dataset: str
+    name: str
+    rows: Count
+    bytes: Count
+    sha256: str
+    digest: str
+    fingerprint: str
+    provenance: Mapping[str, Any]
+    drawn: bool = False
+
+    def __post_init__(self) -> None:
+        if not _within(self.provenance, _LEVELS):
+            raise ValueError(f"a table whose provenance is nested at most {_LEVELS} deep")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as a manifest has them: `drawn` only where it is."""
+        fields = asdict(self)
+        if not self.drawn:
+            del fields["drawn"]
+        return fields
+
+
+def _within(value: Any, levels: int) -> bool:
+    """Whether tables and lists are nested at most so deep."""
+    inside = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(
+        _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
+    )
+
+
+def shard_file(dataset: str, shard: int, shards: int) -> str:
+    """Return the name of a shard's file: `shard` of 0..`shards`-1."""
+    return f"{dataset}-{shard:05}-of-{shards:05}.parquet"
+
+
+def shard_of(path: str) -> tuple[int, int]:
+    """Tell which shard a path names, from 0, and of how many; (0, 1) for a path that names none."""
+    match = _SHARD.search(path)
+    return (int(match[1]), int(match[2])) if match else (0, 1)
+
+
+def without_shard(path: str) -> str:
+    """Return a table's path, but one for all shards of a feature set."""
+    return _SHARD.sub(".parquet", path)
+
+
+def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
+    """Return the path of a table inside a release; of some kinds also which shard, of how many."""
+    if kind in ("classes", "images"):
+        return f"{kind}/{dataset}.parquet"
+    if kind == "pictures":
+        return f"pictures/{shard_file(dataset, shard, shards)}"
+    if kind == "features":
+        return f"features/{slug(name)}/{shard_file(dataset, shard, shards)}"
+    if kind == "results":
+        return f"results/{slug(name)}.parquet"
+    return f"{kind}/{slug(name)}/{dataset}.parquet"
+
+
+def config_and_split(table: Table) -> tuple[str, str]:
+    """Return the configuration and split under which ``load_dataset`` finds a table."""
+    if table.kind == "results":
+        return "results", RESULTS_SPLIT
+    if table.kind == "classes":
+        return "classes", table.dataset
+    if table.kind == "tasks":
+        return f"tasks-{slug(table.name)}", table.dataset
+    parts = [table.kind, *([slug(table.name)] if table.name else []), table.dataset]
+    return "-".join(parts), table.dataset
+
+
+def named_config_and_split(table: Table) -> tuple[str, str]:
+    """Return those of a task set in which ``load_dataset`` names classes."""
+    name = TaskSetName.parse(table.name)
+    kind = "tasks-attributes" if name.attributes else "tasks"
+    return f"{kind}-{name.protocol}-{table.dataset}", name.suite
+
+
+def check_redistribution(value: str, where: str) -> Redistribution:
+    """Return `value` if it says what may be redistributed.
+
+    Raises a SpecError if it is none of ``images``, ``features`` and ``tables``.
+    """
+    if value in get_args(Redistribution):
+        return cast("Redistribution", value)
+    raise SpecError(
+        f"redistribution is {value!r}",
+        where=where,
+        expected='"images" where their licence lets the images be passed on, "features" where it '
+        'lets features computed from them be passed on, else "tables"',
+    )
+
+
+SHARD_IMAGES = 65_536
+"""Images in each shard but the last, as releases are written; readers take any number."""
+
+SHARD_PICTURES = 8_192
+"""Pictures in each shard but the last, as releases are written; readers take any number."""
+
+_LARGEST = 1e30
+"""More than any feature, and within what float32 holds."""
+
+
+def number_of_shards(images: int) -> int:
+    """Count how many shards the features of so many images are written into, at least 1."""
+    return max(1, -(-images // SHARD_IMAGES))
+
+
+def number_of_picture_shards(images: int) -> int:
+    """Count how many shards so many pictures are written into, at least 1."""
+    return max(1, -(-images // SHARD_PICTURES))
+
+
+def check_shards(tables: Iterable[Table]) -> None:
+    """Refuse features or pictures whose shards are not all there, once each, in order.
+
+    Raises a ReleaseError naming it, and which shards are missing, too many or misplaced.
+    """
+    sets: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+    for table in tables:
+        if table.kind in IN_SHARDS:
+            key = (table.kind, table.dataset, table.name)
+            sets.setdefault(key, []).append(shard_of(table.path))
+    for (kind, dataset, name), listed in sets.items():
+        counts = sorted({shards for _, shards in listed})
+        about = f"{kind} of {dataset}{f' by {shown(name, 60)}' if name else ''}"
+        if len(counts) > 1:
+            raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
+        numbers = [shard for shard, _ in listed]
+        if numbers == list(range(counts[0])):
+            continue
+        missing = sorted(set(range(counts[0])) - set(numbers))
+        beyond = [shard for shard in numbers if shard >= counts[0]]
+        problem = (
+            f"there is no shard {listing(beyond)}"
+            if beyond
+            else f"shard {listing(missing)} is missing"
+            if missing
+            else "shards are listed twice, or not in order"
+        )
+        raise ReleaseError(f"{about}, in {counts[0]} shards: {problem}")
+
+
+def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
+    """Return what one step of int8 or float32 features stands for; None of float16 features.
+
+    Raises a ReleaseError if steps have no positive scale in their table's provenance, or float16
+    features have any; `where` says whose.
+    """
+    scale = provenance.get("scale")
+    if str(kind) not in ("int8", "float", "float32"):
+        if scale is None:
+            return None
+        raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")
+    if isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < _LARGEST:
+        return float(scale)
+    raise ReleaseError(
+        f"{where}: {kind} features whose provenance gives scale {shown(scale, 60)}",
+        expected="the positive number that one step of their values stands for",
+    )
+
 
 MANIFEST_FILE = "release.json"
 CARD_FILE = "README.md"

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import SchemaError
-from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
 
 CLASSES = pa.schema(
     [
@@ -124,7 +123,7 @@ def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
     """Return the schema of a feature table: one row an image, `dimensions` values each.
 
     Values are float16, or what `kind` says: float32, or int8 that stand for their product with
-    ``scale`` in the table's provenance (:mod:`benchmark_spec.feature_sets`).
+    ``scale`` in the table's provenance (:mod:`benchmark_spec.manifest`).
     """
     values = pa.list_(kind or pa.float16(), dimensions)
     return pa.schema(list(zip(FEATURE_COLUMNS, (pa.int32(), values), strict=True)))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fslbench_data as fb
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.fonts import font_faces
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/own_tasks.py"

@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 from query_size import PER_CLASS, SHOTS, all_tasks, exact, task_counts, tasks_of
 from scipy.special import ndtr, ndtri
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.planning.query_choice import best_query, width_factors
-from analysis_sql.planning.query_size import estimate_set
+from analysis_sql.planning.query_size import best_query, estimate_set, width_factors
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95

@@ -18,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.planning.query_choice import QueryChoice, best_query, choose, width_factors
-from analysis_sql.planning.query_size import PooledEstimate, VarianceModel, estimate_set, pool
+from analysis_sql.planning.query_size import (
+    PooledEstimate,
+    QueryChoice,
+    VarianceModel,
+    best_query,
+    choose,
+    estimate_set,
+    pool,
+    width_factors,
+)
 
 SHOTS = (1, 5, 20)
 PER_CLASS = 500

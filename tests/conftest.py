@@ -213,7 +213,7 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
     rng = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("sharded") / "release"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 32)
+        patch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 32)
         writer = ReleaseWriter(folder, "sharded", "1.0.0", "In shards.")
         writer.add_dataset(
             "birds",

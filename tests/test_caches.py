@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import OutputError
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import Table
 from builders.execution.steps import lock_folder
 from builders.features.block_job import JOURNAL_FILE, BlockResult, WorkFolder
 from builders.training import images as kept_images

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 FLOORS = {
-    "benchmark_spec": "version | errors | naming extras declared | digest suites | protocol"
-    " | schemas tables | feature_sets | manifest catalogue",
+    "benchmark_spec": "version | errors | naming extras declared | digest protocol"
+    " | schemas manifest | catalogue",
     "analysis_sql": "intervals queries | comparison bias | class_aware leave_one_out recognition"
     " | interval_kinds | ranking planning",
     "fslbench_data": "entry files tasks | hub submission | sandbox | release | validation torch"

@@ -27,15 +27,12 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
-from analysis_sql.comparison.multiplicity import paired_p
+from analysis_sql.comparison.verdicts import constant_p, paired_p
 from analysis_sql.intervals.arrays import AnyInts, Floats, settled
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import REFERENCE, Counts, Moments, for_new_runs
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.student import mixture_quantiles, student_tail
-from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs
 
 _NUMBERS_AT_ONCE = 1 << 16
 """Numbers held at once: rows times eigenvalues or grid points."""

@@ -18,9 +18,8 @@ from analysis_sql.class_aware import intervals, superclasses
 from analysis_sql.class_aware.design import ROWS
 from analysis_sql.comparison.pairs import Pairs, pair_differences
 from analysis_sql.intervals.arrays import Floats, Ints
-from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.moments import Moments
-from benchmark_spec.suites import IntervalKind
+from analysis_sql.intervals.counts import Counts, Moments
+from benchmark_spec.protocol import IntervalKind
 
 _NUMBERS_AT_ONCE = 1 << 19
 """Coordinates of pairs that are held at once."""

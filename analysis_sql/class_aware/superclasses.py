@@ -43,10 +43,9 @@ from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
 from analysis_sql.class_aware.likelihood import Shares, ratios
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints, settled
 from analysis_sql.intervals.bounds import disjoint_tasks
+from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.student import mixture_quantiles, student_tail
-from analysis_sql.intervals.training_runs import for_new_runs
 from benchmark_spec.errors import SpecError
 
 LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)

@@ -23,10 +23,9 @@ from analysis_sql.comparison.verdicts import (
     paired_verdicts,
 )
 from analysis_sql.intervals.arrays import Floats, Ints
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Integers, Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Integers, Moments
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
@@ -38,10 +37,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class PairArrays:
-    """What is concluded of F methods against M over their T tasks, all pairs at once: (F, M).
-
-    Filled where a pair was asked for; elsewhere perhaps, or NaN and -1.
-    """
+    """What is concluded of F methods against M over their T tasks, all pairs at once: (F, M)."""
 
     tasks: NDArray[np.int64]
     difference: NDArray[np.float64]
@@ -55,10 +51,9 @@ class PairArrays:
 def pair_arrays(
     counts: Counts, asked: NDArray[np.bool_], kind: IntervalKind, level: float
 ) -> PairArrays:
-    """Compare the first F methods with every method, over their common tasks.
+    """Compare the first F methods with every method that is `asked` for, over their common tasks.
 
-    As :func:`carried_pairs`, for the pairs that are `asked` (F, M).  Rows are done a few at
-    a time, so that what is computed on the way stays in the processor's cache.
+    Rows are done a few at a time, so that what is computed stays in the processor's cache.
     """
     shape = asked.shape
     product = _Products(counts)
@@ -98,17 +93,10 @@ def pair_arrays(
 class Pairs:
     """Compares the methods of a task set by one kind of interval, each pair over the tasks of both.
 
-    Parameters
-    ----------
-    own
-        Computes half-widths (N,) of methods' means, percentage points, NaN where there is no
-        interval, from a number T of tasks, the methods' positions (N,), and their moments on the
-        first T tasks.
-    widths
-        Computes those of differences (P,), from T, positions of methods and of others (P,), and the
-        moments of the differences.  Called after `own` of the same methods.
-    independent
-        How many of the first T tasks are independent of each other, by default all.
+    `widths` computes half-widths of means (1 + P,) and of differences (P,), NaN without an
+    interval, from a number of tasks, the positions of a method and of others, their counts, and the
+    moments of these and of the differences. `independent` says how many of the first tasks are
+    independent.
     """
 
     def __init__(

@@ -1,4 +1,13 @@
-"""What can be concluded about two methods: the paired verdict, and the ones it replaces."""
+"""What can be concluded about two methods, and of many comparisons at once.
+
+With p_(1) <= ... <= p_(n) the sorted p-values of a family, Holm (Scand. J. Statist. 1979) adjusts
+p_(i) to max_{j<=i} min(1, (n - j + 1) p_(j)): what stays at or below 1 - level bounds the chance of
+any false difference. Benjamini and Hochberg (J. R. Statist. Soc. B 1995) take min_{j>=i} min(1, n
+p_(j) / j), for the expected share of false ones among those found.
+
+A comparison that cannot be made (p is NaN) does not belong to the family; one of identical methods
+does, with p = 1.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +15,105 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan, nan
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr
 
-from analysis_sql.comparison.multiplicity import conclusive
-from analysis_sql.intervals.intervals import Interval
-from analysis_sql.intervals.moments import Integers, Moments
-from analysis_sql.intervals.sign_flip import constant_p
-from analysis_sql.intervals.training_runs import for_new_runs
-from benchmark_spec.suites import IntervalKind
+from analysis_sql.intervals.counts import REFERENCE, Integers, Moments, for_new_runs
+from analysis_sql.intervals.intervals import Interval, task_halfwidths
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
+
+Adjustment = Literal["none", "holm", "bh"]
+
+
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """p-values adjusted within one family."""
+
+    method: Adjustment
+    """``none``, ``holm`` or ``bh``."""
+    size: int
+    """Comparisons in the family: those whose p-value is not NaN."""
+    p: NDArray[np.float64]
+    """float64: adjusted, of the shape they came in; NaN where they were."""
+
+    def apart(self, level: float) -> NDArray[np.bool_]:
+        """Which comparisons are conclusive: the adjusted p is at most 1 - level.  NaN is not."""
+        return conclusive(self.p, level)
+
+
+def conclusive(p: Any, level: float) -> NDArray[np.bool_]:
+    """Say which p-values are at most 1 - level, but for rounding; NaN is not."""
+    return np.asarray(p <= 1.0 - level + 1e-12)
+
+
+def constant_p(tasks: Any) -> Any:
+    """Return 2^(1-T), the two-sided p-value of T equal differences that are not 0; NaN if T < 2."""
+    number = np.asarray(tasks, np.int64)
+    return np.where(number < 2, np.nan, np.ldexp(1.0, 1 - number))
+
+
+def paired_p(difference: Moments, kind: IntervalKind) -> Any:
+    """Return two-sided p-values of paired differences, elementwise; the intervals' own tests.
+
+    1 where methods are identical, that of the sign-flip test where all differences are equal, NaN
+    where T < 2.
+    """
+    tasks = np.asarray(difference.tasks)
+    constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)
+    error = np.where(constant, 1.0, deviation / np.sqrt(np.maximum(tasks, 1)))
+    score = -np.abs(difference.mean) / error
+    tail = ndtr(score) if kind == "closed" else stdtr(np.maximum(tasks - 1, 1), score)
+    p = np.where(constant, constant_p(tasks), np.minimum(2.0 * tail, 1.0))
+    p = np.where(tasks < 2, np.nan, p)
+    if kind != "closed":
+        p = difference.p_for_new_runs(p, lambda: task_halfwidths(difference, kind, REFERENCE))
+    return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
+
+
+def one_sided_p(ahead: Moments) -> NDArray[np.float64]:
+    """Return one-sided p-values of "the first is better", for new images of these classes.
+
+    p = P(t_(T-1) >= mean/(sd/sqrt(T))), half of :func:`paired_p`; 1 where the mean is not above 0.
+    """
+    p = np.asarray(paired_p(ahead, "open"), np.float64)
+    return np.where(np.isnan(p) | (np.asarray(ahead.total) > 0), p / 2.0, 1.0)
+
+
+def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
+    """Adjust the p-values of one family, each comparison once; see the module's docstring."""
+    if method not in get_args(Adjustment):
+        raise SpecError(f"no adjustment {method!r}", expected=f"one of {[*get_args(Adjustment)]}")
+    values = np.asarray(p, float)
+    estimable = ~np.isnan(values)
+    family = values[estimable]
+    if ((family < 0) | (family > 1)).any():
+        raise SpecError("p-values are between 0 and 1")
+    result = values.copy()
+    if method != "none":
+        result[estimable] = (_holm if method == "holm" else _benjamini_hochberg)(family)
+    return Adjusted(method, family.size, result)
+
+
+def _holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    order = np.argsort(p, kind="stable")
+    steps = p[order] * np.arange(p.size, 0, -1)
+    return _unsorted(np.minimum(np.maximum.accumulate(steps), 1.0), order)
+
+
+def _benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    order = np.argsort(p, kind="stable")
+    steps = p[order] * p.size / np.arange(1, p.size + 1)
+    return _unsorted(np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0), order)
+
+
+def _unsorted(values: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    result = np.empty_like(values)
+    result[order] = values
+    return result
 
 
 class Verdict(StrEnum):
@@ -38,17 +135,8 @@ BETTER, WORSE, INCONCLUSIVE, IDENTICAL, NOT_ESTIMABLE = range(len(VERDICTS))
 class PairInterval:
     """What one kind of interval says of two methods.
 
-    Attributes
-    ----------
-    mean, versus_mean
-        Each method's own accuracy over the tasks that both answered.
-    difference
-        Of the first method minus the second, paired by task.
-    verdict
-        Of the paired difference.
-    verdict_direct
-        Of comparing the two intervals `mean` and `versus_mean`: conclusive when they do not
-        overlap.
+    `mean` and `versus_mean` are each method's own, over the tasks that both answered, `difference`
+    is paired by task; `verdict_direct` is conclusive where the two intervals do not overlap.
     """
 
     mean: Interval
@@ -62,15 +150,8 @@ class PairInterval:
 class PairColumns:
     """What one kind of interval says of a method and P others, as columns (P,).
 
-    Attributes
-    ----------
-    tasks
-        That both answered.
-    mean, halfwidth, constant : (3, P)
-        Of the method, of the other, and of the paired difference; half-widths are NaN where there
-        is no interval.
-    verdict, direct
-        Positions in :data:`VERDICTS`, int8.
+    `mean`, `halfwidth` (NaN without an interval) and `constant` (3, P) are of the method, of the
+    other and of the difference; verdicts are positions in :data:`VERDICTS`.
     """
 
     kind: IntervalKind
@@ -212,20 +293,6 @@ class Comparison:
         return self._carried.verdict_direct
 
 
-def unconcluded(comparison: Comparison, reason: str) -> Comparison:
-    """Return the comparison with its intervals, from which nothing is concluded for some reason."""
-    none = Verdict.NOT_ESTIMABLE
-    return replace(
-        comparison,
-        intervals={
-            kind: replace(pair, verdict=none, verdict_direct=none)
-            for kind, pair in comparison.intervals.items()
-        },
-        verdict_closed=None if comparison.verdict_closed is None else none,
-        reason=reason,
-    )
-
-
 def paired_verdicts(
     difference: Moments,
     widths: Any,
@@ -235,12 +302,9 @@ def paired_verdicts(
 ) -> NDArray[np.int8]:
     """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
-    Conclusive when 0 lies outside the interval of the difference; *not estimable* where there is
-    none (a half-width of NaN).  Differences that are all 0 are *identical*, whatever T.  Where all
-    are equal but not 0, the exact sign-flip test stands in: conclusive if
-    :func:`analysis_sql.intervals.sign_flip.constant_p` of the `independent` tasks, by default all
-    T, is at most 1 - level, and else too few.  They are inconclusive where runs differ by as much,
-    of all kinds but ``closed``, which leaves out the runs.
+    Conclusive when 0 lies outside the interval, *not estimable* without one (a half-width of NaN).
+    Differences that are all 0 are *identical*; where all are equal but not 0, the exact sign-flip
+    test of the `independent` tasks stands in.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
     better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))
@@ -260,10 +324,7 @@ def paired_verdicts(
 
 
 def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidth: Any) -> Any:
-    """Verdicts of comparing two separate intervals, as positions in VERDICTS, elementwise.
-
-    Conclusive when the intervals do not overlap; not estimable where one of them is NaN.
-    """
+    """Return verdicts of comparing two separate intervals: conclusive where they do not overlap."""
     gap = np.subtract(mean, versus_mean)
     reach = np.add(halfwidth, versus_halfwidth)
     codes = np.where(np.abs(gap) > reach, np.where(gap > 0, BETTER, WORSE), INCONCLUSIVE)

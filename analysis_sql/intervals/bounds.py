@@ -35,9 +35,7 @@ SEARCH_STEPS = 2_000
 class Saturation:
     """Upper bounds, in percent, on the share of tasks with an error (or a difference).
 
-    Each by itself, at a level: `bound` from all tasks, for new images of these classes, tasks taken
-    as independent; `new_classes_bound` from the number of tasks that share no class with each
-    other.
+    `bound` is from all tasks, `new_classes_bound` from those that share no class.
     """
 
     level: float
@@ -84,10 +82,9 @@ class DisjointTasks:
 def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> DisjointTasks:
     """Choose many tasks no two of which share a class, from the classes of each, int (T, K).
 
-    A depth-first search for the largest choice: take the class that the fewest remaining tasks
-    contain, and first the one of these that excludes the fewest others, or none.  A branch ends
-    when even (classes left) / K more tasks would not be more than the best, and the search after so
-    many steps.  It gives the same tasks every time.
+    A depth-first search, the same every time: take the class that the fewest remaining tasks
+    contain, and first the one of these that excludes the fewest others, or none; it ends after
+    `steps`.
     """
     classes = np.asarray(class_ids)
     if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":
@@ -165,11 +162,7 @@ class NearPerfect:
 
 
 def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
-    """Bound an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %.
-
-    None as well where all tasks are equal, or there is no interval.  `n_query` are the queries in a
-    task; several runs on the same ones do not make them more.
-    """
+    """Bound an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %."""
     half = interval.halfwidth
     if interval.kind != "open" or not half or not ABOVE < interval.mean < 100.0:
         return None

@@ -1,35 +1,233 @@
-"""Counts of correct queries per task: many methods, or paired differences of them, at once."""
+"""Counts of correct queries per task, their moments, and what training runs add to these.
+
+A method of R runs on the same tasks has a mean of its own in each; with s² their variance, v = s²/R
+is what the mean over runs varies by if it is trained anew. With h the half-width that counts the
+tasks alone, and j and k two methods::
+
+    T  = (h/z)² + v_j + v_k
+    df = T² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
+    h' = t(df) √T
+
+A method of one run has no such term: its interval is about this one trained model. *Closed*
+intervals have none either: they stay what the field prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.intervals.moments import Moments, subtract
-from analysis_sql.intervals.training_runs import Terms, own_task_terms, run_means, run_terms
+from analysis_sql.intervals.arrays import Floats, Ints
+
+Terms = tuple[Any, Any]
+"""v and the denominator of df, numbers or arrays."""
+
+REFERENCE = 0.95
+"""The level at which a p-value takes the half-width that it interpolates from."""
+
+_STEPS = 60
+"""Halvings of the search for a p-value."""
+
+
+def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return v and v²/(R-1) of methods (M,) from spreads s, None of a method of one run."""
+    number = np.maximum(np.asarray(runs, np.float64), 1.0)
+    v = np.array([spread or 0.0 for spread in spreads]) ** 2 / number
+    return v, v**2 / np.maximum(number - 1.0, 1.0)
+
+
+def run_means(y: Floats, run: Ints) -> Floats:
+    """Return the mean of every run (M, R) of values (M, B), whose tasks are of runs (B,) 0..R-1."""
+    return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
+
+
+def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
+    """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
+
+    From accuracies (M, B) in 0..1 where each run (B,) answered tasks of its own: s² is the variance
+    of the runs' means less the mean of their v_mc.
+    """
+    methods, tasks = len(y), np.bincount(run)
+    variance = np.zeros((methods, methods))
+    for i in range(methods):
+        apart = 100.0 * (y[i] - np.where(np.arange(methods)[:, None] == i, 0.0, y))
+        within = np.zeros(methods)
+        for number, size in enumerate(tasks.tolist()):
+            own = apart[:, run == number]
+            within += own.var(axis=1, ddof=1) / size if size > 1 else 0.0
+        between = run_means(apart, run).var(axis=1, ddof=1) - within / len(tasks)
+        variance[i] = np.maximum(between, 0.0) / len(tasks)
+    return variance, variance**2 / (len(tasks) - 1)
+
+
+def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:
+    """Widen half-widths (percentage points) to h', elementwise; without runs they stay."""
+    if not np.any(terms[0]):
+        return widths
+    tail = (1.0 - level) / 2.0
+    whole, df = _law(np.square(np.asarray(widths) / ndtri(tail)), *terms)
+    widened = -stdtrit(df, tail) * np.sqrt(whole)
+    return np.where(np.greater(terms[0], 0), widened, widths)
+
+
+def p_for_new_runs(p: Any, mean: Any, widths: Any, terms: Terms) -> Any:
+    """Raise two-sided p-values to 1 minus the largest level whose h' leaves out 0, elementwise.
+
+    From p-values without the runs, means, and half-widths at :data:`REFERENCE`; NaN stays NaN.
+    (h/z)² is taken to be linear in z² between the reference level and that at which h ends at 0.
+    """
+    if not np.any(terms[0]):
+        return p
+    p, mean, widths, variance, square = np.broadcast_arrays(p, mean, widths, *terms)
+    rows = (variance > 0) & (p < 1.0) & np.isfinite(widths)  # a p of 1 stays, and one of NaN
+    if not rows.any():
+        return p
+    size, own, v, w = (np.abs(a[rows]) for a in (mean, widths, variance, square))
+    at = -ndtri((1.0 - REFERENCE) / 2.0)
+    known = np.square(own / at)
+    end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
+    far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
+    there = np.square(np.divide(size, end, out=np.zeros_like(size), where=far))
+    slope = np.divide(there - known, end**2 - at**2, out=np.zeros_like(size), where=far)
+    low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
+    for _ in range(_STEPS):
+        z = (low + high) / 2.0
+        whole, df = _law(np.maximum(known + slope * (z**2 - at**2), 0.0), v, w)
+        inside = stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
+        low, high = np.where(inside, z, low), np.where(inside, high, z)
+    raised = p.astype(np.float64)
+    raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
+    return raised
+
+
+def _law(tasks: Any, variance: Any, square: Any) -> tuple[Floats, Floats]:
+    """Return T and df from (h/z)², v_j + v_k, and the denominator of df; df is infinite at 0."""
+    whole = np.asarray(np.add(tasks, variance), np.float64)
+    some = np.greater(square, 0)
+    return whole, np.divide(whole**2, square, out=np.full(whole.shape, np.inf), where=some)
+
+
+Integers = int | NDArray[np.int64]
+
+EXACT = isqrt(2**63 - 1)
+"""T times the queries of a task, up to which moments are exact."""
+
+_ROUNDING = 1e-7
+"""Floats x that differ by less are equal: the square root of what rounding makes of x²."""
+
+
+def subtract(
+    x: NDArray[Any], queries: Integers, y: NDArray[Any], versus_queries: Integers
+) -> tuple[NDArray[Any], Integers]:
+    """Subtract counts x - y (..., T), in the least common multiple of both numbers of queries."""
+    common = np.lcm(queries, versus_queries)
+    a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))
+    return (x - y if (a == 1).all() and (b == 1).all() else a * x - b * y), common
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sum and sum of squares of integers x_1..x_T, where x / `queries_per_task` is a share.
+
+    Counts are integers, so that equality, and a standard deviation of 0, are exact; division comes
+    last. Accuracies of unknown counts are floats with `queries_per_task` 1, equal where they differ
+    by rounding alone. Every attribute may be an array of methods or pairs. T·`queries_per_task` is
+    at most :data:`EXACT`.
+    """
+
+    tasks: Integers
+    total: Integers
+    squares: Integers
+    """T, Σx and Σx²."""
+    queries_per_task: Integers
+    """What x counts of: K·Q, times the runs where there are several; Q where x is of one class."""
+    run_variance: float | NDArray[np.float64] = 0.0
+    run_square: float | NDArray[np.float64] = 0.0
+    """What training anew adds: :func:`analysis_sql.intervals.counts.run_terms`."""
+
+    @classmethod
+    def of(cls, counts: NDArray[Any], queries_per_task: Integers, *terms: float) -> Moments:
+        """Compute the moments of counts (T,); `terms` are those of the runs, if any."""
+        x = counts.astype(np.result_type(counts, np.int64))
+        return cls(x.size, x.sum().item(), (x * x).sum().item(), queries_per_task, *terms)
+
+    @classmethod
+    def join(cls, parts: Iterable[Moments]) -> Moments:
+        """Join the moments of several arrays of methods or pairs, at least one."""
+        columns = zip(*(part._columns() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    def some(self, rows: Any) -> Moments:
+        """Return the moments of some methods or pairs, by positions (of every axis) or a mask."""
+        return Moments(*(column[rows] for column in self._columns()))
+
+    def _columns(self) -> list[NDArray[Any]]:
+        """Return the attributes in order, each of the shape of all."""
+        return list(np.broadcast_arrays(*(getattr(self, field.name) for field in fields(self))))
+
+    def __neg__(self) -> Moments:
+        return replace(self, total=-self.total)
+
+    @cached_property
+    def mean(self) -> Any:
+        """Mean share, in percentage points."""
+        return np.true_divide(100.0 * self.total, self.tasks * self.queries_per_task)
+
+    @property
+    def deviation(self) -> Any:
+        """Sample standard deviation (T - 1) of the shares, in percentage points; 0 where T < 2."""
+        freedom = np.maximum(np.subtract(self.tasks, 1), 1)
+        return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.queries_per_task
+
+    @property
+    def run_terms(self) -> tuple[Any, Any]:
+        """What training anew adds: `run_variance` and `run_square`."""
+        return self.run_variance, self.run_square
+
+    def p_for_new_runs(self, p: Any, widths: Callable[[], Any]) -> Any:
+        """Raise two-sided p-values by what training anew adds to `widths` at REFERENCE."""
+        if not np.any(self.run_variance):
+            return p
+        return p_for_new_runs(p, self.mean, np.where(self.constant, 0.0, widths()), self.run_terms)
+
+    @property
+    def constant(self) -> Any:
+        """Whether all x are equal."""
+        return self.scatter == 0
+
+    @property
+    def all_zero(self) -> Any:
+        """Whether all x are 0."""
+        return np.less_equal(self.squares, _ROUNDING**2 * self.tasks if self._floats else 0)
+
+    @cached_property
+    def scatter(self) -> Any:
+        """T Σx² - (Σx)², exact of integers: T times the sum of squares about the mean."""
+        scatter = self.tasks * self.squares - self.total * self.total
+        if not self._floats:
+            return scatter
+        return np.where(scatter > _ROUNDING**2 * np.square(self.tasks), scatter, 0.0)
+
+    @property
+    def _floats(self) -> bool:
+        return np.asarray(self.squares).dtype.kind == "f"
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
     """Counts of correct queries of M methods on the T tasks of a set.
 
-    Attributes
-    ----------
-    correct : int16, int32 or int64 (M, T)
-        Integers x, where x / `queries_per_task` is the share of a task's queries that is right;
-        0 where a method did not answer.  Floats, accuracies of 0 to 1, where no counts are known.
-    tasks : int64 (M,)
-        Method i answered tasks 0..tasks[i]-1.
-    queries_per_task : int64 (M,)
-        K·Q of each method, times its runs; one number stands for all methods.
-    run_variance, run_square : float64 (M,)
-        What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`.
-    pair_terms : two of float64 (M, M), or None
-        The same of differences, where it is not the sum of both methods'.
+    `correct` (M, T) are integers x, where x / `queries_per_task` is the share of a task's queries
+    that is right, 0 where a method did not answer; or accuracies of 0 to 1 where no counts are
+    known. Method i answered tasks 0..tasks[i]-1. `run_variance` and `run_square` are those of
+    :func:`run_terms`; `pair_terms` the same of differences, where it is not the sum of both.
     """
 
     correct: NDArray[Any]
@@ -54,10 +252,7 @@ class Counts:
         spreads: Sequence[float | None] = (),
         runs: Sequence[int] = (),
     ) -> Counts:
-        """Join the counts of at least one method, (tasks,) each, over the first tasks of a set.
-
-        `spreads` and `runs` are those of :func:`analysis_sql.intervals.training_runs.run_terms`.
-        """
+        """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
         terms = run_terms(spreads, runs) if any(spreads) else ()
         tasks = np.array([len(own) for own in counts], np.int64)
         if (tasks == tasks.max()).all():
@@ -69,10 +264,7 @@ class Counts:
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
-        """Join accuracies (M, B) of methods each of whose runs, 0..R-1, answered tasks of its own.
-
-        What runs differ by is a term, and so taken from the values of their tasks.
-        """
+        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own."""
         terms = own_task_terms(y, run)
         variance, square = (np.diagonal(own) for own in terms)
         centred = y - run_means(y, run)[:, run] + y.mean(axis=1)[:, None]
@@ -97,11 +289,7 @@ class Counts:
         return replace(self, correct=self.correct[:, :tasks], tasks=np.full(len(self), tasks))
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
-        """Subtract counts of second methods from those of first ones, over the first tasks of both.
-
-        `methods` and `versus` (P,) are positions; one of them may be a single one.  Each difference
-        is in the least common multiple of its two `queries_per_task`.
-        """
+        """Subtract counts of second methods from those of first ones, over the first tasks."""
         wide = np.result_type(self.correct, np.int64)
         x, y = (self.correct[rows, :tasks].astype(wide) for rows in (methods, versus))
         queries = self.queries_per_task

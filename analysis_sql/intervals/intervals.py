@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.training_runs import for_new_runs
+from analysis_sql.intervals.counts import Moments, for_new_runs
 from benchmark_spec.errors import SpecError
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
 """What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
@@ -83,12 +82,7 @@ def check_level(level: float) -> float:
 
 
 def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
-    """Half-width of an interval, in percentage points; NaN where T < 2.
-
-    Elementwise where the moments are arrays; see the module's docstring for the formulas, and
-    :func:`interval` for the arguments.  Open intervals of methods with several runs count these,
-    too (:mod:`analysis_sql.intervals.training_runs`).
-    """
+    """Return half-widths, elementwise, in percentage points; NaN where T < 2."""
     widths = task_halfwidths(moments, kind, level)
     return widths if kind == "closed" else for_new_runs(widths, moments.run_terms, level)
 
@@ -118,10 +112,7 @@ def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> flo
 def intervals(
     moments: Moments, kind: IntervalKind, level: float, widths: Any = None
 ) -> list[Interval]:
-    """Return the intervals of many methods, whose moments are arrays (M,).
-
-    Half-widths (M,), NaN where there are none, are by default those made of the moments.
-    """
+    """Return the intervals of many methods, whose moments are arrays (M,)."""
     widths = halfwidths(moments, kind, level) if widths is None else widths
     columns = np.broadcast_arrays(moments.tasks, moments.mean, widths, moments.constant)
     return [
@@ -131,18 +122,7 @@ def intervals(
 
 
 def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
-    """Confidence interval of a mean over tasks; see the module's docstring for the formulas.
-
-    Parameters
-    ----------
-    moments
-        Of one method's counts, or of the paired differences of two methods' counts.
-    kind
-        ``closed`` (Student's t is not used: the paper's and the field's 1.96) or ``open``;
-        ``class-aware`` needs more than moments.
-    level
-        Such as 0.95.
-    """
+    """Return the confidence interval of a mean over tasks; see the module's docstring."""
     check_level(level)
     halfwidth = float(halfwidths(moments, kind, level))
     return Interval(

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.special import nctdtr, stdtrit
 
+from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level, task_halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.training_runs import for_new_runs
 from benchmark_spec.errors import SpecError
 
 _STEPS = 200
@@ -40,10 +39,7 @@ def check_power(power: float, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=10_000)
 def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> float:
-    """The smallest detectable difference in standard errors; NaN for fewer than two tasks.
-
-    Exact for normal tasks.  Both tails count: a difference found with the wrong sign is found.
-    """
+    """Return the smallest detectable difference in standard errors; NaN below two tasks."""
     check_power(power, level)
     if tasks < 2:
         return nan
@@ -68,8 +64,7 @@ def smallest_with_power(power_at: Callable[[float], float], power: float, high: 
 def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
     """Compute the smallest true difference that these tasks would show, in percentage points.
 
-    `detectable_factor` times sd/sqrt(T), elementwise.  Where methods have several runs, as much
-    more as the interval is wider for it.  NaN where T < 2, or where all differences are equal.
+    As much more as the interval is wider for runs; NaN where T < 2, or all are equal.
     """
     differences = detectable_difference_of(
         moments.tasks, np.square(moments.deviation), level, power
@@ -85,11 +80,7 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
 def detectable_difference_of(
     tasks: Any, variance: Any, level: float = 0.95, power: float = 0.8
 ) -> Any:
-    """Compute the smallest detectable difference of T tasks with this variance, elementwise.
-
-    `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; NaN
-    where T < 2.  For a plan of results to come, as :func:`detectable_difference` for a report.
-    """
+    """Compute the smallest detectable difference of T tasks with this variance, elementwise."""
     check_power(power, level)
     tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))
     different, which = np.unique(tasks, return_inverse=True)

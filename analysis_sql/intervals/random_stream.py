@@ -30,9 +30,7 @@ _WORDS_PER_COUNTER = 4
 class Stream:
     """A keyed, seekable stream of uniform random words.
 
-    Every method takes words strictly one after another, as a plain loop would, whatever the
-    size of the request: ten requests for one row equal one request for ten rows.  Equal keys give
-    equal streams, other keys independent ones.
+    Methods take words one after another, as a plain loop would, whatever the size of the request.
     """
 
     def __init__(self, *key: str | int) -> None:
@@ -73,11 +71,7 @@ class Stream:
         return result.reshape(bounds.shape)
 
     def subsets(self, sizes: Ints, count: int) -> Ints:
-        """For each size n, draw `count` distinct integers below n, in random order: (sizes, count).
-
-        Every ordered choice is equally likely; each size is at least `count`.  The i-th integer is
-        drawn below n - i and stands for the one of that rank among those not yet chosen.
-        """
+        """For each size n, draw `count` distinct integers below n, in random order."""
         chosen = self.integers(sizes[:, None] - np.arange(count))
         for i in range(1, count):
             for taken in np.sort(chosen[:, :i], axis=1).T:
@@ -101,10 +95,9 @@ class Stream:
 
 
 def _ranked(words: Words) -> tuple[Ints, Ints]:
-    """Order of the words of each row (rows, length), and the rows in which two words are equal.
+    """Order the words of each row (rows, length), and find the rows in which two are equal.
 
-    The position is packed into the lowest bits, since sorting is twice as fast as argsort; rows
-    in which the bits above do not tell two words apart are sorted again in full.
+    Positions are packed into the lowest bits, since sorting is twice as fast as argsort.
     """
     low = np.uint64((1 << words.shape[1].bit_length()) - 1)
     packed = (words & ~low) | np.arange(words.shape[1], dtype=np.uint64)

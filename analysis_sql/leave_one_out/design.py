@@ -13,11 +13,12 @@ import numpy as np
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
+    Membership,
+    has_superclass,
     leave_out_columns,
     leave_out_groups,
     leave_out_images,
 )
-from analysis_sql.leave_one_out.membership import Membership, has_superclass
 from benchmark_spec.errors import SpecError
 
 LeftOut = Literal["images", "classes", "superclasses"]
@@ -63,20 +64,10 @@ class TaskDesign:
     ) -> TaskDesign:
         """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
 
-        Raises a SpecError if the arrays do not fit together, or a task has a class or an image
-        twice.
-
-        Parameters
-        ----------
-        class_ids, images : int (B, K) and (B, K, m)
-            Classes of each task, and images of each, support and query.
-        class_of_image, group_of_image : int (N,)
-            The class of every image that might have been drawn, -1 of others; its group, which is
-            then what is left out, -1 where it stands for itself.
-        superclass_of_class : int (C,), optional
-            By class id; -1 where a class has none.
-        class_labels : str (C,), optional
-            What sentences call a class, by class id.  By default its id.
+        `class_ids` (B, K) and `images` (B, K, m) are of each task, support and query; of every
+        image that might have been drawn `class_of_image` and `group_of_image` (N,), -1 of others
+        and of images that stand for themselves; `superclass_of_class` (C,) by class id, -1 without
+        one.
         """
         tasks = Membership.of(class_ids, images, class_of_image, group_of_image, class_labels)
         return cls._of(tasks, _superclasses(tasks, superclass_of_class))
@@ -110,9 +101,8 @@ class TaskDesign:
         """Return how many times v_mc the variance of the mean is at most: 1 + B ρ/(1-ρ).
 
         Each term of Hoeffding's decomposition has in the mean over all tasks at most the share ρ of
-        its weight in one task (Hoeffding, Ann. Math. Statist. 1948); tasks of one pool vary less
-        than tasks of new ones, whence 1-ρ.  For images ρ is K m/(C N_c) of the class with the
-        fewest, with N_c = (Σs)²/Σs² where images are in groups of s; for classes it is K/C.
+        its weight in one task (Ann. Math. Statist. 1948). For images ρ is K m/(C N_c) of the class
+        with the fewest, N_c = (Σs)²/Σs² where images are in groups of s; for classes it is K/C.
         """
         tasks = self.membership
         share = tasks.way / tasks.class_names.size
@@ -157,10 +147,7 @@ class TaskDesign:
         )
 
     def disjoint_tasks(self, name: LeftOut) -> int:
-        """Return how many tasks without a unit in common the pool would make, at most B.
-
-        Of images (groups), of classes or of superclasses; a task has at most K superclasses.
-        """
+        """Return how many tasks without a unit in common the pool would make, at most B."""
         tasks = self.membership
         of = {
             "images": tasks.class_of_unit.size // (tasks.way * tasks.per_class),

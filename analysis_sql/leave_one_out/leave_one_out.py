@@ -1,29 +1,33 @@
 """Leave-one-out intervals of methods and of all their paired differences (docs/intervals.md).
 
-The mean over B tasks that reuse images is an incomplete U-statistic.  Its variance over new images
+The mean over B tasks that reuse images is an incomplete U-statistic. Its variance over new images
 (classes, superclasses) is V, the jackknife's (:mod:`analysis_sql.leave_one_out.jackknife`), plus
-v_mc, the noise of finitely many tasks.  With T = max(V, 0) + v_mc and τ the standard error of V::
+v_mc, the noise of finitely many tasks. With T = max(V, 0) + v_mc and τ the standard error of V::
 
     h = q √( T + (z²+1)/4 · τ²/(T+2τ) )
 
 where z is the normal quantile and q is z for images, Student's for classes and superclasses.
 
 Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of G =
-A W A'.  Where two methods hardly differ this cancels, and the difference itself is taken.
+A W A'. Where two methods hardly differ this cancels, and the difference itself is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.intervals.arrays import Bools, Floats, Ints
+from analysis_sql.comparison.pairs import Pairs
+from analysis_sql.comparison.verdicts import constant_p
+from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
+from analysis_sql.intervals.counts import REFERENCE, Counts, Moments, Terms, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
@@ -59,10 +63,7 @@ class Spread:
 
     @cached_property
     def p(self) -> Floats:
-        """Two-sided p-values: 1 minus the largest level whose interval leaves out 0; 1 if none.
-
-        One-sided ones are p/2 where the mean has the sign that is asked for.
-        """
+        """Two-sided p-values: 1 minus the largest level whose interval leaves out 0; 1 if none."""
         p = np.zeros_like(self._mean)
         for variance, tau, df in self._laws:
             p = np.maximum(p, p_value(self._mean, variance, tau, df))
@@ -85,20 +86,13 @@ class LeaveOneOut:
 
 
 def leave_one_out(design: TaskDesign, y: NDArray[Any], level: float) -> LeaveOneOut:
-    """Compute the intervals of M methods and of all pairs of them.
-
-    From values (M, B) of the design's tasks: accuracies in 0..1, or any other statistic of a task,
-    of several runs their mean.  Raises a SpecError if these are not of B tasks, or not finite.
-    """
+    """Compute the intervals of M methods and of all pairs, from values (M, B) of the tasks."""
     everything = np.arange(len(np.atleast_2d(y)))
     return Influences(design, y).block(everything, everything, level)
 
 
 class Influences:
-    """How far each image, class and superclass moves the means of M methods, for any of its pairs.
-
-    Made as :func:`leave_one_out`.
-    """
+    """How far each image, class and superclass moves the means of M methods, for any pairs."""
 
     def __init__(self, design: TaskDesign, y: NDArray[Any]) -> None:
         values = np.asarray(y, np.float64)
@@ -239,8 +233,8 @@ def halfwidth(variance: Floats, tau: Floats, df: Floats | None, level: float) ->
 def p_value(mean: Floats, variance: Floats, tau: Floats, df: Floats | None) -> Floats:
     """Return 1 minus the largest level whose interval leaves out 0, by the mean and its variance.
 
-    The half-width grows with the level, so z with h(z) = |mean| is unique: a quadratic equation in
-    z² for the normal law, and else a root between 0 and that one.
+    z with h(z) = |mean| solves a quadratic equation in z² for the normal law, and else lies between
+    0 and that root.
     """
     size, c = np.abs(mean), uncertainty(variance, tau)
     linear = variance + c / 4.0
@@ -255,11 +249,7 @@ def p_value(mean: Floats, variance: Floats, tau: Floats, df: Floats | None) -> F
 
 
 def _students_z(highest: Floats, size: Floats, variance: Floats, c: Floats, df: Floats) -> Floats:
-    """Return the z (N,) whose interval ends at 0, at most the normal law's.
-
-    A wider interval leaves the mean less of a z of its own, so that it is the fixed point of a
-    falling function: Steffensen's method, kept between what each step says it lies between.
-    """
+    """Return the z (N,) whose interval ends at 0, by Steffensen's method between bounds."""
 
     def own(at: Floats) -> Floats:
         width = np.sqrt(variance + (at * at + 1.0) / 4.0 * c)
@@ -286,10 +276,7 @@ def degrees_of_freedom(units: float, kurtosis: Floats | None, shape: tuple[int, 
 
 
 def excess_kurtosis(squares: Floats, fourths: Floats, units: int) -> Floats:
-    """Return the unbiased excess kurtosis of C centred values, not below 0; 0 of fewer than 4.
-
-    From sums of their squares and of their fourth powers.
-    """
+    """Return the unbiased excess kurtosis of C centred values, not below 0; 0 of fewer than 4."""
     n = float(units)
     if n < 4:
         return np.zeros_like(squares)
@@ -365,3 +352,181 @@ class Sums:
             apart = (a[where[0]] - b[where[1]]) ** 2
             squares[where], fourths[where] = apart.sum(axis=1), (apart**2).sum(axis=1)
         return np.asarray(variance), total, squares, fourths
+
+
+_ROWS = 64
+"""Methods that are compared with all others at once."""
+
+_KEPT = 20
+"""Such blocks that are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class FirstTasks:
+    """The design of a set, and of its first tasks, as many as methods answered."""
+
+    whole: TaskDesign
+    """Of all tasks."""
+    _designs: dict[int, TaskDesign] = field(default_factory=dict, repr=False)
+    _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
+
+    def at(self, tasks: int, name: LeftOut) -> TaskDesign | None:
+        """Return the design of the first tasks; None where they have no interval of the kind."""
+        if tasks < 2:
+            return None
+        if tasks not in self._designs:
+            self._designs[tasks] = self.whole.prefix(tasks)
+        return None if name in self._designs[tasks].why else self._designs[tasks]
+
+    def pairs(self, counts: Counts, level: float) -> _AllPairs:
+        """Return all pairs of some methods; the last that were asked for are kept for all kinds."""
+        kept = self._pairs.get(0)
+        if kept is None or kept.counts is not counts or kept.level != level:
+            kept = self._pairs[0] = _AllPairs(self, counts, level)
+        return kept
+
+
+def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Floats:
+    """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
+    widths = np.full(len(counts), np.nan)
+    for _, rows, found in _own(name, design, counts, level):
+        terms = counts.run_variance[rows], counts.run_square[rows]
+        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
+    return widths
+
+
+def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
+    """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
+    p = np.full(len(ahead), np.nan)
+    moments = ahead.moments()
+    for at, rows, found in _own(name, design, ahead, REFERENCE):
+        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
+    return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
+
+
+def p_values(
+    name: LeftOut, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints
+) -> Floats:
+    """Compute two-sided p-values (P,) of pairs of methods at two lists of positions."""
+    p = np.full(len(methods), np.nan)
+    pairs = design.pairs(counts, REFERENCE)
+    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+    for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
+        at = np.flatnonzero((methods == method) & (common == tasks))
+        found, row = pairs.row(name, method, tasks)
+        first = design.at(tasks, name)
+        if found is not None and first is not None:
+            difference = counts.differences(method, versus[at], tasks).moments()
+            p[at] = _p_values(name, first, found, (row, versus[at]), difference)
+    return p
+
+
+def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
+    """Give half-widths in percentage points, none below those of kinds before; NaN if infinite."""
+    widths: Floats = np.array(-np.inf)
+    for kind in _up_to(name):
+        own = getattr(found, kind).halfwidth[at]
+        own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
+        widths = np.maximum(widths, for_new_runs(own, terms, level))
+    return widths
+
+
+def _p_values(
+    name: LeftOut, design: TaskDesign, found: LeaveOneOut, at: Any, difference: Moments
+) -> Floats:
+    """Give two-sided p-values at some rows and columns; the sign test's of constants."""
+    constant = np.asarray(difference.constant)
+    p: Floats = np.zeros(())
+    for kind in _up_to(name):
+        spread = getattr(found, kind)
+        sign = constant_p(design.disjoint_tasks(kind))
+        own = np.where(constant, sign, settled(spread.p[at]))
+        widths = spread.halfwidth[at]
+        own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
+        p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
+    return p
+
+
+def _up_to(name: LeftOut) -> tuple[LeftOut, ...]:
+    return LEFT_OUT[: LEFT_OUT.index(name) + 1]
+
+
+def _own(
+    name: LeftOut, design: FirstTasks, counts: Counts, level: float
+) -> Iterator[tuple[TaskDesign, Ints, LeaveOneOut]]:
+    """Intervals of methods by themselves, those of one number of tasks after another: (N, 1)."""
+    for tasks in np.unique(counts.tasks).tolist():
+        at = design.at(tasks, name)
+        if at is None:
+            continue
+        rows = np.flatnonzero(counts.tasks == tasks)
+        yield at, rows, Influences(at, shares(counts.some(rows), tasks)).own(level)
+
+
+def shares(counts: Counts, tasks: int) -> Floats:
+    """Return accuracies in 0..1 on the first tasks (M, tasks)."""
+    return np.asarray(counts.correct[:, :tasks] / counts.queries_per_task[:, None])
+
+
+class _AllPairs:
+    """All pairs of some methods by all kinds, some rows at a time; the last rows are kept."""
+
+    def __init__(self, design: FirstTasks, counts: Counts, level: float) -> None:
+        self.counts, self.level, self._design = counts, level, design
+        self._influences: dict[int, Influences] = {}
+        self._own: dict[int, LeaveOneOut] = {}
+        self._blocks: OrderedDict[tuple[int, int], LeaveOneOut] = OrderedDict()
+
+    def row(self, name: LeftOut, method: int, tasks: int) -> tuple[LeaveOneOut | None, int]:
+        """Return a block of pairs over the first tasks, and a method's row; None without any."""
+        design = self._design.at(tasks, name)
+        if design is None:
+            return None, 0
+        key = tasks, method // _ROWS
+        if key not in self._blocks:
+            everything = np.arange(len(self.counts))
+            rows = everything[key[1] * _ROWS : (key[1] + 1) * _ROWS]
+            influences = self._influences_at(tasks, design)
+            self._blocks[key] = influences.block(rows, everything, self.level)
+            if len(self._blocks) > _KEPT:
+                self._blocks.popitem(last=False)
+        return self._blocks[key], method % _ROWS
+
+    def own(self, name: LeftOut, tasks: int) -> LeaveOneOut | None:
+        """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
+        design = self._design.at(tasks, name)
+        if design is not None and tasks not in self._own:
+            self._own[tasks] = self._influences_at(tasks, design).own(self.level)
+        return None if design is None else self._own[tasks]
+
+    def _influences_at(self, tasks: int, design: TaskDesign) -> Influences:
+        if tasks not in self._influences:
+            self._influences[tasks] = Influences(design, shares(self.counts, tasks))
+        return self._influences[tasks]
+
+
+def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:
+    """Make what compares the methods of a task set by one kind."""
+    every = design.pairs(counts, level)
+
+    def own(tasks: int, rows: Ints, own: Moments) -> Floats:
+        found = every.own(name, tasks)
+        nothing = np.full(len(rows), np.nan)
+        return nothing if found is None else _widths(name, found, (rows, 0), own.run_terms, level)
+
+    def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+        widths = np.full(len(methods), np.nan)
+        for block in np.unique(methods // _ROWS).tolist():
+            at = np.flatnonzero(methods // _ROWS == block)
+            found, _ = every.row(name, int(methods[at[0]]), tasks)
+            if found is not None:
+                terms = difference.some(at).run_terms
+                places = methods[at] % _ROWS, versus[at]
+                widths[at] = _widths(name, found, places, terms, level)
+        return widths
+
+    def independent(tasks: int) -> int:
+        first = design.at(tasks, name)
+        return 0 if first is None else first.disjoint_tasks(name)
+
+    return Pairs(name, counts, level, own, widths, independent)

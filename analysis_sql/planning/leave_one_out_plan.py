@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.counts import for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
-from analysis_sql.intervals.training_runs import for_new_runs
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
@@ -43,9 +43,8 @@ from analysis_sql.leave_one_out.design import (
     LeftOut,
     TaskDesign,
 )
-from analysis_sql.leave_one_out.jackknife import factors_of
+from analysis_sql.leave_one_out.jackknife import factors_of, has_superclass
 from analysis_sql.leave_one_out.leave_one_out import Influences, degrees_of_freedom, halfwidth
-from analysis_sql.leave_one_out.membership import has_superclass
 from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
 
@@ -93,10 +92,7 @@ class LeftOutPilot:
 
     @classmethod
     def of(cls, design: TaskDesign, y: NDArray[Any]) -> LeftOutPilot:
-        """Estimate the variances from values (B,) of tasks: accuracies, or paired differences.
-
-        Raises a SpecError if the tasks have no interval for new images, or all values are equal.
-        """
+        """Estimate the variances from values (B,) of tasks: accuracies, or paired differences."""
         values = np.asarray(y, np.float64)
         absent = {**design.why, **design.bounded}
         if "images" in absent:
@@ -157,10 +153,7 @@ class LeftOutPilot:
         return self.parts[name].noise * self.tasks / tasks
 
     def scale(self, name: LeftOut, tasks: float, times: float = 1.0) -> float:
-        """Return τ in parts of tot, or of tot - V, in so many tasks.
-
-        `times` as many units in each class: for endless tasks alone.
-        """
+        """Return τ in parts of tot, or of tot - V; `times` the units for endless tasks."""
         if name != "images" or not self.one_each:
             return self.parts[name].scale / (sqrt(times) if name == "images" else 1.0)
         sizes = self.sizes * times
@@ -271,10 +264,7 @@ def plan_left_out(
 ) -> LeftOutPlan:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
-    Raises a SpecError if a number of tasks is below 2, or a setting is none.  The power is of the
-    smallest detectable difference; None for an accuracy, which has none.  `terms` are what training
-    anew adds (:func:`analysis_sql.intervals.training_runs.for_new_runs`); what halves a half-width
-    is told without it.
+    `power` is None for an accuracy; `terms` are what training anew adds, which `half` leaves out.
     """
     check_level(level)
     if power is not None:

@@ -1,16 +1,19 @@
 """What an experiment will be able to say, before it is made (docs/planning.md).
 
 From the sizes of a data set's classes follow, for each number of queries Q, how many tasks there
-will be and which of them share classes (:mod:`analysis_sql.planning.class_sequences`); from a
-pilot, what an accuracy or a paired difference varies by
-(:mod:`analysis_sql.planning.variance_budget`). With the pilot's estimates taken for the truth and
-all effects for normal::
+will be and which of them share classes; from a pilot, what an accuracy or a paired difference
+varies by (:mod:`analysis_sql.planning.variance_budget`). Class c of n_c images can be in u_c =
+floor(n_c / (S+Q)) tasks: `open` sets are drawn by Algorithm 2 of Lafargue et al., `balanced` ones
+use classes as evenly as sizes allow (Madow 1949). With the estimates taken for the truth and all
+effects for normal::
 
     closed       z · sqrt(E[s²]/T)              T independent tasks; E[s²] with R = K(1 - K/C)
     open         t(T-1) · sqrt(E[s²]/T)
     class-aware  mean half-width over simulated sets
 
 Detectable differences have ranges, the quantiles under the components that the pilot leaves likely.
+With v = s²/R of each method, from the spread s between its pilot's runs and the R that are planned,
+half-widths are widened as a report's are: what runs add, more runs alone narrow.
 """
 
 from __future__ import annotations
@@ -21,18 +24,15 @@ from math import nan, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.intervals.arrays import Ints
+from analysis_sql.intervals.counts import for_new_runs, run_terms
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power, detectable_difference_of
-from analysis_sql.intervals.training_runs import for_new_runs
-from analysis_sql.planning.class_sequences import (
-    MAX_TASKS,
-    SEEDS,
-    class_uses,
-    designs,
-)
+from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.variance_budget import (
     Components,
     LikelyComponents,
@@ -43,7 +43,176 @@ from analysis_sql.planning.variance_budget import (
     detectable_open,
     simulated_halfwidths,
 )
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import SpecError, UnknownNameError
+
+PLANNED_SUITES = ("open", "balanced")
+
+MAX_TASKS = 2000
+"""Where Lafargue et al. stop."""
+
+SEEDS = 3
+"""Sequences of classes that are simulated for each Q."""
+
+
+def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Ints:
+    """Count the tasks (C,) that each class can be in, where one takes `per_class` images of it."""
+    return np.asarray(np.asarray(class_sizes, np.int64) // per_class)
+
+
+def designs(
+    class_sizes: Sequence[int],
+    *,
+    way: int,
+    shot: int,
+    query: int,
+    suite: str = "open",
+    seeds: int = SEEDS,
+    most: int = MAX_TASKS,
+) -> list[ClassDesign]:
+    """Simulate the classes of sets' tasks, one design a seed; none where there is no task."""
+    if suite not in PLANNED_SUITES:
+        raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
+    uses = class_uses(class_sizes, shot + query)
+    if np.count_nonzero(uses) < way:
+        return []
+    streams = (Stream("plan", suite, way, shot, query, seed) for seed in range(seeds))
+    return [ClassDesign.of(draw_classes(suite, uses, way, stream, most)) for stream in streams]
+
+
+def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
+    """Draw the classes of at most `most` tasks of a set, int64 (T, K), from their uses (C,)."""
+    if suite == "open":
+        return _open(uses, way, stream, most)
+    if suite == "balanced":
+        return _balanced(uses, way, stream, most)
+    raise ValueError(f"no sequence of classes for {suite!r}")
+
+
+def most_tasks(uses: Ints, way: int) -> int:
+    """Compute the largest T with Σ_c min(u_c, T) >= K·T, from above."""
+    tasks = int(uses.sum()) // way
+    while (fewer := int(np.minimum(uses, tasks).sum()) // way) < tasks:
+        tasks = fewer
+    return tasks
+
+
+def _open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
+    """Algorithm 2 on classes, task by task."""
+    left: list[int] = uses.tolist()
+    there = [c for c, n in enumerate(left) if n]
+    words = iter(stream.words(min(most, sum(left) // way) * way).tolist())
+    tasks: list[list[int]] = []
+    while len(there) >= way and len(tasks) < most:
+        for i in range(way):  # the first K of a random order (Fisher and Yates)
+            j = i + next(words) % (len(there) - i)
+            there[i], there[j] = there[j], there[i]
+        task = there[:way]
+        tasks.append(task)
+        for c in task:
+            left[c] -= 1
+        if not all(left[c] for c in task):
+            there = [c for c in there if left[c]]
+    return np.array(tasks, np.int64).reshape(-1, way)
+
+
+def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
+    """As many tasks as can be, each class in them as evenly as its size allows."""
+    tasks = min(most, most_tasks(uses, way))
+    if not tasks:
+        return np.zeros((0, way), np.int64)
+    left = _even(uses, way * tasks, tasks, stream)
+    classes = np.empty((tasks, way), np.int64)
+    orders = stream.permutations(tasks, uses.size)
+    offsets = stream.words(tasks).tolist()
+    for at, order in enumerate(orders):
+        to_go = tasks - at
+        # no class has more uses left: marks this far apart fall on different ones
+        marks = offsets[at] % to_go + to_go * np.arange(way)
+        classes[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
+        left[classes[at]] -= 1
+    return classes
+
+
+def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
+    """Share the places out: uses of each class (C,), at most `level`, or one more by lot."""
+    filled = np.array([np.minimum(uses, level).sum() for level in range(tasks + 1)])
+    level = int(filled.searchsorted(places, side="right")) - 1
+    shares = np.minimum(uses, level)
+    more = np.flatnonzero(uses > level)
+    lot = stream.permutations(1, more.size)[0] if more.size else more
+    shares[more[lot[: places - int(shares.sum())]]] += 1
+    return shares
+
+
+MORE = (2, 3, 5, 10, 20)
+"""Numbers of runs of which a plan tells the half-width, if they are more than are planned."""
+
+_POINTS = 201
+"""Half-widths of tasks among which the one with the narrowest interval is looked for."""
+
+
+@dataclass(frozen=True)
+class WithRuns:
+    """One planned half-width and others that it could be, percentage points."""
+
+    halfwidth: float
+    of_tasks: float
+    """As planned, and as if runs did not differ."""
+    tasks_alone: float
+    """The narrowest that more tasks can make it with the planned runs."""
+    more: tuple[tuple[int, float], ...]
+    """With more runs of every method whose runs differ: ``(runs, half-width)``."""
+
+
+@dataclass(frozen=True)
+class PlannedRuns:
+    """Training runs of the methods of a plan: one, or the two of a difference."""
+
+    methods: tuple[str, ...]
+    """Names."""
+    runs: tuple[int, ...]
+    """How many each has in the pilot."""
+    spreads: tuple[float | None, ...]
+    """s, the standard deviation between their means, percentage points; None of fewer than two."""
+    planned: int | None = None
+    """How many runs each of several will have; None stands for as many as the pilot's."""
+    of_one_model: tuple[str, ...] = ()
+    """Methods with one run that may differ from run to run, by nobody knows how much."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """How many runs each method is planned with."""
+        of_each = zip(self.runs, self.spreads, strict=True)
+        return tuple(runs if s is None else self.planned or runs for runs, s in of_each)
+
+    @property
+    def terms(self) -> tuple[float, float]:
+        """What training anew adds, by :func:`run_terms`, percentage points to powers."""
+        return self._terms(self.numbers)
+
+    @property
+    def error(self) -> float | None:
+        """Standard error that training anew adds; None where one method's is unknown."""
+        return None if self.of_one_model else sqrt(self.terms[0])
+
+    def _terms(self, runs: Sequence[int]) -> tuple[float, float]:
+        variance, square = run_terms(self.spreads, runs)
+        return float(variance.sum()), float(square.sum())
+
+    def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
+        """Widen a half-width as if runs did not differ; more tasks narrow it to `least`."""
+        if not self.terms[0]:
+            return None
+        between = np.linspace(least, width, _POINTS)
+        most = max(n for n, s in zip(self.numbers, self.spreads, strict=True) if s is not None)
+        more = {runs: self._terms([runs] * len(self.runs)) for runs in MORE if runs > most}
+        return WithRuns(
+            float(for_new_runs(width, self.terms, level)),
+            width,
+            float(for_new_runs(between, self.terms, level).min()),
+            tuple((n, float(for_new_runs(width, terms, level))) for n, terms in more.items()),
+        )
+
 
 CLOSED_TASKS = 600
 """Tasks of the field's closed sets (Lafargue et al., TMLR 2024)."""
@@ -78,12 +247,7 @@ class Planned:
     """Half-widths as if runs did not differ, where several were planned; the others count them."""
 
     def for_new_runs(self, terms: tuple[float, float], level: float) -> Planned:
-        """Return the same, widened by what training anew adds; closed intervals leave it out.
-
-        Differences grow as the intervals do, as in a report
-        (:func:`analysis_sql.intervals.power.detectable_difference`).  `terms` are those of
-        :func:`analysis_sql.intervals.training_runs.for_new_runs`.
-        """
+        """Return the same, widened by what training anew adds."""
         widened: dict[str, Any] = {}
         for kind in ("open", "class_aware"):
             width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
@@ -123,10 +287,8 @@ def plan(
 ) -> list[Planned]:
     """Compute what each number of queries promises, but those that leave no task.
 
-    Components are of an accuracy (power None) or of a paired difference, at `shot` support
-    images of `way` classes; class sizes are in images; `likely` gives ranges; `seeds` sequences of
-    classes are simulated for each Q, of at most `most` tasks.  Raises a SpecError if no Q is left,
-    or a setting is none.
+    Components are of an accuracy (power None) or a paired difference; `likely` gives ranges;
+    `seeds` sequences of classes are simulated for each Q.
     """
     check_level(level)
     if power is not None:

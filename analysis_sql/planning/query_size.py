@@ -1,8 +1,8 @@
-"""How the variance of a task's accuracy depends on its queries, and what task results say of it.
+"""How the variance of a task's accuracy depends on its queries, and which number is best.
 
-The model of Lafargue et al.  (TMLR 2024, equations 7 and 10; docs/planning.md).  A task has K
+The model of Lafargue et al. (TMLR 2024, equations 7 and 10; docs/planning.md). A task has K
 classes, S support and Q query images of each; μ_c is the accuracy on class c given the support set,
-m1 = E[μ_c], m2 = E[μ_c²] and w = (m1 - m2)/K.  In fractions squared::
+m1 = E[μ_c], m2 = E[μ_c²] and w = (m1 - m2)/K. In fractions squared::
 
     Var(A_t) = α + w/Q                          α = Var(mean of μ_c over the task's classes)
     Var(Ā) = K/(NC) · (αQ + β/Q + γ)            β = S·w,  γ = w + α·S,  T = NC/(K(S+Q)) tasks
@@ -12,15 +12,18 @@ class in a task (for one method D = E = X, its correct queries)::
 
     w^ = (1/K) mean of (Q·E - D²)/(Q(Q-1))     α^ = s² - w^/Q     s² = sample Var(Δ_t)
 
-which are (m1^ - m2^)/K with m1^ = mean E/Q and m2^ = mean (D² - E)/(Q(Q-1)).  Methods must answer a
-query without looking at the others, and Q >= 2.  α^ estimates α less the mean covariance between
-tasks: the α that the reported open interval is made of.
+Methods must answer a query without looking at the others, and Q >= 2.
+
+Q* minimises t(T-1) · sqrt((α + w/Q)/T) over the Q whose number of tasks T is given; for large T it
+is sqrt(S·w/α). Only w/α matters, and Q* never falls as it grows, so a confidence interval of the
+ratio gives one of Q*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, isinf, sqrt
 from typing import Any
 
 import numpy as np
@@ -38,11 +41,7 @@ MIN_TASKS = 3
 
 @dataclass(frozen=True)
 class VarianceModel:
-    """Variances for any number of queries, from two numbers; see the module's docstring.
-
-    Of tasks of K = `way` classes with S = `shot`, `alpha` is the variance between tasks of endless
-    queries and `w` that of one query per class.
-    """
+    """Variances for any number of queries, from α between tasks and w of one query a class."""
 
     way: int
     shot: int
@@ -112,12 +111,7 @@ class SetEstimate(Estimate):
 
 
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
-    """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
-
-    `correct` are the queries answered rightly of each of a task's classes, int (T, K), 0..Q.
-    Raises a SpecError if Q = 1, where only α + w can be known; if T < 3; or if these are no such
-    counts.
-    """
+    """Estimate α and w from correct queries (T, K), with their jackknife covariance."""
     x = _counts(correct, query, query)
     return _estimate(x, x, query, 1)
 
@@ -125,10 +119,8 @@ def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
 def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int = 1) -> SetEstimate:
     """Estimate α and w of the paired difference of two methods, as :func:`estimate_set` of one.
 
-    Both must answer a query without looking at the others.  `sums` and `squares`, int (T, K), are
-    of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first method
-    is right, -1 if only the second is, and 0 otherwise.  Of several runs, d is the mean over runs
-    times `unit`, a multiple of the numbers of runs; one method is then less nothing.
+    `sums` and `squares` (T, K) are Σd and Σd² of each class, where d is 1 if only the first method
+    is right, -1 if only the second is, else 0; of several runs d is the mean times `unit`.
     """
     d, e = np.asarray(sums), _counts(squares, query, query * unit**2)
     fits = d.shape == e.shape and d.dtype.kind in "iu"
@@ -221,11 +213,8 @@ class PooledEstimate(Estimate):
 def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
     """Average estimates over the sets of a seed, which differ in Q alone, then over seeds.
 
-    Within a seed a set of T tasks weighs (T-1)/(1 + S/Q)², the inverse of the variance that α^
-    would have if accuracies were normal and w/α were S.  The covariance is the same average of the
-    sets' jackknife covariances: a bound that stays valid, and does not shrink, however many seeds
-    are drawn.  Raises a SpecError if a seed has no set, or the sets are of different numbers of
-    classes.
+    A set of T tasks weighs (T-1)/(1 + S/Q)². The covariance is the same average of the sets' own: a
+    bound that does not shrink, however many seeds are drawn.
     """
     sets = [estimate for seed in seeds for estimate in seed]
     if not sets or not all(seeds):
@@ -256,9 +245,7 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
 def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
     """Give an estimate the covariance of a delete-a-group jackknife over images.
 
-    With the images in G >= 3 parts and estimates θ_g made without part g, V = (G-1)/G · Σ (θ_g -
-    mean) (θ_g - mean)', with G-1 degrees of freedom.  The seeds' own error comes in about G-1
-    times, so V is too large if seeds are few and falls to its true size as they grow in number.
+    V = (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of estimates θ_g without part g of G >= 3.
     """
     number = len(without)
     if number < 3:
@@ -278,3 +265,141 @@ def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
     ]
     mean: Floats = weights @ np.array(values) / weights.sum()
     return mean
+
+
+CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
+"""What Q* minimises."""
+
+Factors = Mapping[int, float]
+"""Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """An estimate with its confidence interval; None is undetermined, or without an end."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How much wider the open interval is with Q queries than with the best number: 0.1 is 10 %."""
+
+    query: int
+    cost: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class QueryChoice:
+    """The number of queries with the narrowest open interval, all intervals at one level."""
+
+    level: float
+    best: int | None
+    low: int | None
+    high: int | None
+    """Q* and its confidence interval; None is undetermined."""
+    tried: tuple[int, ...]
+    """The Q that were compared, ascending."""
+    more: bool
+    """Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q tried
+    means that or more."""
+    ratio: Range
+    root: Range
+    """w/α, and sqrt(S·w/α), the large-sample Q*, a real number."""
+    costs: tuple[Cost, ...]
+    """Of every Q tried."""
+
+    def cost_of(self, query: int) -> Cost:
+        """The cost of one of the Q tried."""
+        for cost in self.costs:
+            if cost.query == query:
+                return cost
+        raise SpecError(f"Q = {query} was not tried", expected=f"one of {self.tried}")
+
+
+def ratio_interval(estimate: Estimate, level: float) -> Range:
+    """Compute the confidence interval of ρ = w/α after Fieller (1954), for α, w >= 0.
+
+    All ρ >= 0 between the roots of aρ² - 2bρ + c = 0, where a = α² - q² V_α, b = αw - q² V_αw, c =
+    w² - q² V_w. No upper end if a <= 0 or w^ = 0; undetermined if α contradicts α >= 0.
+    """
+    alpha, w = estimate.alpha, estimate.w
+    (v_alpha, v_both), (_, v_w) = estimate.covariance
+    if w == 0.0:
+        return Range(0.0, 0.0, None) if alpha > 0 else Range(None, None, None)
+    value = w / alpha if alpha > 0 else None
+    q2 = estimate.quantile(level) ** 2
+    a, b, c = alpha**2 - q2 * v_alpha, alpha * w - q2 * v_both, w**2 - q2 * v_w
+    root = sqrt(max(0.0, b * b - a * c))
+    if a > 0 and alpha <= 0:
+        return Range(None, None, None)
+    low = c / (b + root) if c > 0 else 0.0
+    return Range(value, low, (b + root) / a if a > 0 else None)
+
+
+def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
+    """Compute expected half-widths in standard deviations, t(T-1)/sqrt(T), by Q, from its T."""
+    tail = (1.0 - check_level(level)) / 2.0
+    reached = {query: np.atleast_1d(np.asarray(tasks[query], float)) for query in sorted(tasks)}
+    factors = {
+        query: float(np.mean(-stdtrit(t - 1.0, tail) / np.sqrt(t)))
+        for query, t in reached.items()
+        if (t >= 2).all()
+    }
+    if not factors or min(factors) < 1:
+        raise SpecError(
+            "there is no number of queries to choose",
+            expected="at least one, of 1 or more queries, with 2 or more tasks",
+        )
+    return factors
+
+
+def best_query(ratio: float, factors: Factors) -> int:
+    """Q* for a given w/α, which may be infinite; the smaller one of equals."""
+    widths = _widths(ratio, factors)
+    return min(widths, key=lambda query: (widths[query], query))
+
+
+def choose(
+    estimate: Estimate,
+    shot: int,
+    tasks: Mapping[int, Sequence[float] | float],
+    level: float = 0.95,
+    *,
+    more: bool = True,
+) -> QueryChoice:
+    """Choose the number of queries that minimises :data:`CRITERION`, among those of `tasks`."""
+    factors = width_factors(tasks, level)
+    ratio = ratio_interval(estimate, level)
+    best, low, high = (
+        None if rho is None else best_query(rho, factors)
+        for rho in (ratio.value, ratio.low, ratio.high)
+    )
+    ends = [] if ratio.low is None else [ratio.low, inf if ratio.high is None else ratio.high]
+    by_end = [_costs(rho, factors) for rho in ends]
+    value = {} if ratio.value is None else _costs(ratio.value, factors)
+    costs = []
+    for query in factors:
+        at_ends = [costs_at_end[query] for costs_at_end in by_end]
+        inside = ratio.low is not None and (low or 0) <= query and (high is None or query <= high)
+        smallest = 0.0 if inside else min(at_ends, default=None)
+        costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
+    ends_of_root = (ratio.value, ratio.low, ratio.high)
+    root = Range(*(None if end is None else sqrt(shot * end) for end in ends_of_root))
+    return QueryChoice(level, best, low, high, tuple(factors), more, ratio, root, tuple(costs))
+
+
+def _widths(ratio: float, factors: Factors) -> dict[int, float]:
+    """Half-widths by Q, up to a factor that they share."""
+    alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
+    return {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
+
+
+def _costs(ratio: float, factors: Factors) -> dict[int, float]:
+    widths = _widths(ratio, factors)
+    least = min(widths.values())
+    return {query: width / least - 1.0 for query, width in widths.items()}

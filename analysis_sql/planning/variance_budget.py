@@ -104,10 +104,8 @@ def components_of(
 ) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
-    The design is that of the tasks that were answered; `sums` (T, K) are the correct queries of
-    each class of each task, or sums of differences Σd, and `unit` as of
-    :func:`analysis_sql.planning.query_size.estimate_difference`.  Raises a SpecError if all tasks
-    have the same classes: what these do is then in no variance between tasks.
+    `sums` (T, K) are correct queries of each class, or Σd. Raises a SpecError if all tasks have the
+    same classes.
     """
     if design.obstacle is not None:
         raise SpecError(
@@ -167,10 +165,7 @@ def simulated_halfwidths(
 
 
 def detectable(widths: Floats, sd: float, power: float) -> float:
-    """Solve for the δ whose mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power.
-
-    NaN where some h is none.
-    """
+    """Solve for the δ whose mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power."""
     if not np.isfinite(widths).all():
         return nan
 
@@ -184,10 +179,7 @@ def detectable(widths: Floats, sd: float, power: float) -> float:
 def detectable_in_deviations(
     design: ClassDesign, level: float, power: float, *, seed: int = 0
 ) -> Floats:
-    """Compute the smallest detectable difference over sqrt(Var(mean)), at the :data:`NODES`.
-
-    It depends on g alone, not on σ_e².
-    """
+    """Compute the smallest detectable difference over sqrt(Var(mean)), at :data:`NODES`."""
     differences = []
     for ratio in np.exp(np.array(NODES)) / design.typical:
         parts = Components(float(ratio), 1.0, 0.0)
@@ -222,10 +214,7 @@ class LikelyComponents:
     def of(
         cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
     ) -> LikelyComponents | None:
-        """The law after one task set; None where all tasks have the same value.
-
-        Arguments as :func:`analysis_sql.planning.variance_budget.components_of`.
-        """
+        """Return the law after one task set; None where all tasks have the same value."""
         values, norm2 = task_counts(design, sums)
         if design.obstacle is not None or not norm2[0]:
             return None
@@ -294,10 +283,7 @@ def detectable_class_aware(
     level: float,
     power: float,
 ) -> Floats:
-    """Compute the differences (N,), for new classes, as fractions; the mean over some designs.
-
-    The factor is that of the first design.
-    """
+    """Compute the differences (N,), for new classes, as fractions; the factor is the first's."""
     first, within = designs[0], likely.within_at(query)
     if first.disjoint:
         return detectable_open(likely, designs, query, level, power)

@@ -1,7 +1,8 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
-The files in ``queries/`` are views of the connection: each says in its first lines what it asks
-and which tables it reads.
+The files in ``queries/`` are views of the connection. A rule in ``rules/`` has two SELECTs: the
+first looks at groups of rows and finds whether one breaks it, the second gives the first of these
+rows, in the order of the file, and how many they are; it may use what the first gave.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
+
+if TYPE_CHECKING:
+    import duckdb
+
 
 _BATCH = 1 << 16
 """Rows of a result that come at once."""
@@ -99,12 +104,9 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
     """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
 
-    Gives at least one batch; columns of one name are told apart by ``_1``, ``_2``, ...  Numbers,
-    truth values and texts come as they are, and lists and structs of these; values of every other
-    type as DuckDB writes them, since Arrow or Python has some of them otherwise (a UHUGEINT) or not
-    at all (a date after the year 9999).  Raises a QueryError if it is anything else, is wrong, is
-    interrupted or needs too much memory; a MemoryError if there is not even the memory that the
-    connection may take.
+    Gives at least one batch; columns of one name are told apart by ``_1``, ``_2``, ... Values of
+    types that Arrow or Python has not come as DuckDB writes them. Raises a QueryError for anything
+    else, and a MemoryError if there is not even the memory that the connection may take.
     """
     _check_kind(sql)
     connection.execute("BEGIN TRANSACTION READ ONLY")
@@ -209,3 +211,45 @@ def _quoted(name: str) -> str:
 def _first_line(error: Exception) -> str:
     """The error and DuckDB's hint, without the excerpt of the query below them."""
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
+
+
+def rule_names() -> list[str]:
+    """Names of the rules, sorted."""
+    paths = (files("analysis_sql") / "queries" / "rules").iterdir()
+    return sorted(path.name.removesuffix(".sql") for path in paths)
+
+
+def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
+    """Return the first rows that break a rule, and in `total` how many do; none if none does."""
+    whether, which = _text("rules", rule).split(";\n")
+    groups = records(connection, whether)
+    if not groups:
+        return []
+    parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
+    return records(connection, which, parameters)
+
+
+def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Make a table of facts that rules read."""
+    connection.execute(f"CREATE TEMP TABLE {name} AS {_text('facts', name)}")
+
+
+def view_by_task(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the view `by_task` over `rows`; its `method` is the `answer` of `groups`."""
+    connection.execute(f"CREATE TEMP VIEW results AS {_text('facts', 'results')}")
+    connection.execute(f"CREATE TEMP VIEW by_task AS {_text('.', 'by_task')}")
+
+
+def records(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of a SELECT by their columns' names."""
+    result = connection.execute(sql, parameters)
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+@cache
+def _text(folder: str, name: str) -> str:
+    path = files("analysis_sql") / "queries" / folder / f"{name}.sql"
+    return path.read_text(encoding="utf-8")

@@ -8,13 +8,12 @@ from math import isnan
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
+from analysis_sql.comparison.verdicts import paired_p
 from analysis_sql.intervals.bounds import Saturation, saturation
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.few_tasks import BootstrapInterval, bca_intervals, sign_flip
 from analysis_sql.intervals.power import detectable_difference
-from analysis_sql.intervals.sign_flip import sign_flip
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
 """Below so many tasks the sign-flip test and the bootstrap stand beside Student's interval."""

@@ -1,23 +1,167 @@
-"""Which of many methods differ, and which cannot be told from the best, adjusted for all pairs."""
+"""Which of many methods differ, and which are not significantly different from the best.
+
+**Compact letter display** (Piepho, J. Comput. Graph. Statist. 2004): two methods share a letter if
+and only if they do not differ. Groups are all the largest sets of methods none of which differs
+from another; a method leaves a group whose every tie it shares elsewhere. The number of groups can
+grow exponentially with the methods, and does where few tasks tell few of a hundred methods apart:
+then there are no letters.
+
+**Confidence set of the best** (Hsu, Annals of Statistics 1981; Mogstad, Romano, Shaikh & Wilhelm,
+Review of Economic Studies 2024): the *leader* has the highest mean of M methods, and another is
+excluded if the leader is significantly better in the one-sided paired test at (1 - level)/(M - 1).
+With confidence `level` a method of the highest expected accuracy is in the rest; that all of
+several best methods are, or that those excluded are worse, is not claimed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.multiplicity import Adjustment, adjust, conclusive, paired_p
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.comparison.ties import by_mean, letter_display
+from analysis_sql.comparison.verdicts import VERDICTS, Adjustment, adjust, conclusive, paired_p
 from analysis_sql.interval_kinds import BESIDE, Designs
 from analysis_sql.intervals.arrays import Bools
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, subtract
 from benchmark_spec.errors import SpecError
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
+
+
+@dataclass(frozen=True)
+class LetterDisplay:
+    """Letters of M methods: two share one if and only if they are not told apart."""
+
+    letters: tuple[tuple[str, ...], ...]
+    """Of each method, in the order they came in: ``("a",)``, or ``("a", "b")`` and so on."""
+    groups: tuple[tuple[int, ...], ...]
+    """Methods of each letter, positions from the highest mean down; the first is ``a``, and groups
+    are ordered as their members are."""
+
+
+@dataclass(frozen=True)
+class VerdictCounts:
+    """How many comparisons of one kind of interval came to which verdict."""
+
+    better: int
+    worse: int
+    inconclusive: int
+    identical: int
+    not_estimable: int
+
+    @property
+    def conclusive(self) -> int:
+        """Comparisons that found a difference."""
+        return self.better + self.worse
+
+    @property
+    def compared(self) -> int:
+        """Comparisons that could be made; identical methods count."""
+        return self.conclusive + self.inconclusive + self.identical
+
+    @property
+    def share(self) -> float | None:
+        """Conclusive ones among those that could be made."""
+        return self.conclusive / self.compared if self.compared else None
+
+
+def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
+    """Positions from the highest mean down; methods of equal means in the order they came in."""
+    values = np.asarray(means, float)
+    if values.ndim != 1 or np.isnan(values).any():
+        raise SpecError("methods are ordered by their means", expected="a number for each method")
+    return [int(i) for i in np.argsort(-values, kind="stable")]
+
+
+def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisplay:
+    """Make the compact letter display of differing pairs `apart` (M, M); see the module.
+
+    Raises a SpecError where there are more than :data:`MOST_GROUPS` groups.
+    """
+    order = by_mean(means)
+    told = _checked(apart, len(order))[np.ix_(order, order)]
+    groups = _sweep(_largest(told))
+    ranked = sorted(sorted(group) for group in groups)  # by rank: `a` begins with the best
+    names: list[list[str]] = [[] for _ in order]
+    for number, group in enumerate(ranked):
+        for rank in group:
+            names[order[rank]].append(letter(number))
+    return LetterDisplay(
+        tuple(map(tuple, names)), tuple(tuple(order[rank] for rank in group) for group in ranked)
+    )
+
+
+def letter(number: int) -> str:
+    """Name of a group: a to z, then a2 to z2, a3 and so on."""
+    turn, place = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[place] + (str(turn + 1) if turn else "")
+
+
+def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
+    """Count verdicts, positions or -1, by kind, as Figure 6 of Lafargue et al. (TMLR 2024) does."""
+    return {
+        kind: VerdictCounts(*(int((codes == code).sum()) for code in range(len(VERDICTS))))
+        for kind, codes in verdicts.items()
+    }
+
+
+def _checked(apart: Bools, methods: int) -> Bools:
+    told = np.asarray(apart)
+    if (
+        told.shape != (methods, methods)
+        or told.dtype != np.bool_
+        or (told != told.T).any()
+        or told.diagonal().any()
+    ):
+        raise SpecError(
+            f"an array {told.shape} of {told.dtype} does not say who is told apart from whom",
+            expected=f"booleans ({methods}, {methods}), symmetric, False on the diagonal",
+        )
+    return told
+
+
+def _largest(told: Bools) -> list[frozenset[int]]:
+    """All the largest sets of methods none of which is told apart from another.
+
+    The maximal cliques of the graph of ties, by Bron and Kerbosch's algorithm with pivots.
+    """
+    alike = [{*np.flatnonzero(~row).tolist()} - {i} for i, row in enumerate(told)]
+    found = []
+    waiting = [(frozenset[int](), set(range(len(told))), set[int]())]
+    while waiting:
+        group, more, done = waiting.pop()
+        if not more and not done:
+            found.append(group)
+            if len(found) > MOST_GROUPS:
+                raise SpecError(
+                    f"more than {MOST_GROUPS} groups of methods that are not told apart"
+                )
+            continue
+        pivot = max(more | done, key=lambda one: len(more & alike[one]))
+        for one in sorted(more - alike[pivot]):
+            waiting.append((group | {one}, more & alike[one], done & alike[one]))
+            more, done = more - {one}, done | {one}
+    return found
+
+
+def _sweep(groups: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Take methods out of groups whose ties they share elsewhere, the lowest mean first."""
+    kept = [set(group) for group in sorted(groups, key=sorted)]
+    for group in kept:
+        for one in sorted(group, reverse=True):
+            others = [other for other in kept if other is not group and one in other]
+            if others and all(any(tie in other for other in others) for tie in group - {one}):
+                group.discard(one)
+    return [frozenset(group) for group in kept if group]
+
+
+MOST_GROUPS = 400
+"""Groups that may share a letter, before the sweep: more take minutes, and nobody reads them."""
 
 MOST_PAIRED = 100
 """Methods up to which all pairs are compared by every kind of interval, and letters are given."""
@@ -61,9 +205,9 @@ def adjusted_pairs(
 ) -> AdjustedPairs:
     """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
 
-    The design is of the kind, None for the one that the task set carries.  Pairs with the method
-    `only` are enough: of more than :data:`MOST_PAIRED` methods no others are compared then, and the
-    adjustment is Bonferroni's, which does without.
+    The design is of the kind, None for the one that the task set carries. Pairs with the method
+    `only` are enough: of more than :data:`MOST_PAIRED` methods these alone, by Bonferroni's
+    procedure.
     """
     methods = len(counts)
     first, second = np.triu_indices(methods, 1)
@@ -123,11 +267,7 @@ class Ties:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """All pairs of M methods on a task set, whose p-values serve for every level.
-
-    `means` are those of the methods (M,), `pairs` by kind of interval, that which the task set
-    carries first.
-    """
+    """All pairs of M methods on a task set, by kind, whose p-values serve for every level."""
 
     methods: tuple[str, ...]
     means: NDArray[np.float64]
@@ -160,11 +300,40 @@ class Contest:
 def contest(
     names: tuple[str, ...], counts: Counts, interval_kind: IntervalKind, designs: Designs
 ) -> Contest:
-    """Compare all pairs of at least two methods, by the kind of interval that the task set carries.
-
-    Other kinds are those that it has designs for, unless there are very many methods.
-    """
+    """Compare all pairs of at least two methods, by the carried kind and those with designs."""
     pairs = {interval_kind: adjusted_pairs(counts, interval_kind)}
     if len(names) <= MOST_PAIRED:
         pairs |= {kind: adjusted_pairs(counts, kind, some) for kind, some in designs.items()}
     return Contest(names, np.asarray(counts.moments().mean, float), pairs)
+
+
+def claim(level: float) -> str:
+    """What a table of such a set claims, and all that it does."""
+    return (
+        f"with {100 * level:.8g} % confidence a best method is among those marked yes, and for "
+        "each of the others there is a method that is at least as good; that they are worse than "
+        "the best is not claimed: of several equally good methods some one is marked no in more "
+        f"than {100 * (1 - level):.6g} % of tables"
+    )
+
+
+def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
+    """The highest mean among the ordinary methods that answered most tasks; the first of equals."""
+    most = tasks[ordinary].max()
+    return int(np.argmax(np.where(ordinary & (tasks == most), np.asarray(means, float), -np.inf)))
+
+
+def lead(leader: Counts, others: Counts) -> Counts:
+    """Return by how much the leader is ahead of each other, over the tasks that both answered."""
+    width = others.correct.shape[1]
+    ahead, behind = leader.correct[0, :width].astype(np.int64), others.correct.astype(np.int64)
+    apart, common = subtract(ahead, leader.queries_per_task, behind, others.queries_per_task)
+    apart[np.arange(width) >= others.tasks[:, None]] = 0
+    variance = leader.run_variance + others.run_variance
+    return Counts(apart, others.tasks, common, variance, leader.run_square + others.run_square)
+
+
+def could_be_best(p: NDArray[np.float64], compared: int, level: float) -> Bools:
+    """Which methods are not excluded: one-sided p above (1 - level)/(M - 1), or NaN."""
+    limit = (1.0 - level) / max(compared - 1, 1)
+    return np.asarray(~(p <= limit * (1.0 + 1e-12)))

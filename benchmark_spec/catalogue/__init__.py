@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 
 from benchmark_spec.errors import CatalogueError, UnknownNameError, listing
-from benchmark_spec.tables import Redistribution
+from benchmark_spec.manifest import Redistribution
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CataloguedDataset:
     """A data set's classes and image counts, with its source, licence and citation (BibTeX).
 
     `redistribution` is what the licence lets others pass on: see
-    :data:`benchmark_spec.tables.Redistribution`.
+    :data:`benchmark_spec.manifest.Redistribution`.
     """
 
     name: str
@@ -73,15 +73,8 @@ def lookup(name: str) -> CataloguedDataset:
 def superclasses_of(dataset: str, class_names: Sequence[str]) -> tuple[str, ...] | None:
     """Name the superclass of each class of a catalogued data set, or None if it has none.
 
-    Of omniglot the alphabet, of fungi the genus, and of traffic_signs the family of signs: speed
-    limit, other prohibitory, derestriction, mandatory, danger and unique, the six subsets of
-    Stallkamp et al. (Man vs. computer, Neural Networks 32, 2012), in
-    ``traffic_sign_families.json``.
-
-    Raises
-    ------
-    CatalogueError
-        If a traffic sign is none of the 43.
+    Of omniglot the alphabet, of fungi the genus, of traffic_signs the family (Stallkamp et al., Man
+    vs. computer, Neural Networks 32, 2012).
     """
     rule = _RULES.get(dataset)
     return None if rule is None else tuple(map(rule, class_names))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest, fingerprint
-from benchmark_spec.tables import Kind, Table
+from benchmark_spec.manifest import Kind, Table
 from builders.execution.steps import make_folder
 from fslbench_data.files import sha256_of, whole_file
 from fslbench_data.submission.model import Submission

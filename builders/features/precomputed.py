@@ -16,8 +16,7 @@ from msgspec import Struct
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, UnknownNameError
-from benchmark_spec.feature_sets import check_shards, number_of_shards
-from benchmark_spec.tables import Table, shard_of, table_path
+from benchmark_spec.manifest import Table, check_shards, number_of_shards, shard_of, table_path
 from benchmark_spec.version import __version__
 from builders.execution.parquet import write_shard, written
 from builders.execution.steps import check_folder

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmark_spec import feature_sets
+from benchmark_spec import manifest
 from benchmark_spec.errors import SpecError
 from benchmark_spec.schemas import features
 from fslbench_data.release.features import are_steps, multiplied
@@ -53,8 +53,8 @@ def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> 
                 expected=str(kind.field("feature").type),
             )
         first += len(table)
-        while size + len(table) >= feature_sets.SHARD_IMAGES:
-            part = feature_sets.SHARD_IMAGES - size
+        while size + len(table) >= manifest.SHARD_IMAGES:
+            part = manifest.SHARD_IMAGES - size
             yield pa.concat_tables([*held, table.slice(0, part)])
             table, held, size = table.slice(part), [], 0
         if len(table):

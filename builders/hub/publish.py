@@ -20,17 +20,19 @@ from benchmark_spec.errors import (
     ReleaseError,
     listing,
 )
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from benchmark_spec.naming import benchmark_task_id
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import (
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
     Dataset,
     Kind,
+    Manifest,
     Redistribution,
     Table,
     config_and_split,
     without_shard,
 )
+from benchmark_spec.naming import benchmark_task_id
+from benchmark_spec.protocol import TaskSetName
 from builders.hub.repository import (
     Changes,
     Proposal,

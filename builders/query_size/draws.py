@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from analysis_sql.planning.query_choice import QueryChoice, choose
-from analysis_sql.planning.query_size import Estimate
+from analysis_sql.planning.query_size import Estimate, QueryChoice, choose
 from benchmark_spec.errors import SamplingError, UnknownNameError
-from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.suites import SUITES
+from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.sampling import Groups, count_tasks, draw_task_set, groups_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo

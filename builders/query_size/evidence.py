@@ -9,8 +9,14 @@ from typing import Any, Literal
 
 from msgspec import ValidationError, convert
 
-from analysis_sql.planning.query_choice import CRITERION, QueryChoice, best_query, width_factors
-from analysis_sql.planning.query_size import Covariance, Estimate
+from analysis_sql.planning.query_size import (
+    CRITERION,
+    Covariance,
+    Estimate,
+    QueryChoice,
+    best_query,
+    width_factors,
+)
 from benchmark_spec.errors import FSLBenchError
 from builders.query_size.draws import Draws, choose_query
 from builders.query_size.sweep import QuerySweep

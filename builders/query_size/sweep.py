@@ -14,17 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import check_level, halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.planning.query_choice import QueryChoice, width_factors
 from analysis_sql.planning.query_size import (
     MIN_TASKS,
     PooledEstimate,
+    QueryChoice,
     SetEstimate,
     VarianceModel,
     estimate_set,
     jackknife_images,
     pool,
+    width_factors,
 )
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
@@ -40,7 +41,7 @@ from builders.features.precomputed import read_precomputed
 from builders.query_size.draws import Draws, choose_query
 from builders.sampling import Stream, groups_of
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.pilot import Results
+from fslbench_data.scoring.planning import Results
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet
 from fslbench_data.validation.per_class import class_counts, rows_of

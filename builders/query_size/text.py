@@ -10,7 +10,7 @@ from operator import attrgetter
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.planning.query_choice import CRITERION, Cost, QueryChoice
+from analysis_sql.planning.query_size import CRITERION, Cost, QueryChoice
 from benchmark_spec.errors import listing
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.console import print_table

@@ -12,8 +12,7 @@ import pyarrow as pa
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError
 from benchmark_spec.manifest import Manifest
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes import Recipe, make_attributes
 from builders.attributes.recipe import OWN_TEXTS
 from builders.execution.steps import Made, Step

@@ -13,10 +13,14 @@ import pyarrow as pa
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
-from benchmark_spec.manifest import Manifest
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
-from benchmark_spec.tables import Dataset, Table, config_and_split, named_config_and_split
+from benchmark_spec.manifest import (
+    Dataset,
+    Manifest,
+    Table,
+    config_and_split,
+    named_config_and_split,
+)
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.query_size.evidence import QueryEvidence
 from builders.release.templating import markdown, template
 from fslbench_data.release.release import Release

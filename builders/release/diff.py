@@ -10,9 +10,8 @@ import numpy as np
 
 from benchmark_spec.digest import content_digest_of
 from benchmark_spec.errors import ReleaseError, listing
-from benchmark_spec.manifest import Manifest
+from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Dataset, Table, without_shard
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
 from fslbench_data.tasks import TaskSetInfo

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
+from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.naming import slug
 from benchmark_spec.schemas import check_features
-from benchmark_spec.tables import Kind, Table
 from builders.attributes import Recipe
 from builders.execution.steps import Made, Step, digest_of
 from builders.features import Settings, features_of, is_network

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmark_spec import feature_sets, schemas
+from benchmark_spec import manifest, schemas
 from benchmark_spec.extras import require
 from builders.sources.export import shown
 from builders.sources.image_set import ImageSet, Progress, silent
@@ -54,8 +54,8 @@ def picture_tables(
     """
     number, licences = len(images.images), _licences(images)
     labels = images.images.column("class_id").to_pylist()
-    for first in range(0, number, feature_sets.SHARD_PICTURES):
-        ids = range(first, min(first + feature_sets.SHARD_PICTURES, number))
+    for first in range(0, number, manifest.SHARD_PICTURES):
+        ids = range(first, min(first + manifest.SHARD_PICTURES, number))
         rows = []
         for image_id in ids:
             if image_id % 256 == 0:

@@ -13,8 +13,7 @@ import pyarrow as pa
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes import Recipe, check_recipe, make_attributes
 from builders.attributes.captioner import GIVEN
 from builders.baselines.heads import HEADS, head_of
@@ -36,7 +35,7 @@ from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.image_set import Progress, silent
 from builders.sources.packaged import canaries
 from builders.sources.read import check_options, listed_sizes, read_source, terms_of
-from fslbench_data.tasks.drawn import checked_sizes
+from fslbench_data.tasks.draw import checked_sizes
 
 # ---- what a specification asks for ---------------------------------------------------------------
 

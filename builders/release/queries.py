@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from benchmark_spec.errors import SamplingError
+from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Kind, Table
 from builders.baselines.heads import head_of
 from builders.execution.steps import Made, Step
 from builders.features.compress import base_of

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from benchmark_spec.suites import Suite, suite_of
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, Suite, TaskSetName, suite_of
 from builders.query_size.evidence import MOST_SEEDS
 from builders.sampling import SAMPLER_VERSION
 

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from benchmark_spec.declared import declared_in, read_toml
 from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
-from benchmark_spec.protocol import task_sets_of
-from benchmark_spec.suites import suite_of, suites_of
+from benchmark_spec.protocol import suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.release.templating import template

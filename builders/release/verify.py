@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest, fingerprint, type_name
 from benchmark_spec.errors import FSLBenchError, ReleaseError, SourceError, listing
-from benchmark_spec.feature_sets import SHARD_PICTURES, number_of_picture_shards, scale_of
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import ABLATION, COUNTERFACTUAL, INTER_CLASS, suite_of
-from benchmark_spec.tables import Kind, Table, shard_of
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    SHARD_PICTURES,
+    Kind,
+    Manifest,
+    Table,
+    number_of_picture_shards,
+    scale_of,
+    shard_of,
+)
+from benchmark_spec.protocol import ABLATION, COUNTERFACTUAL, INTER_CLASS, TaskSetName, suite_of
 from builders.attributes.table import attribute_problems
 from builders.release.card import CardFacts, dataset_card, repository_of
 from builders.release.queries import query_problems

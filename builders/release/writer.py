@@ -15,11 +15,22 @@ import pyarrow as pa
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
-from benchmark_spec.feature_sets import number_of_picture_shards, number_of_shards, scale_of
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    Dataset,
+    Kind,
+    Manifest,
+    Table,
+    check_manifest,
+    check_redistribution,
+    number_of_picture_shards,
+    number_of_shards,
+    scale_of,
+    table_path,
+)
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Dataset, Kind, Table, check_redistribution, table_path
 from benchmark_spec.version import __version__
 from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import (
@@ -37,7 +48,7 @@ from fslbench_data.files import clear_temporary, write_whole
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks.drawn import first_image_ids
+from fslbench_data.tasks.draw import first_image_ids
 from fslbench_data.validation.validate import validate
 
 JOURNAL_FILE, LOCK_FILE = ".building.json", ".building.lock"

@@ -10,16 +10,25 @@ import pyarrow as pa
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
-from fslbench_data.tasks.drawn import DrawnTasks, Groups, checked_sizes, freeze, groups_of
-from fslbench_data.tasks.pooled import Pool, draw_pooled, number_of_tasks
+from fslbench_data.tasks.draw import (
+    DrawnTasks,
+    Groups,
+    Pool,
+    checked_sizes,
+    count_until_exhausted,
+    draw_closed,
+    draw_open,
+    draw_pooled,
+    freeze,
+    groups_of,
+    number_of_tasks,
+)
 from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
 from fslbench_data.tasks.redraw import draw_again as draw_any_again
-from fslbench_data.tasks.uniform import count_until_exhausted, draw_closed, draw_open
 
 __all__ = [
     "SAMPLER_VERSION",

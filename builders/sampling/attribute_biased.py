@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol
-from benchmark_spec.suites import LADDER
-from fslbench_data.tasks.drawn import DrawnTasks, Positions, check_number
+from benchmark_spec.protocol import LADDER, Protocol
+from fslbench_data.tasks.draw import DrawnTasks, Positions, check_number
 
 Bools = NDArray[np.bool_]
 

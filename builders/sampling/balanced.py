@@ -18,11 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
-from analysis_sql.planning import class_sequences
+from analysis_sql.planning import planning
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.drawn import DrawnTasks, Groups, checked_sizes, first_image_ids
-from fslbench_data.tasks.uniform import Key, deal, exhaust
+from fslbench_data.tasks.draw import (
+    DrawnTasks,
+    Groups,
+    Key,
+    checked_sizes,
+    deal,
+    exhaust,
+    first_image_ids,
+)
 
 _WORDS_AT_ONCE = 1 << 22
 
@@ -56,9 +63,7 @@ def draw_balanced(
 
 def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) -> int:
     """Find the largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
-    return class_sequences.most_tasks(
-        class_sequences.class_uses(class_sizes, protocol.per_class), protocol.way
-    )
+    return planning.most_tasks(planning.class_uses(class_sizes, protocol.per_class), protocol.way)
 
 
 def fair_uses(

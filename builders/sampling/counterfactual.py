@@ -17,10 +17,9 @@ import pyarrow as pa
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol
-from benchmark_spec.suites import COUNTERFACTUAL
+from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from fslbench_data.tasks.drawn import DrawnTasks, Groups, Positions, check_number
+from fslbench_data.tasks.draw import DrawnTasks, Groups, Positions, check_number
 
 STEPS = tuple(COUNTERFACTUAL)
 

@@ -18,7 +18,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import Bools, ImageAttributes
-from fslbench_data.tasks.drawn import DrawnTasks, Positions
+from fslbench_data.tasks.draw import DrawnTasks, Positions
 
 ATTEMPTS = 20_000
 """Draws in a row that give no task, after which there is none."""

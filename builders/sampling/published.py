@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.drawn import DrawnTasks, checked_sizes, split_support
+from fslbench_data.tasks.draw import DrawnTasks, checked_sizes, split_support
 
 SEED = 0
 MAX_TASKS = 2000

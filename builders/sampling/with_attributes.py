@@ -14,8 +14,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
 from builders.sampling.attribute_biased import (
     ImageAttributes,
     Ladder,
@@ -25,7 +24,7 @@ from builders.sampling.attribute_biased import (
 )
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import ReleasedTasks, draw_released
-from fslbench_data.tasks.drawn import Groups, freeze
+from fslbench_data.tasks.draw import Groups, freeze
 
 
 def draw_with_attributes(

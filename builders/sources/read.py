@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
-from benchmark_spec.tables import Redistribution, check_redistribution
+from benchmark_spec.manifest import Redistribution, check_redistribution
 from builders.sources import CATALOGUED, GENERAL, SOURCES, source_module
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, raw_state, silent
 from builders.sources.packages import unpacked

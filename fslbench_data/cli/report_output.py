@@ -132,7 +132,7 @@ def say_left_out(report: Report) -> None:
 
 def say_narrower(report: Report, release: Release) -> None:
     """Say on standard error on which other task set intervals would be narrower, if on any."""
-    from fslbench_data.scoring.narrower import narrower
+    from fslbench_data.scoring.score import narrower
 
     if found := narrower(report, release):
         more = f" and {found.more} more" if found.more else ""

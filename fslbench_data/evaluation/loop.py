@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.stopping import ConfidenceSequence
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.tables import Kind
+from benchmark_spec.manifest import Kind
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
 from fslbench_data.evaluation.inputs import InputChoice
 from fslbench_data.evaluation.journal import Journal

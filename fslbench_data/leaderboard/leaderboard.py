@@ -16,8 +16,8 @@ from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing, ranke
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits
 from fslbench_data.scoring.designs import designs_of, estimable
+from fslbench_data.scoring.scores import Signature, scored_set
 from fslbench_data.scoring.selection import reference_results
-from fslbench_data.scoring.signature import Signature, scored_set
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 
 Wanted = Callable[[int, TaskSetInfo], bool]

@@ -16,8 +16,7 @@ import numpy as np
 
 from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.suites import IntervalKind, suite_of
+from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import EMBEDDED, submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing

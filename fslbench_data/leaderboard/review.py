@@ -14,7 +14,7 @@ from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from benchmark_spec.errors import listing
 from benchmark_spec.naming import one_line
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_all
 from fslbench_data.leaderboard.leaderboard import Board, boards_of
 from fslbench_data.leaderboard.repository import (

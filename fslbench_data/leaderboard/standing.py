@@ -11,17 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.multiplicity import one_sided_p
-from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
+from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, one_sided_p, paired_verdicts
 from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.ranking.best import could_be_best, lead, leader_of
-from benchmark_spec.suites import IntervalKind
+from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.scoring.designs import NO_UNITS, Units
-from fslbench_data.scoring.signature import ScoredSet
+from fslbench_data.scoring.scores import ScoredSet
 
 REFERENCE = "reference"
 """Stands in place of a submission's digest where a method is one of the release's own."""
@@ -59,7 +57,7 @@ class RankedInterval:
     """What one kind of interval says of a method on a leaderboard.
 
     The difference is less the leader, paired, over the tasks that both answered; None for the
-    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.best`) is None where
+    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.told_apart`) is None where
     nothing is claimed: in closed sets, of stopped runs, and of a prefix that its submitter chose.
     """
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.best import claim
+from analysis_sql.ranking.told_apart import claim
 from benchmark_spec.errors import listing
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (

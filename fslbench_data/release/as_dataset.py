@@ -10,9 +10,14 @@ import pyarrow as pa
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
-from benchmark_spec.manifest import CARD_FILE, Manifest
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    Manifest,
+    Table,
+    config_and_split,
+    named_config_and_split,
+)
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Table, config_and_split, named_config_and_split
 from fslbench_data.hub.calls import plain, transferred
 
 if TYPE_CHECKING:

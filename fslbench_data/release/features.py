@@ -18,8 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from benchmark_spec import schemas
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import CorruptReleaseError, OutputError
-from benchmark_spec.feature_sets import scale_of
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import Table, scale_of
 from fslbench_data.files import clear_temporary, file_state, sha256_of, whole_file, write_whole
 from fslbench_data.files.kept import is_kept, read_kept
 from fslbench_data.release.tables import corrupt, read_groups

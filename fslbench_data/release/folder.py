@@ -18,8 +18,7 @@ from benchmark_spec.errors import (
     ReleaseNotFoundError,
     listing,
 )
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
 from fslbench_data.files import sha256_of
 from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
 from fslbench_data.hub.address import HubAddress, is_commit, meant_address, version_of

@@ -19,7 +19,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
     listing,
 )
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import Table
 from fslbench_data.files.kept import is_kept, is_own_folder
 from fslbench_data.files.scratch import scratch_folder
 from fslbench_data.release.release import Release

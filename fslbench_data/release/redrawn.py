@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError, shown
+from benchmark_spec.manifest import Table
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Table
 from fslbench_data.files import whole_file
 from fslbench_data.files.kept import is_kept, is_own_folder
 from fslbench_data.release.tables import read_table
-from fslbench_data.tasks.drawn import Groups
+from fslbench_data.tasks.draw import Groups
 from fslbench_data.tasks.redraw import draw_again
 
 MOST_BYTES = 64 * 2**20

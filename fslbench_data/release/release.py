@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import ReleaseError, UnknownNameError
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Dataset, Kind, Table
 from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
@@ -40,7 +39,7 @@ from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import COUNTS, content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.drawn import groups_of
+from fslbench_data.tasks.draw import groups_of
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset

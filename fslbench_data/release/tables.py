@@ -17,9 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import CorruptReleaseError, TooLargeError, UnreadableError, shown
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.tables import Dataset, Table
 from fslbench_data.sandbox.client import read_untrusted_table
 from fslbench_data.sandbox.reader import read_parquet_table
 from fslbench_data.submission.canonical import printable

@@ -8,8 +8,7 @@ from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from analysis_sql.bias.rank_correlation import RankCorrelation
-from analysis_sql.bias.spurious_bias import Contrast, StepScore
+from analysis_sql.bias import Contrast, RankCorrelation, StepScore
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus

@@ -12,7 +12,7 @@ from benchmark_spec.naming import slug
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.method_names import features_in
+from fslbench_data.scoring.selection import features_in
 from fslbench_data.submission.model import Submission
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.comparison.multiplicity import conclusive
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS, Evidence

@@ -10,11 +10,10 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import Score
-from fslbench_data.scoring.signature import ScoredSet
+from fslbench_data.scoring.scores import Score, ScoredSet
 from fslbench_data.scoring.summary import Mark
 
 VERDICT_WORDS = {

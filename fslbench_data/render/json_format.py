@@ -19,7 +19,7 @@ from analysis_sql.intervals.bounds import unseen_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.told_apart import Ties
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.sentences import sentence
 from fslbench_data.render.table import json_text

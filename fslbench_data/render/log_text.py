@@ -17,7 +17,7 @@ from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.render.interval_text import (
     AT_MOST,

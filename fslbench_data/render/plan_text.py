@@ -14,11 +14,9 @@ from rich.text import Text
 
 from analysis_sql.class_aware.kinds import KIND
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
-from analysis_sql.planning.class_sequences import MAX_TASKS
 from analysis_sql.planning.leave_one_out_plan import UnitsForHalf
-from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
-from analysis_sql.planning.planning import CLOSED_TASKS
-from analysis_sql.planning.query_choice import CRITERION, QueryChoice
+from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, PlannedRuns, WithRuns
+from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmark_spec.errors import SpecError
-from benchmark_spec.suites import INTER_CLASS, suite_of
+from benchmark_spec.protocol import INTER_CLASS, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
 

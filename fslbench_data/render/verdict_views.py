@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.ties import count_verdicts
 from analysis_sql.comparison.verdicts import BETTER, INCONCLUSIVE, NOT_ESTIMABLE, VERDICTS, WORSE
 from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.ranking.told_apart import count_verdicts
 from benchmark_spec.errors import SubmissionError
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.figures.claims import claims_of
 from fslbench_data.render.interval_text import CARRIED, SHOWN_AS, STOPPED_NOTE
 from fslbench_data.render.table import Column, Table, right

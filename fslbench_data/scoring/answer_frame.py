@@ -54,8 +54,7 @@ Values = dict[str, Any]
 def answer_table(report: Reported) -> pa.Table:
     """Return the comparisons of a report's answer, rows of :data:`ANSWER`.
 
-    Those of a single method with all that it meets; of several methods, each with the one of the
-    highest mean on the task set, which has a row of its own without `versus`.
+    Of a single method with its baselines; of several with the highest mean on the task set.
     """
     found = summarize(report)
     rows = []

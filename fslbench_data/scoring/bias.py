@@ -10,16 +10,24 @@ from itertools import combinations, pairwise
 import numpy as np
 import pyarrow as pa
 
-from analysis_sql.bias.class_spread import AtLevel, ClassSpread
-from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
-from analysis_sql.bias.spurious_bias import Contrast, StepScore, contrast, gap_of, step_score
-from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.bias import (
+    AtLevel,
+    ClassSpread,
+    Contrast,
+    RankCorrelation,
+    StepScore,
+    contrast,
+    gap_of,
+    rank_correlation,
+    step_score,
+    worst_class,
+)
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.errors import SubmissionError
-from benchmark_spec.suites import FAMILIES, INTER_CLASS, IntervalKind, suite_of
+from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.scores import Signature, signature_of
 from fslbench_data.scoring.selection import Answers, Selected, Selection, select
-from fslbench_data.scoring.signature import Signature, signature_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
 from fslbench_data.validation.rows import Group
@@ -33,23 +41,9 @@ Steps = dict[str, AnyInts]
 class LadderAnswers:
     """What methods answered on one ladder; it is read once, and scored at any level.
 
-    Attributes
-    ----------
-    infos
-        The ladder's task sets, in the order of its steps.
-    by_method
-        Of the methods that say which classes they answer rightly.
-    left_out
-        Methods that do not say which classes they answer rightly, or stopped themselves.
-    inter_class
-        By step that asks for it, the share of (task, class) whose queries really have the attribute
-        of another class; of the others too few images had one.
-    prefixes
-        Methods that answered only the first tasks of a step, as many as the submitter chose: they
-        have intervals, from which nothing is concluded, and are in no ranking.
-    of_one_model
-        Methods that have one training run on a step, and may differ from run to run: what is said
-        holds for these trained models.
+    `left_out` do not say which classes they answer rightly, or stopped themselves; `prefixes` are
+    in no ranking. `inter_class` is by step the share of (task, class) whose queries really have the
+    attribute of another class.
     """
 
     infos: tuple[TaskSetInfo, ...]
@@ -176,16 +170,7 @@ def step_of(info: TaskSetInfo) -> str:
 
 @dataclass(frozen=True)
 class MethodBias:
-    """A method on the steps of a ladder that it answered.
-
-    Attributes
-    ----------
-    steps
-        Scores by step, in the order of the ladder.
-    gaps
-        From each step to the next, and from the first to the last, over the tasks that were
-        answered on both: ``(before, after, gap)``.
-    """
+    """A method on the steps that it answered, and its gaps ``(before, after, gap)``."""
 
     method: str
     is_reference: bool
@@ -195,15 +180,9 @@ class MethodBias:
 
 @dataclass(frozen=True)
 class PairBias:
-    """Two methods on a ladder, over the tasks that both answered.
+    """Two methods on the tasks of a ladder that both answered: `method` minus `versus`.
 
-    Attributes
-    ----------
-    steps
-        `method` minus `versus`, by step.
-    lost
-        What `method` loses from the first step to the last minus what `versus` does, excess
-        gained likewise; None where they have but one step in common.
+    `lost` is what `method` loses from the first step to the last minus what `versus` does.
     """
 
     method: str
@@ -225,20 +204,8 @@ class Ranking:
 class LadderReport:
     """The methods on one ladder.
 
-    Attributes
-    ----------
-    dataset, name
-        Of the data set, and of the ladder, such as ``open_*_titles-5w5s5q``.
-    kind
-        Of the intervals: ``open`` where no image is used twice.
-    pairs
-        Each method of the submission with every other.
-    rankings
-        Of three methods or more that answered all tasks of the first and the last step.
-    answers
-        Of all methods, class by class: what says their accuracies at any level.
-    last
-        wAcc of each task of the last step (T,), of methods that answered all of it.
+    `rankings` are of three methods or more that answered all tasks of the first and last step,
+    `last` the wAcc of each task of the last step.
     """
 
     dataset: str

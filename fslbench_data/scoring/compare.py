@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from benchmark_spec.errors import SubmissionError, listing
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.method_names import features_in, whole_name
 from fslbench_data.scoring.own_release import OwnLog, is_log, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
-from fslbench_data.scoring.selection import Names, Selection, untrained
+from fslbench_data.scoring.selection import Names, Selection, features_in, untrained, whole_name
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 
@@ -38,7 +37,7 @@ def compare(
     a, b
         Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
         methods, a frame, or the name of a reference method, or ``NCC`` for that on the features
-        of the other (:mod:`fslbench_data.scoring.method_names`).  Of a log of one's own tasks
+        of the other (:mod:`fslbench_data.scoring.selection`).  Of a log of one's own tasks
         ``LOG::METHOD`` and another of its methods.  Two methods of one name are told
         apart by the names of their files, or as (A) and (B).
     release
@@ -64,20 +63,8 @@ def find_two(
 ) -> tuple[Submission | OwnLog, Selection]:
     """Find the results of two methods, and select that the first is compared with the second.
 
-    Parameters
-    ----------
-    names
-        Submissions, files, ``FILE::METHOD`` and names of reference methods, which together hold two
-        methods.  Two of one method each may hold methods of the same name; the file's name is then
-        added.  Or a log of own tasks that holds two; else ``LOG::METHOD`` twice, or once and then a
-        method.
-    pool
-        What :func:`fslbench_data.open_log` takes besides the log.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such method, or they are not two.
+    `names` are submissions, files, ``FILE::METHOD`` and reference methods, which together hold two
+    methods, or those of a log; `pool` is what :func:`fslbench_data.open_log` takes besides.
     """
     first = names[0]
     if isinstance(first, str | Path) and is_log(file := str(first).partition("::")[0]):

@@ -7,7 +7,7 @@ sets of training run r::
     h² = Σ_d h_d² / D²,    v = var(a_r) / R
 
 and h is widened for new training runs as on a single data set
-(:mod:`analysis_sql.intervals.training_runs`).  Runs that are named alike on all data sets are the
+(:mod:`analysis_sql.intervals.counts`).  Runs that are named alike on all data sets are the
 same trained models, so that what they gain on one may be lost on another; else v is Σ_d v_d / D².
 What would happen on other data sets is another question: a sign test over data sets stands beside.
 """
@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT, BESIDE
+from analysis_sql.intervals.counts import for_new_runs
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.training_runs import for_new_runs
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.relation import schema
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.summary import PrimarySet, primary_sets

@@ -15,28 +15,18 @@ from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
-from analysis_sql.leave_one_out.kinds import FirstTasks
-from benchmark_spec.suites import IntervalKind, suite_of
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks
+from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.drawn import classes_of_images
-from fslbench_data.tasks.pooled import Pool
+from fslbench_data.tasks.draw import Pool, classes_of_images
 
 
 @dataclass(frozen=True)
 class Units:
     """What another experiment would draw anew, as far as titles and notes speak of it.
 
-    Attributes
-    ----------
-    groups
-        Whether images have groups, and these are left out.
-    superclasses
-        How many the classes of the data set are in; 0 where the release does not know.
-    missing
-        Kinds of interval that there might be and are not, each with the reason.
-    bounded
-        Kinds whose half-width is an upper bound, and no estimate, each with the reason.
+    `missing` kinds of interval are not there, `bounded` ones are upper bounds, each with a reason.
     """
 
     groups: bool = False
@@ -50,11 +40,7 @@ NO_UNITS = Units()
 
 
 def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
-    """Return the designs of a task set by kind of interval, of those that it has, and its units.
-
-    Sets that reuse no image have class-aware kinds.  Of those that do, the ones whose classes and
-    images are drawn uniformly have kinds that leave one out; others have none.
-    """
+    """Return the designs of a task set by kind of interval, of those that it has, and its units."""
     suite = suite_of(info.name.suite)
     names = release.superclasses(info.dataset)
     number = 0 if names is None else len(set(names))
@@ -89,10 +75,7 @@ def _aware(
 
 
 def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
-    """Leave out the class-aware kind where all tasks have the same classes, and say why.
-
-    The design itself still tells which tests few tasks allow; a ranking asks for none of them.
-    """
+    """Leave out the class-aware kind where all tasks have the same classes, and say why."""
     design = designs.get(KIND)
     if design is None or design.obstacle is None:
         return designs, units

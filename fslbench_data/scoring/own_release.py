@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.moments import EXACT
+from analysis_sql.intervals.counts import EXACT
 from benchmark_spec.errors import (
     FSLBenchWarning,
     SubmissionError,
@@ -23,20 +23,20 @@ from benchmark_spec.errors import (
     UnknownNameError,
     listing,
 )
-from benchmark_spec.manifest import Manifest
-from benchmark_spec.protocol import MAX_QUERIES, LoggedProtocol, TaskSetName
-from benchmark_spec.suites import OWN
-from benchmark_spec.tables import Dataset, Kind, Table, table_path
+from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
+from benchmark_spec.protocol import MAX_QUERIES, OWN, LoggedProtocol, TaskSetName
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.own_tasks import Answers, Pool, answers_of, pool_of
-from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
+
+if TYPE_CHECKING:
+    from fslbench_data.scoring.own_tasks import Answers, Pool
+    from fslbench_data.scoring.task_log import TaskLog
 
 OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
@@ -46,24 +46,8 @@ OWN_TASKS = "own-tasks"
 class LogFacts:
     """What a log says of its tasks besides their results.
 
-    Attributes
-    ----------
-    source
-        The log.
-    classes, images
-        Numbers of classes, and of images that tasks show.
-    unseen
-        Images that no task shows: by the classes' sizes, else an estimate.
-    sizes_known
-        Whether the classes' sizes were given; else the images seen are taken for all.
-    roles
-        Whether the log says which images are support and which query.
-    run_column
-        The log's column that names training runs; empty without any.
-    superclasses
-        Number of superclasses; 0 where none were given.
-    warnings
-        What weakens the intervals, a sentence each.
+    `unseen` images are in no task, by the classes' sizes or an estimate. `roles` says whether
+    support and query are told apart, `run_column` which column names training runs.
     """
 
     source: str
@@ -82,14 +66,7 @@ class OwnRelease(Release):
     """The tasks of a log, a task set for each group of methods that answered the same ones.
 
     Images have ids in the order of their classes: those of the log first, then those that no task
-    shows.
-
-    Attributes
-    ----------
-    facts
-        What else the log says.
-    tables
-        Classes, images and tasks, by their paths in the manifest.
+    shows. `tables` are by their paths in the manifest.
     """
 
     facts: LogFacts
@@ -130,15 +107,7 @@ class OwnRelease(Release):
 
 @dataclass(frozen=True, eq=False)
 class OwnLog:
-    """A log of one's own tasks: it goes wherever a submission does.
-
-    Attributes
-    ----------
-    release
-        Its tasks.
-    answers
-        What methods made of them.
-    """
+    """A log of one's own tasks and what methods made of them: a submission with its release."""
 
     release: OwnRelease
     answers: Validated
@@ -147,13 +116,7 @@ class OwnLog:
         return f"<OwnLog {self.release.facts.source}: {listing(self.answers.methods, 4)}>"
 
     def only(self, methods: Sequence[str]) -> OwnLog:
-        """Return what some of the methods made of the tasks, in this order.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no such method.
-        """
+        """Return what some of the methods made of the tasks, in this order."""
         there = self.answers.methods
         if unknown := [name for name in methods if name not in there]:
             raise UnknownNameError("method", unknown[0], there, where=self.release.facts.source)
@@ -199,6 +162,9 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
+    from fslbench_data.scoring.own_tasks import answers_of, pool_of
+    from fslbench_data.scoring.task_log import TaskLog
+
     read = TaskLog.read(log)
     answers = answers_of(read)
     pool = pool_of(read, answers, class_sizes, groups, superclasses)
@@ -388,13 +354,7 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
 
 
 def log_of(sources: object) -> OwnLog | None:
-    """Return the log that is given in place of submissions; None where there is none.
-
-    Raises
-    ------
-    SubmissionError
-        If it stands beside another file.
-    """
+    """Return the log given in place of submissions, or None; it stands beside no other file."""
     several = sources if isinstance(sources, list | tuple) else [sources]
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:

@@ -1,4 +1,4 @@
-"""Check the tasks of a log: who answered the same ones, and what they were drawn from."""
+"""Check the tasks of a log: who answered the same ones, what they were drawn from, and how."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtr, chdtrc
 
 from benchmark_spec.errors import (
     DoubledTaskError,
@@ -17,17 +18,164 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
-from fslbench_data.scoring.log_tables import numbers_by_id, texts_by_id
-from fslbench_data.scoring.own_draws import (
-    REFUSED,
-    check_even,
-    class_draws,
-    pair_draws,
-    unit_draws,
-    unseen_images,
+from fslbench_data.scoring.task_log import TaskLog, numbers_by_id, texts_by_id
+from fslbench_data.tasks.draw import check_images
+
+REFUSED, DOUBTFUL = 1e-6, 1e-3
+"""Chances, were drawing uniform, of counts as uneven as these: refused, and warned of, below."""
+
+HOW = (
+    "each task drawn anew: K of the classes, all equally likely, then of each class m of its "
+    "images, all equally likely"
 )
-from fslbench_data.scoring.task_log import TaskLog
-from fslbench_data.tasks.drawn import check_images
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """A chi-square test of how often classes, or images within classes, were drawn.
+
+    `statistic` is Pearson's, scaled for drawing without replacement; no test where `df` is 0.
+    `worst` was drawn `times` instead of `expected`. `rare` is the mean of 1/expected: the square of
+    a count of small expectation μ varies by 2 + 1/μ, not 2.
+    """
+
+    what: str
+    statistic: float = 0.0
+    df: int = 0
+    worst: int = 0
+    times: int = 0
+    expected: float = 0.0
+    rare: float = 0.0
+
+    @property
+    def p(self) -> float:
+        """How often uniform drawing gives counts that are as uneven, or more so."""
+        return float(chdtrc(*self._scaled)) if self.df else 1.0
+
+    @property
+    def p_even(self) -> float:
+        """How often uniform drawing gives counts that are as even, or more so."""
+        return float(chdtr(*self._scaled)) if self.df else 1.0
+
+    @property
+    def _scaled(self) -> tuple[float, float]:
+        """Degrees of freedom and statistic of a chi-square law with the same mean and variance."""
+        share = 2.0 / (2.0 + self.rare)
+        return share * self.df, share * self.statistic
+
+
+def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
+    """Test whether each of C classes was in a task with the same chance; class_ids (B, K).
+
+    Counts have covariance B·K(C-K)/(C(C-1)) · (I - 11'/C), hence C-1 degrees of freedom.
+    """
+    times = np.bincount(class_ids.ravel(), minlength=n_classes)
+    population = np.full(n_classes, n_classes)
+    return _evenness("classes", times, np.full(n_classes, len(class_ids)), population,
+                     class_ids.shape[1], np.zeros(n_classes, np.int64))  # fmt: skip
+
+
+def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
+    """Test whether classes were together in a task with the same chance; class_ids (B, K).
+
+    Less what single classes explain, counts of pairs have variance B(π2 - 2 π3 + π4) each, where
+    πj is the chance that j given classes are in a task, and C(C-3)/2 degrees of freedom.
+    """
+    tasks, way = class_ids.shape
+    member = np.zeros((tasks, n_classes))
+    np.put_along_axis(member, class_ids, 1.0, axis=1)
+    counts = member.T @ member
+    np.fill_diagonal(counts, 0.0)
+    chances = np.cumprod([(way - j) / (n_classes - j) for j in range(4)] if n_classes > 3 else [0])
+    variance = tasks * float(chances[1] - 2 * chances[2] + chances[3]) if n_classes > 3 else 0.0
+    if way < 2 or variance <= 1e-9 * tasks:
+        return Evenness("pairs of classes")
+    rows = counts.sum(axis=1)
+    rows -= rows.mean()
+    expected = float(counts.sum() / (n_classes * (n_classes - 1)))
+    apart = counts - expected - (rows[:, None] + rows) / (n_classes - 2)
+    upper = np.triu_indices(n_classes, 1)
+    worst = int(np.abs(apart[upper]).argmax())
+    return Evenness(
+        "pairs of classes",
+        float((apart[upper] ** 2).sum() / variance),
+        n_classes * (n_classes - 3) // 2,
+        worst,
+        int(counts[upper][worst]),
+        expected,
+        1.0 / expected,
+    )
+
+
+def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
+    """Test the same of images, or groups (B, K, m), class by class; `what` is what they are."""
+    n_classes = int(class_of_unit.max()) + 1
+    tasks = np.bincount(class_ids.ravel(), minlength=n_classes)
+    sizes = np.bincount(class_of_unit, minlength=n_classes)
+    times = np.bincount(units.ravel(), minlength=len(class_of_unit))
+    return _evenness(
+        what, times, tasks[class_of_unit], sizes[class_of_unit], units.shape[2], class_of_unit
+    )
+
+
+def _evenness(
+    what: str, times: Ints, tasks: Ints, population: Ints, drawn: int, stratum: Ints
+) -> Evenness:
+    """Sum over strata the chi-square of `drawn` of `population` units in each of `tasks` tasks."""
+    expected = tasks * drawn / population
+    varies = (population > drawn) & (tasks > 0)
+    variance = np.where(
+        varies, expected * (population - drawn) / np.maximum(population - 1, 1), 1.0
+    )
+    parts = np.where(varies, (times - expected) ** 2 / variance, 0.0)
+    df = int(varies.sum()) - len(np.unique(stratum[varies]))
+    worst = int(parts.argmax())
+    rare = float((1.0 / expected[varies]).mean()) if df else 0.0
+    found = int(times[worst]), float(expected[worst])
+    return Evenness(what, float(parts.sum()), df, worst, *found, rare)
+
+
+def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
+    """Refuse draws that are too uneven, and return warnings of doubtful ones.
+
+    Sizes counted from the images seen (not `all_known`) make counts look too even.
+    """
+    p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
+    said = (
+        f"{test.what}{' within classes' if test.what in ('images', 'groups') else ''}: chi-square "
+        f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, {p}; {name} is "
+        f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
+    )
+    if test.p < REFUSED:
+        raise TaskLogError(
+            f"the tasks were not drawn uniformly ({said})",
+            where=where,
+            expected=HOW,
+            fix="sample so: random.sample(classes, K), then random.sample(images of the class, m); "
+            "sizes of classes must count the images that the sampler draws from, no others",
+        )
+    if test.p < DOUBTFUL:
+        return [f"the tasks may not have been drawn uniformly ({said})"]
+    if all_known and test.p_even < REFUSED:
+        return [
+            f"the {test.what} were drawn more evenly than at random, as if dealt: intervals take "
+            f"tasks as drawn independently, {HOW}"
+        ]
+    return []
+
+
+def unseen_images(times: Ints, class_of_image: Ints) -> float:
+    """Estimate how many images no task shows, from the tasks (N,) that each other image is in.
+
+    Chao's bias-corrected estimator, f1(f1-1)/(2(f2+1)) of each class with f1 images seen once and
+    f2 seen twice (Scandinavian Journal of Statistics 11, 1984).
+    """
+    once = np.bincount(class_of_image[times == 1], minlength=1).astype(np.float64)
+    twice = np.bincount(class_of_image[times == 2], minlength=len(once)).astype(np.float64)
+    return float((once * (once - 1) / (2 * (twice[: len(once)] + 1))).sum())
+
 
 UNSEEN_WARNED = 0.02
 """Share of images that no task shows, by estimate, above which sizes of classes are wanted."""
@@ -35,27 +183,14 @@ UNSEEN_WARNED = 0.02
 ONCE_REFUSED = 0.1
 """Share of the images seen that were seen once, above which they are."""
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Answers:
     """B tasks, and the M methods that answered exactly these.
 
-    Attributes
-    ----------
-    methods, tasks
-        Their names.
-    class_ids, image_ids : int64 (B, K), (B, K, m)
-        Positions among the log's classes and images.
-    y : float64 (M, B)
-        What the methods made of the tasks, 0 to 1; of several runs on these tasks their mean.
-    run_means
-        Of each method with several runs on the same tasks, the means of its runs; else empty.
-    run_of_task : int64 (B,) or None
-        Where every run answered tasks of its own, which run that is, 0..R-1.
-    run_names
-        Of each method, the names of its runs.
+    `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
+    runs on these tasks, of which `run_means` has each; `run_of_task` (B,) says which run's a task
+    is where every run answered tasks of its own.
     """
 
     methods: tuple[str, ...]
@@ -71,17 +206,7 @@ class Answers:
 def answers_of(log: TaskLog) -> list[Answers]:
     """Check a log's tasks, and put methods together that answered the same ones.
 
-    Tasks are the same if they have the same name, classes and images, in the same order, and are of
-    the same run where every run has tasks of its own.
-
-    Raises
-    ------
-    TaskLogError
-        If a task has a class or an image twice, an image is of two classes, or two methods have
-        some tasks in common and others of the same name not.
-    DoubledTaskError, MissingTaskError
-        If a method answers a task twice in a run, or a method, or a run, does not answer all of the
-        tasks that it shares with another.
+    They are the same if name, classes and images are, in order, and the run where each has its own.
     """
     _check_rows(log)
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
@@ -212,19 +337,8 @@ def _check_apart(log: TaskLog, first: Ints, own: Ints, name: str, other: str) ->
 class Pool:
     """All that may be drawn.
 
-    Attributes
-    ----------
-    classes
-        Names: those of the log, then others that may be drawn and are in no task.
-    class_of_image : int64 (N,)
-        The images of the log first, at their positions there; then those that no task shows.
-    group_of_image : int64 (N,) or None
-    superclasses
-        Of each class, by name; None where none are given.
-    unseen
-        Number of images that no task shows: known, or an estimate.
-    warnings
-        Sentences.
+    Classes and images of the log come first, then others that may be drawn and are in no task;
+    `unseen` is how many of these images there are, known or by estimate.
     """
 
     classes: tuple[str, ...]
@@ -238,11 +352,7 @@ class Pool:
 def pool_of(
     log: TaskLog, answers: Sequence[Answers], class_sizes: object, groups: object, above: object
 ) -> Pool:
-    """Return what a log's tasks were drawn from; `above` are superclasses.
-
-    Raises a TaskLogError if sizes, groups or superclasses do not fit the log, too many images may
-    never have been seen, or tasks were not drawn uniformly.
-    """
+    """Return what a log's tasks were drawn from; `above` are superclasses."""
     class_of, times = np.zeros((2, len(log.images)), np.int64)
     for group in answers:
         class_of[group.image_ids] = group.class_ids[:, :, None]

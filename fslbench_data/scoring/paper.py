@@ -13,11 +13,10 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import IntervalKind
-from fslbench_data.scoring.method_names import whole_names
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.signature import ScoredSet, Signature
+from fslbench_data.scoring.scores import ScoredSet, Signature
+from fslbench_data.scoring.selection import whole_names
 from fslbench_data.scoring.summary import baselines, own_methods, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -39,18 +38,8 @@ class PaperRow:
 class Asked:
     """What is asked for of a report.
 
-    Attributes
-    ----------
-    methods
-        The rows; by default those of the submission, and the reference methods that these meet.
-    against
-        Differences from these, instead of accuracies.
-    suites
-        Only task sets of these; by default, as without `every`, one a data set, ways and shots.
-    every
-        Every task set, not only the leading ones.
-    all_references
-        All reference methods too.
+    `methods` are the rows; with `against` they are differences. `suites`, `every` task set and
+    `all_references` widen or narrow the leading task sets and the closest references.
     """
 
     about: About = "new images"
@@ -75,13 +64,7 @@ def kind_about(each: TaskSetReport, about: About) -> IntervalKind | None:
 
 
 def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, IntervalKind]]:
-    """Choose task sets that have such intervals, the leading ones or every one, and these' kind.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such suite, or no such interval.
-    """
+    """Choose task sets that have such intervals, the leading ones or every one, and these' kind."""
     suites = {
         str(each.scored): TaskSetName.parse(each.scored.task_set).suite for each in report.sets
     }
@@ -104,13 +87,7 @@ def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, Inter
 
 
 def rows_of(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
-    """Choose the rows.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such method, or nothing to compare.
-    """
+    """Choose the rows; FSLBenchError if there is no such method, or nothing to compare."""
     methods = _known(asked.methods, sets, "--method")
     own = [*dict.fromkeys(name for each in sets for name in own_methods(each))]
     if asked.against:
@@ -154,20 +131,8 @@ def headings(sets: Sequence[ScoredSet]) -> list[str]:
 class PaperCell:
     """A method's accuracy on a task set, or a difference of two methods there.
 
-    Attributes
-    ----------
-    interval
-        Mean and half-width, of the kind that is asked for.
-    strong
-        Of accuracies, whether the mean is the highest; of differences, whether it is shown.
-    not_told_apart
-        From the highest mean, which no difference and not that mean itself is; None where nothing
-        is said: not all tasks are answered, or a rule to stop chose how many.
-    verdict
-        Of a difference.
-    stopped, first_tasks, unbound
-        Whether a run had a rule to stop; whether only the first tasks are answered; whether
-        results do not say which tasks they were made on.
+    `strong` is the highest mean, or a shown difference; `not_told_apart` is from the highest mean,
+    None where nothing is said.
     """
 
     interval: Interval
@@ -181,19 +146,7 @@ class PaperCell:
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """A task set.
-
-    Attributes
-    ----------
-    heading
-        As short as it can be: ``5-shot``, or the protocol, or the whole name.
-    kind
-        Of the intervals.
-    pairs
-        Of methods, among which the highest mean is compared; 0 where it is with none.
-    cells
-        By row; None where a method has no results.
-    """
+    """A task set; `pairs` of methods are adjusted for, and a cell is None without results."""
 
     scored: ScoredSet
     heading: str
@@ -204,20 +157,9 @@ class PaperColumn:
 
 @dataclass(frozen=True)
 class PaperContent:
-    """Rows and columns of a table for a paper.
+    """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
-    Attributes
-    ----------
-    signature
-        Of these task sets alone.
-    transductive
-        Methods that say that they use a task's queries together.
-    left_out
-        Answered task sets that are not columns, as ``dataset/task_set``.
-    of_one_model
-        Methods of which one trained model was run, and which may differ from run to run.
-    own
-        Methods of the results, which are set apart from the reference methods.
+    `own` are methods of the results, which are set apart from the reference methods.
     """
 
     about: About
@@ -231,13 +173,7 @@ class PaperContent:
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
-    """Choose the rows and columns of a report that a paper shows, and fill them in.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such method or suite, nothing to compare, or no interval of that kind.
-    """
+    """Choose the rows and columns of a report that a paper shows, and fill them in."""
     chosen = chosen_sets(report, asked)
     sets = [each for each, _ in chosen]
     rows = rows_of(sets, asked)

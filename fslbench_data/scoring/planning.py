@@ -1,29 +1,286 @@
-"""Planning: what results on a release's data sets will be able to show, from a pilot's."""
+"""Plan what results on a release's data sets will be able to show, from a pilot's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
+
+from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
-from analysis_sql.planning.class_sequences import PLANNED_SUITES
-from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf, plan_left_out
-from analysis_sql.planning.planned_runs import WithRuns
-from analysis_sql.planning.planning import CLOSED_TASKS, Planned
+from analysis_sql.planning.leave_one_out_plan import (
+    LeftOutPilot,
+    PlannedWidth,
+    UnitsForHalf,
+    plan_left_out,
+)
+from analysis_sql.planning.planning import (
+    CLOSED_TASKS,
+    PLANNED_SUITES,
+    Planned,
+    PlannedRuns,
+    WithRuns,
+)
 from analysis_sql.planning.planning import plan as plan_queries
-from analysis_sql.planning.query_choice import QueryChoice, choose
+from analysis_sql.planning.query_size import (
+    QueryChoice,
+    SetEstimate,
+    choose,
+    estimate_difference,
+    estimate_set,
+)
+from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import Protocol
+from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog, log_of
-from fslbench_data.scoring.pilot import OpenPilot, PooledPilot, Results
-from fslbench_data.scoring.signature import Signature
+from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Source
+from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import TaskSetInfo, names_of
-from fslbench_data.tasks.pooled import enough_tasks, number_of_tasks
+from fslbench_data.tasks.draw import enough_tasks, number_of_tasks
+from fslbench_data.validation.per_class import (
+    by_run,
+    class_counts,
+    class_differences,
+    rows_of,
+)
+from fslbench_data.validation.rows import Group
+from fslbench_data.validation.validate import Validated, counts_on, validate
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Results of a method, or of its difference from `versus` where that is not empty.
+
+    `mean` is in percentage points; `bound` says whether the results name their tasks.
+    """
+
+    info: TaskSetInfo
+    method: str
+    versus: str
+    mean: float
+    bound: bool
+    runs: PlannedRuns
+
+    @property
+    def name(self) -> str:
+        """The method, or both."""
+        return f"{self.method} minus {self.versus}" if self.versus else self.method
+
+
+@dataclass(frozen=True)
+class OpenPilot(Pilot):
+    """What results on tasks that reuse no image say of variances, in fractions squared.
+
+    `likely` are the components that they leave likely; None where all tasks are alike.
+    """
+
+    estimate: SetEstimate
+    components: Components
+    likely: LikelyComponents | None
+
+
+@dataclass(frozen=True)
+class PooledPilot(Pilot):
+    """What results on tasks that reuse images say of variances."""
+
+    variances: LeftOutPilot
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results that a pilot can be taken from: those of a submission, and the reference methods'."""
+
+    release: Release
+    parts: tuple[Validated, ...]
+
+    @classmethod
+    def of(
+        cls,
+        submission: Submission | None,
+        release: Release,
+        *,
+        allow_unbound: bool = False,
+        counts_only: bool = False,
+        only: Collection[TaskSetInfo] | None = None,
+    ) -> Results:
+        """Take the release's reference results, all or `only` some, after those of a submission."""
+        parts = []
+        if submission is not None:
+            parts.append(validate(submission, release, allow_unbound=allow_unbound))
+        if references := reference_results(release, only, counts_only=counts_only):
+            parts.append(references)
+        return cls(release, tuple(parts))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of all methods, the submission's first."""
+        own = (name for part in self.parts for name in part.methods)
+        return tuple(dict.fromkeys((*own, *self.release.methods)))
+
+    def find(self, method: str, info: TaskSetInfo) -> tuple[Validated, Group] | None:
+        """What a method answered of a task set, and where."""
+        for part in self.parts:
+            for group in part.on(info.dataset, str(info.name)):
+                if group.method == method:
+                    return part, group
+        return None
+
+    def only_method(self) -> str:
+        """The method to plan with where none is named: the submission's, or the first reference."""
+        if not self.parts:
+            raise SubmissionError(
+                f"release {self.release} has no reference results to plan with",
+                expected="results of a pilot",
+                fix="give a submission with class_correct or predictions: --pilot FILE",
+            )
+        first = self.parts[0]
+        if len(first.methods) > 1 and not first.are_references:
+            raise SubmissionError(
+                f"{first.submission.source} has results of {len(first.methods)} methods",
+                expected=f"one of {listing(first.methods)}",
+                fix="name the one to plan with: --pilot FILE::METHOD",
+            )
+        return self.methods[0]
+
+    def check_method(self, name: str) -> str:
+        """Return the name if there are results of the method."""
+        if name not in self.methods:
+            raise UnknownNameError("method", name, self.methods)
+        return name
+
+    def pilot_sets(
+        self, methods: Sequence[str], way: int, shot: int, *, pooled: bool = False
+    ) -> list[TaskSetInfo]:
+        """List task sets that all the methods answer, to plan open sets from, or pooled ones."""
+        interval = "closed" if pooled else "open"
+        return [
+            info
+            for info in self.release.task_sets
+            if (info.protocol.way, info.protocol.shot) == (way, shot)
+            and info.name.interval == interval
+            and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
+            and all(self.find(method, info) is not None for method in methods)
+        ]
+
+    def runs(
+        self, info: TaskSetInfo, names: Sequence[str], planned: int | None = None
+    ) -> PlannedRuns:
+        """Return the training runs of methods; SubmissionError if none shows how runs differ."""
+        found = [self.answers(name, info) for name in names]
+        runs = PlannedRuns(
+            tuple(names),
+            tuple(max(len(group.runs), 1) for _, group in found),
+            tuple(group.run_spread for _, group in found),
+            planned,
+            tuple(group.method for part, group in found if part.of_one_model(group)),
+        )
+        if planned is not None and runs.spreads == (None,) * len(runs.spreads):
+            raise SubmissionError(
+                f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
+                f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
+                expected="a pilot with two runs or more, named in the column run",
+                fix="add results of other runs, or leave out the number of runs",
+            )
+        return runs
+
+    def answers(self, name: str, info: TaskSetInfo) -> tuple[Validated, Group]:
+        """Return what a method answered of a task set, and where; a SubmissionError if nothing."""
+        answers = self.find(name, info)
+        if answers is None:
+            raise SubmissionError(f"{name} has no results on {info}")
+        return answers
+
+    def pilot(
+        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
+    ) -> OpenPilot:
+        """Estimate the variances on one task set; `planned` is a number of training runs.
+
+        Raises a SubmissionError or SpecError if the results cannot tell them.
+        """
+        tasks = self.release.task_set(info.dataset, str(info.name))
+        names, found = self._usable(info, method, versus)
+        answers = []
+        for name, (part, group) in zip(names, found, strict=True):
+            about = part.submission.methods.get(name)
+            if about is not None and about.transductive:
+                raise SubmissionError(
+                    f"{name} is transductive: its answers to the queries of a task are not "
+                    "independent of each other",
+                    expected="a method that answers each query by itself",
+                    fix="plan with another method's results",
+                )
+            answers.append(by_run(rows_of(part.submission, name, info), group.runs))
+        query, unit = info.protocol.query, 1
+        if versus or len(answers[0]) > 1:
+            differences = class_differences(answers, tasks)
+            if differences is None:
+                raise _lacks(" and ".join(names), info, "which queries each is right on")
+            sums, squares, unit = differences
+            estimate = estimate_difference(sums, squares, query, unit)
+        else:
+            counts = class_counts(answers[0][0], tasks)
+            if counts is None:
+                raise _lacks(method, info, "how many queries of each class are right")
+            sums, estimate = counts, estimate_set(counts, query)
+        design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
+        return OpenPilot(
+            info,
+            method,
+            versus,
+            100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit),
+            all(group.bound for _, group in found),
+            self.runs(info, names, planned),
+            estimate,
+            components_of(design, sums, estimate, unit),
+            LikelyComponents.of(design, sums, estimate, unit),
+        )
+
+    def pooled_pilot(
+        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
+    ) -> PooledPilot:
+        """Estimate the variances on one task set that reuses images, from counts."""
+        names, found = self._usable(info, method, versus)
+        counted = [counts_on([group]) for _, group in found]
+        values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
+        common = min(map(len, values))
+        y = values[0] if not versus else values[0][:common] - values[1][:common]
+        variances = LeftOutPilot.of(left_out_design(self.release, info).prefix(common), y)
+        mean, bound = 100.0 * float(np.mean(y)), all(group.bound for _, group in found)
+        runs = self.runs(info, names, planned)
+        return PooledPilot(info, method, versus, mean, bound, runs, variances)
+
+    def _usable(
+        self, info: TaskSetInfo, method: str, versus: str
+    ) -> tuple[list[str], list[tuple[Validated, Group]]]:
+        """Names of one or two methods, and what they answered; none until a rule stopped it."""
+        names = [method, *([versus] if versus else [])]
+        found = [self.answers(name, info) for name in names]
+        for name, (part, _) in zip(names, found, strict=True):
+            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
+            if bound_to is not None and bound_to.stopping is not None:
+                raise SubmissionError(
+                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
+                    "fair sample to plan from",
+                    fix="plan from a run of a fixed number of tasks",
+                )
+        return names, found
+
+
+def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
+    column = "predictions" if what.startswith("which") else "class_correct (or predictions)"
+    return SubmissionError(
+        f"the results of {who} on {info} do not say {what}",
+        expected=f"the column {column} in every row",
+        fix="record the answers with fslbench evaluate or the recorder, which write it",
+    )
+
 
 POOLED = "pooled"
 """The suite of plans for sets that reuse images."""
@@ -33,14 +290,7 @@ POOLED = "pooled"
 class DatasetPlan:
     """The plan of one data set, for sets that reuse no image.
 
-    Attributes
-    ----------
-    classes, images
-        Of the data set.
-    rows
-        Ascending in Q; a Q that no task can be drawn with is not among them.
-    choice
-        Q*, for the pilot's shots and this data set's T.
+    `rows` ascend in Q; `choice` is Q* for the pilot's shots and this data set's T.
     """
 
     dataset: str
@@ -52,10 +302,7 @@ class DatasetPlan:
 
     @property
     def shown(self) -> Planned:
-        """The row that a budget is told of: of Q*, or if that is undetermined, the pilot's Q.
-
-        If that was not planned either, the first row that is as high, or the last.
-        """
+        """The row of Q*, or of the pilot's Q, or the first as high, or the last."""
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
@@ -70,13 +317,8 @@ class DatasetPlan:
 class PooledSetPlan:
     """The plan of one data set and protocol, for sets that reuse images.
 
-    Attributes
-    ----------
-    rows, half
-        Of :func:`analysis_sql.planning.leave_one_out_plan.plan_left_out`.
-    noiseless, stable, usual
-        B0, B1 and the number of tasks of a pooled set (:mod:`fslbench_data.tasks.pooled`); None
-        where no pooled set can be drawn.
+    `noiseless`, `stable` and `usual` are B0, B1 and the number of tasks of a pooled set; None where
+    no pooled set can be drawn.
     """
 
     pilot: PooledPilot
@@ -286,10 +528,7 @@ def _pilot_sets(
     queries: Sequence[int],
     suite: str,
 ) -> list[TaskSetInfo]:
-    """One task set of each data set (and of reused images, each protocol) that can be planned from.
-
-    It is of the suite that is planned, or else the first there is.
-    """
+    """Choose a task set of each data set (of pooled ones, protocol), of the suite or the first."""
     release, pooled = results.release, suite == POOLED
     for name in datasets:
         if name not in release.datasets:

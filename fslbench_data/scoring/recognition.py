@@ -22,15 +22,7 @@ SEED = 0
 class Recognised:
     """What is found of a submission's results.
 
-    Attributes
-    ----------
-    groups
-        The results that were looked at.
-    found
-        What is concluded of each of them, in their order, and of several together.
-    same_as
-        Reference methods whose counts a group equals on every task, where that is unexpected, by
-        position in `groups`.
+    `same_as` are reference methods whose counts a group equals on every task, by its position.
     """
 
     groups: tuple[Group, ...]

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.scoring.answer_frame import answer_table
-from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
-from fslbench_data.scoring.own_release import LogFacts
-from fslbench_data.scoring.relation import Comparisons, Scores
-from fslbench_data.scoring.signature import Signature
+from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
+from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 from fslbench_data.submission.frames import AsFrame
+
+if TYPE_CHECKING:
+    from fslbench_data.scoring.dataset_means import DatasetMean
+    from fslbench_data.scoring.own_release import LogFacts
+    from fslbench_data.scoring.relation import Comparisons, Scores
 
 
 @dataclass(frozen=True)
@@ -70,20 +71,28 @@ class Report(AsFrame):
     @property
     def scores(self) -> Scores:
         """The scores of all task sets."""
+        from fslbench_data.scoring.relation import Scores
+
         return Scores(score for task_set in self.sets for score in task_set.scores)
 
     @property
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
+        from fslbench_data.scoring.relation import Comparisons
+
         return Comparisons(self.sets)
 
     @cached_property
     def dataset_means(self) -> list[DatasetMean]:
         """Means over data sets of the same ways and shots, of methods and of pairs."""
+        from fslbench_data.scoring.dataset_means import dataset_means
+
         return dataset_means(self.sets)
 
     def to_arrow(self) -> pa.Table:
         """The comparisons of the answer as a table, one row each."""
+        from fslbench_data.scoring.answer_frame import answer_table
+
         return answer_table(self)
 
     def __str__(self) -> str:

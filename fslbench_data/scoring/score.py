@@ -1,10 +1,14 @@
-"""Scoring a submission: from per-task counts to what can be concluded."""
+"""Scoring a submission: from per-task counts to what can be concluded.
+
+Task sets on which intervals for new images would be narrower than on those that are answered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +17,30 @@ from analysis_sql.class_aware.kinds import KIND
 from analysis_sql.interval_kinds import Designs, kinds_of
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
-from fslbench_data.scoring.method_names import features_of
 from fslbench_data.scoring.own_release import OwnRelease, open_log
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import IntervalsOfMethod, Score, intervals_by_kind, stopped_run
-from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
-from fslbench_data.scoring.signature import scored_set, signature_of
+from fslbench_data.scoring.scores import (
+    IntervalsOfMethod,
+    Score,
+    intervals_by_kind,
+    scored_set,
+    signature_of,
+    stopped_run,
+)
+from fslbench_data.scoring.selection import (
+    Answers,
+    Names,
+    Selected,
+    Selection,
+    features_of,
+    reference_results,
+    select,
+)
+from fslbench_data.scoring.summary import PrimarySet, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on
@@ -214,7 +230,11 @@ def _scores(
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
         own = IntervalsOfMethod(of_all, kinds, i, why, holds=stopped is None)
         accuracy, prefix = own[kind], part.is_prefix(group)
-        faultless = stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0
+        faultless = None
+        if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:
+            from analysis_sql.ranking.evidence import zeros
+
+            faultless = zeros(designs.get(KIND), accuracy.tasks, level)
         scores.append(
             Score(
                 dataset,
@@ -223,7 +243,7 @@ def _scores(
                 part.are_references,
                 kind,
                 own,
-                faultless=zeros(designs.get(KIND), accuracy.tasks, level) if faultless else None,
+                faultless=faultless,
                 stopped=stopped,
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
@@ -276,3 +296,58 @@ def no_results(methods: Sequence[str], selected: Selected) -> SubmissionError:
         f"{listing(methods)}: no results on {listing(selected.infos, 4)}",
         fix="choose other methods, or another data set",
     )
+
+
+LEAST = 0.005
+"""Share of a half-width below which another task set is not recommended."""
+
+
+@dataclass(frozen=True)
+class Narrower:
+    """A pooled task set that is not answered, where another of its data, ways and shots is.
+
+    `share` is by how much the references' half-widths for new images are smaller on it, the median.
+    """
+
+    info: TaskSetInfo
+    share: float
+    more: int
+
+
+def narrower(report: Report, release: Release) -> Narrower | None:
+    """Find the first pooled set that would give narrower intervals, if the references show it.
+
+    Only one is looked at: to score a file shall not take much longer for it.
+    """
+    answered = {str(each.scored) for each in report.sets}
+    pooled = {
+        (info.dataset, info.protocol.way, info.protocol.shot): info
+        for info in reversed(release.task_sets)
+        if info.name.suite == "pooled" and str(info) not in answered
+    }
+    instead = []
+    for each in primary_sets(report.sets):
+        primary = PrimarySet.of(each)
+        protocol = primary.name.protocol
+        info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
+        if info is not None and primary.images != "closed":
+            instead.append((info, each))
+    if not instead:
+        return None
+    info, each = instead[0]
+    references = reference_results(release, [info])
+    if references is None or not references.on(info.dataset, str(info.name)):
+        return None
+    selection = Selection(level=report.signature.level)
+    (there,) = report_on(Selected(release, selection, references, None, (info,))).sets
+    before, after = _widths(each), _widths(there)
+    ratios = [after[name] / before[name] for name in before if name in after]
+    share = 1.0 - median(ratios) if ratios else 0.0
+    return Narrower(info, share, len(instead) - 1) if share >= LEAST else None
+
+
+def _widths(each: TaskSetReport) -> dict[str, float]:
+    """Half-widths for new images of the reference methods, where they are above 0."""
+    kind = PrimarySet.of(each).images
+    intervals = {s.method: s.intervals.get(kind) for s in each.scores if s.is_reference}
+    return {name: i.halfwidth for name, i in intervals.items() if i is not None and i.halfwidth}

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import sqrt
+from typing import TYPE_CHECKING, Any
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
-from analysis_sql.intervals.bounds import NearPerfect, Saturation
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
-from analysis_sql.intervals.stopping import SequenceInterval, confidence_sequence
 from benchmark_spec.errors import NoIntervalError, listing, shown
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.version import __version__
+from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.validate import Validated
+
+if TYPE_CHECKING:
+    from analysis_sql.intervals.bounds import NearPerfect, Saturation
+    from analysis_sql.intervals.stopping import SequenceInterval
 
 PREFIX = "prefix chosen by the submitter"
 """Why nothing is concluded from the first tasks of a set, as many as a submitter chose."""
@@ -27,20 +34,10 @@ OF_OTHERS = "run to stop when conclusive about another method"
 
 @dataclass(frozen=True)
 class Stopped:
-    """A run that was stopped when it was conclusive, and what holds in spite of that.
+    """A run that was stopped when it was conclusive about `versus`, at the `level` of its rule.
 
-    Attributes
-    ----------
-    versus
-        The method it was compared with while it ran.
-    estimand
-        What the sequence is about.
-    level
-        That the rule's confidence sequence had: it is the run's own word.
-    sequence
-        The confidence sequence's interval of the difference after the answered tasks: valid at
-        its level however often one looked.  None where the report has no results of `versus`, or
-        is of another level.
+    `sequence` is the confidence sequence's interval of the difference, valid however often one
+    looked; None where there are no results of `versus`, or the report's level differs.
     """
 
     versus: str
@@ -57,13 +54,9 @@ def stopped_run(
     interval_kind: IntervalKind,
     level: float,
 ) -> Stopped:
-    """Return how a run was stopped, and what its confidence sequence says at `level`.
+    """Return how a run was stopped, and what its confidence sequence says at `level`."""
+    from analysis_sql.intervals.stopping import confidence_sequence
 
-    Parameters
-    ----------
-    counts, positions
-        Of the methods on the task set, and where each stands in them.
-    """
     estimand = ESTIMANDS["closed"] if interval_kind == "closed" else INDEPENDENT_TASKS
     sequence = None
     if rule.versus in positions and rule.level == level:
@@ -78,16 +71,7 @@ def stopped_run(
 def verdict_by_rule(
     names: tuple[str, str], stopped: tuple[Stopped | None, Stopped | None], level: float
 ) -> tuple[Verdict, str]:
-    """Return the verdict on a run that had a rule to stop, or why there is none.
-
-    It is the confidence sequence's where the two were compared while it ran, at the report's
-    level, and not estimable elsewhere.
-
-    Parameters
-    ----------
-    names, stopped
-        Of the two methods.
-    """
+    """Return the verdict on two methods, one of which had a rule to stop, or why there is none."""
     reason = OF_OTHERS
     verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
     for run, rival, turn in ((stopped[0], names[1], 1), (stopped[1], names[0], -1)):
@@ -205,16 +189,8 @@ class ByKind(dict[IntervalKind, PairInterval]):
 class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
     """The intervals of one method by kind, computed when looked at.
 
-    Attributes
-    ----------
-    of_all
-        Gives those of all methods by one kind, of these that there are.
-    row
-        Position of the method.
-    why
-        Why there are no others.
-    holds
-        Whether they hold; else they have no half-widths: the run had a rule to stop.
+    `of_all` gives those of all methods by a kind; those of a run with a rule to stop (not `holds`)
+    have no half-widths.
     """
 
     of_all: Callable[[IntervalKind], list[Interval]]
@@ -263,3 +239,119 @@ def _no_interval(
         expected=f"one of {listing(list(there))}",
         fix="ask with intervals.get(kind), which gives None where there is none",
     )
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A task set that was scored."""
+
+    dataset: str
+    task_set: str
+    n_tasks: int
+    fingerprint: str
+
+    @property
+    def name(self) -> TaskSetName:
+        """Suite and protocol."""
+        return TaskSetName.parse(self.task_set)
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/{self.task_set}"
+
+    @property
+    def closed_twin(self) -> str:
+        """The closed set of the same data and protocol."""
+        return f"{self.dataset}/{self.name.closed_twin}"
+
+
+def scored_set(info: TaskSetInfo) -> ScoredSet:
+    """A task set of a release as a report names it."""
+    return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
+
+
+@dataclass(frozen=True, repr=False)
+class Signature:
+    """What a result rests on; ``str`` gives the line that every output starts with.
+
+    `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and the closed ones beside them;
+    `unbound` are methods (on task sets) that do not say which tasks they were made on.
+    """
+
+    package_version: str
+    release: str
+    release_digest: str
+    level: float
+    sets: tuple[ScoredSet, ...]
+    unbound: tuple[str, ...]
+    hub: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        infos: Iterable[TaskSetInfo],
+        level: float,
+        unbound: Iterable[str] = (),
+    ) -> Signature:
+        """Say what results on some task sets of a release rest on."""
+        about: dict[str, Any] = {
+            "package_version": __version__,
+            "release": str(release),
+            "release_digest": release.manifest.digest,
+            "hub": release.hub,
+            "level": level,
+            "sets": tuple(map(scored_set, infos)),
+            "unbound": tuple(unbound),
+        }
+        if release.drawn_from:
+            return LogSignature(**about, log=release.drawn_from)
+        return cls(**about)
+
+    def __repr__(self) -> str:
+        unbound = f", {len(self.unbound)} unbound" if self.unbound else ""
+        about = f"fslbench {self.package_version}, {self.release}#{self.release_digest[:12]}"
+        return f"<Signature: {about}, level {self.level!r}, {len(self.sets)} task sets{unbound}>"
+
+    def __str__(self) -> str:
+        return self._line(",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets))
+
+    @property
+    def short(self) -> str:
+        """The same with the number of task sets in place of their names and fingerprints."""
+        return self._line(str(len(self.sets)))
+
+    def _line(self, sets: str) -> str:
+        repo_id, _, commit = self.hub.partition("@")
+        parts = [
+            f"fslbench:{self.package_version}",
+            f"release:{self.release}#{self.release_digest[:12]}",
+            *([f"hub:{repo_id}@{commit[:12]}"] if self.hub else []),
+            f"level:{self.level!r}",
+            "unbound" if self.unbound else "bound",
+            f"sets:{sets}",
+        ]
+        return "|".join(parts)
+
+
+@dataclass(frozen=True, repr=False)
+class LogSignature(Signature):
+    """What a result on own tasks rests on: in place of a release, what they are drawn from."""
+
+    log: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Signature: {self}>"
+
+    def _line(self, sets: str) -> str:
+        return f"fslbench:{self.package_version}|{self.log}|level:{self.level!r}"
+
+
+def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
+    """Say what results rest on; `used` are the scored task sets and closed ones beside them."""
+    unbound = [
+        f"{group.method} on {group.info}"
+        for group in answers.groups
+        if not group.bound and group.info.text in used
+    ]
+    infos = [info for info in release.task_sets if info.text in used]
+    return Signature.of(release, infos, level, unbound)

@@ -2,21 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
 from analysis_sql.intervals.intervals import check_level
-from benchmark_spec.errors import SubmissionError, UnknownNameError
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, shown
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.method_names import features_in, whole_names
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
+
+CUT = "…"
+"""What an output puts for the middle of a long name."""
+
+MOST_MEANT = 12
+"""Methods of one short name that an error lists."""
+
+
+def features_of(name: str, about: Method | None) -> str:
+    """Return the features that a method says it rests on, or else what its name begins with."""
+    return (about and about.backbone) or name.rpartition("/")[0]
+
+
+def features_in(submission: Submission, names: Iterable[str]) -> frozenset[str]:
+    """Return the features of some methods of a submission, as far as they are known."""
+    abouts = submission.methods
+    return frozenset(features_of(name, abouts.get(name)) for name in names) - {""}
+
+
+def whole_names(
+    texts: Iterable[str],
+    names: Collection[str],
+    features: Collection[str] = (),
+    *,
+    where: str = "",
+    fix: str = "",
+) -> tuple[str, ...]:
+    """Return the methods that are meant, each once; see :func:`whole_name`."""
+    meant = (whole_name(text, names, features, where=where, fix=fix) for text in texts)
+    return tuple(dict.fromkeys(meant))
+
+
+def whole_name(
+    text: str,
+    names: Collection[str],
+    features: Collection[str] = (),
+    *,
+    where: str = "",
+    fix: str = "",
+) -> str:
+    """Return the method that a name means: the whole one, or a short one that fits one method.
+
+    ``NCC`` is any method whose name ends with ``/NCC``; of several, the one on these features.
+    ``clip…/NCC`` is any that begins and ends so. Raises an UnknownNameError or, if several could be
+    meant, a SpecError; `where` and `fix` are what it says.
+    """
+    if text in names:
+        return text
+    fitting = [name for name in names if _fits(text, name)]
+    of_own = {f"{own}/{text}" for own in features}
+    meant = [name for name in fitting if name in of_own] or fitting
+    if not meant:
+        raise UnknownNameError("method", text, names, where=where, fix=fix)
+    if len(meant) > 1:
+        raise SpecError(
+            f"{shown(text)} could be any of {len(meant)} methods",
+            where=where,
+            expected=f"one of {listing(meant, MOST_MEANT)}",
+            fix="give the whole name, or more of its end",
+        )
+    return meant[0]
+
+
+def _fits(text: str, name: str) -> bool:
+    """Whether a method's name can be printed so."""
+    first, cut, last = text.partition(CUT)
+    if not cut:
+        return bool(text) and name.endswith(f"/{text}")
+    return len(name) > len(first + last) > 0 and name.startswith(first) and name.endswith(last)
+
 
 Names = str | Sequence[str]
 """One name or several."""
@@ -133,23 +202,9 @@ def select(
 ) -> Selected:
     """Read, check and choose.
 
-    Task sets that are made with attributes of images are chosen only if they are named, or nothing
-    else is answered: their steps hold the same images again and again, and are read together.
-
-    Parameters
-    ----------
-    submission
-        Answers, a file or frame of them, or several; None, or none, compares the reference methods.
-    selection
-        By default everything.
-    by_class
-        Choose those task sets and no others, and read of the references which classes they
-        answered rightly, not only how many queries.
-
-    Raises
-    ------
-    SubmissionError, UnknownNameError
-        If the answers are not valid, or no such method, data set or task set is answered.
+    Task sets made with attributes of images are chosen only if they are named, or nothing else is
+    answered; with `by_class` they alone are, and references are read with the classes of their
+    right answers. No submission compares the reference methods.
     """
     selection = selection or Selection()
     if isinstance(submission, list | tuple) and not submission:

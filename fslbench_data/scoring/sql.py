@@ -13,8 +13,8 @@ import pyarrow as pa
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec import schemas
 from benchmark_spec.errors import QueryError
-from benchmark_spec.suites import suite_of
-from benchmark_spec.tables import Kind
+from benchmark_spec.manifest import Kind
+from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
 from fslbench_data.scoring.own_release import log_of

@@ -13,14 +13,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.multiplicity import adjust
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Comparison, Verdict, adjust
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.told_apart import adjusted_pairs
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import IntervalKind
-from fslbench_data.scoring.scores import Score
-from fslbench_data.scoring.signature import ScoredSet, Signature
+from benchmark_spec.protocol import IntervalKind, TaskSetName
+from fslbench_data.scoring.scores import Score, ScoredSet, Signature
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 ORDER = ("pooled", "closed")
@@ -34,17 +31,8 @@ MOST_ACCURATE = 3
 class PrimarySet:
     """The task set of a data set, ways and shots that is read first.
 
-    Attributes
-    ----------
-    images
-        The kind of interval that verdicts about new images rest on; ``closed`` where nothing is
-        said of new images.
-    classes
-        The kind about new classes, if there is one.
-    groups
-        Whether images of one group are left out together.
-    superclasses
-        Whether new classes are new ones of the same superclasses.
+    `images` is the kind of interval about new images, ``closed`` where there is none, and `classes`
+    that about new classes.
     """
 
     scored: ScoredSet
@@ -78,8 +66,7 @@ def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
 def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Choose for each data set, ways, shots and pair of methods one comparison.
 
-    Those that say something of new images come first: of the pooled set, else the closed, else
-    another.  They stand in the order in which their pairs first came.
+    About new images first: of the pooled set, else the closed, else another.
     """
     chosen: dict[tuple[str, int, int, str, str], tuple[int, Comparison]] = {}
     for comparison in comparisons:
@@ -95,8 +82,7 @@ def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
 def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     """Choose one task set for each data set, ways and shots, as :func:`primary_comparisons` does.
 
-    Of sets that not every method of a submission answers, the one that most of them answer.  They
-    stand in the order in which their data sets first came, and of ways and shots.
+    First comes the one that most methods of the submission answer.
     """
     chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
     for task_set in sets:
@@ -132,15 +118,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """Several methods on a primary task set.
-
-    Attributes
-    ----------
-    family
-        Pairs that the verdicts are adjusted for: all of the judged methods.
-    holm
-        Whether by Holm's procedure; else, of very many methods, by Bonferroni's.
-    """
+    """Several methods on a primary task set; verdicts are adjusted for `family` pairs."""
 
     primary: PrimarySet
     by_method: Mapping[str, Standing]
@@ -179,8 +157,7 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
 def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
     """Sort methods by how far they are behind the highest mean, on average over their task sets.
 
-    One that leaves out hard task sets gains nothing by it: a method moves above those right above
-    it that it is ahead of on the task sets which both answer.  Equals stay in the order of `names`.
+    One moves above those right above it that it is ahead of on the task sets which both answer.
     """
     of = {
         name: {at: c.by_method[name].behind for at, c in enumerate(columns) if name in c.by_method}
@@ -213,9 +190,8 @@ def baselines(
 ) -> list[int]:
     """Return positions of the methods that the submission's method number `row` is compared with.
 
-    Those named in `against`, if any are; else the submission's other methods, and of the reference
-    methods those of its own features, or where there are none the most accurate ones.  A run with
-    a rule to stop has the one that it was compared with too.
+    Those in `against`, if any; else its other methods, the references of its own features, or the
+    most accurate ones, and what a run with a rule to stop was run against.
     """
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
@@ -254,17 +230,7 @@ def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[in
 
 @dataclass(frozen=True)
 class Row:
-    """A single method on a primary task set.
-
-    Attributes
-    ----------
-    compared
-        Its comparisons with its baselines.
-    shown
-        The comparisons that a table has: with the most accurate reference method of the same
-        features and, if it is another, with the most accurate of all; or with every method that was
-        asked for by name.
-    """
+    """A single method on a primary task set: its comparisons, and those that a table has."""
 
     primary: PrimarySet
     score: Score
@@ -279,16 +245,8 @@ Question = Literal["new images", "new classes", "same images only"]
 class Tally:
     """What the comparisons of a single method came to, for one question.
 
-    Attributes
-    ----------
-    better, worse
-        Comparisons that are significant after Holm's procedure over all of them.
-    unadjusted
-        Comparisons that are significant each alone.
-    unknown
-        Comparisons from which nothing can be concluded.
-    family
-        Comparisons that Holm's procedure is over: those with a p-value.
+    `better` and `worse` are significant after Holm's procedure over `family` comparisons,
+    `unadjusted` each alone; nothing can be concluded from `unknown`.
     """
 
     question: Question
@@ -329,28 +287,8 @@ class Reported(Protocol):
 class Summary:
     """What is read of a report first.
 
-    Attributes
-    ----------
-    methods
-        Of the submission, those that are compared, from the best down (:func:`best_first`).
-    references
-        Other methods beside them in `columns`.
-    rows, tallies
-        Of a single method, a row a task set, and what its comparisons came to; else empty.
-    columns
-        Of several methods, a column a task set; else empty.
-    scores
-        Of all methods that are shown, on the task sets that are.
-    other_sets
-        How many more task sets of the same data sets, ways and shots the report holds.
-    unshown
-        Methods that answer only such sets.
-    left_out
-        How many task sets made with attributes of images were left out of the report.
-    other_references
-        How many reference methods the report holds that none is compared with here.
-    against
-        The methods that were asked for by name.
+    `rows` and `tallies` are of a single method, `columns` of several; `references` stand beside
+    them. `other_sets`, `unshown`, `left_out` and `other_references` count what is not shown.
     """
 
     signature: Signature

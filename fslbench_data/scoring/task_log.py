@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,224 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import (
     AccuracyError,
     CountError,
+    FSLBenchError,
     SchemaError,
+    UnreadableError,
     listing,
     rows,
     shown,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.log_tables import table_of
+from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission import columns
+from fslbench_data.submission.canonical import index_columns, printable
+from fslbench_data.submission.frames import (
+    doubled_error,
+    frame_table,
+    is_frame,
+    is_pandas,
+    not_a_table,
+    not_of_one_kind,
+)
+from fslbench_data.submission.reading import (
+    ENDINGS,
+    check_file,
+    check_lines,
+    read_csv_texts,
+    readable,
+)
+
+
+def table_of(
+    source: object, needed: Collection[str], where: str, optional: Collection[str] = ()
+) -> pa.Table:
+    """Return at least some columns of a file, frame, mapping or list of rows; of CSV as texts.
+
+    An optional column that is of no one kind is left out.
+    """
+    wanted = {*needed, *optional}
+    try:
+        if isinstance(source, str | Path):
+            path = Path(source)
+            if path.suffix.lower() not in (".jsonl", ".ndjson"):
+                return _once(_file_table(path, needed, wanted), where)
+            source = _json_rows(path)
+        if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
+            names = dict.fromkeys(name for row in source for name in row if name in wanted)
+            source = {name: [row.get(name) for row in source] for name in names}
+        if isinstance(source, Mapping) or is_pandas(source):
+            return _columns_table(source, wanted, optional, where)
+        if is_frame(source):
+            frame: Any = source
+            if hasattr(frame, "get_column") and not isinstance(frame, type):
+                # of polars, whose other columns Arrow may not know
+                frame = frame.select([name for name in frame.columns if name in wanted])
+            return _once(frame_table(frame, where), where)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(
+            f"{where} cannot be made a table: {printable(error)}",
+            expected="columns of equal length; ids either integers or texts, in lists as long "
+            "as a task has classes (images)",
+            fix="log plain lists: tensor.tolist()",
+        ) from None
+    raise not_a_table(source, where).saying(
+        expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
+        "columns, or a list of rows"
+    )
+
+
+def _once(table: pa.Table, where: str) -> pa.Table:
+    """Return the table if it has every column once."""
+    names = table.column_names
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise doubled_error(doubled, where)
+    return table
+
+
+def _file_table(path: Path, needed: Collection[str], wanted: Collection[str]) -> pa.Table:
+    check_file(path, ENDINGS, "the log")
+    with readable(path):
+        is_csv = path.suffix.lower() == ".csv"
+        table = read_csv_texts(path) if is_csv else read_untrusted_columns(path, wanted)
+    index = index_columns(table.schema)  # of pandas, passed over unless it has what there must be
+    index = set() if index & ({*needed} - {"run"}) else index
+    return table.select([i for i, name in enumerate(table.column_names) if name not in index])
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    check_file(path, ENDINGS, "the log")
+    check_lines(path)
+    found = []
+    with readable(path), path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    row = error
+                if not isinstance(row, dict):
+                    why = f": {printable(row)}" if isinstance(row, Exception) else ""
+                    raise UnreadableError(
+                        f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one "
+                        f"object{why}",
+                        expected="a JSON object a line",
+                        fix="write each row as a line of its own, with json.dumps",
+                    )
+                found.append(row)
+    return found
+
+
+def _columns_table(
+    source: Any, wanted: Collection[str], optional: Collection[str], where: str
+) -> pa.Table:
+    names = [name for name in source if name in wanted]  # a frame of pandas names columns so, too
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise doubled_error(doubled, where)
+    made = {}
+    for name in names:
+        try:
+            made[name] = _column(name, source[name], where)
+        except SchemaError:
+            if name not in optional:
+                raise
+    return pa.table(made)
+
+
+def _column(name: str, values: Any, where: str) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)  # NaN as null
+    except Exception:  # objects in a column are anybody's code
+        plain = _plain(values)
+    try:
+        return pa.array(plain, from_pandas=True)
+    except Exception as error:
+        if not isinstance(plain, list):
+            raise
+        raise not_of_one_kind(name, plain, error, where) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and tensors, also within lists, as lists of plain values."""
+    if hasattr(value, "tolist"):
+        made = value.tolist()
+        return _plain(made) if str(getattr(value, "dtype", "")) == "object" else made
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, str]:
+    """Return a value by id, both as texts, from a mapping, a table or a .json file of an object."""
+    where = what
+    if isinstance(source, str | Path):
+        where = f"{what} {source}"
+        if Path(source).suffix.lower() == ".json":
+            check_file(Path(source), (".json",), "the file")
+            source = _json_object(Path(source), where)
+    if isinstance(source, Mapping) and not {key, value} <= set(source):
+        pairs = list(source.items())
+    else:
+        table = table_of(source, (key, value), where)
+        if missing := [name for name in (key, value) if name not in table.column_names]:
+            raise SchemaError(
+                f"{where} has not one column {missing[0]}",
+                where=f"its columns are {', '.join(map(shown, table.column_names)) or 'none'}",
+                expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
+            )
+        pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
+    by_id: dict[str, str] = {}
+    for row, pair in enumerate(pairs):
+        name, text = map(_id_text, pair)
+        if not name or not text:
+            wrong, content = (value, pair[1]) if name else (key, pair[0])
+            raise SchemaError(
+                f"{wrong} is {'empty' if content in (None, '') else shown(content)}",
+                where=f"{where}, {rows([row])}",
+                expected=f"{key} and {value}: texts or whole numbers, written as such, not as 60.0",
+            )
+        if name in by_id:
+            raise _twice(f"{key} {shown(name)}", f"{where}, {rows([row])}")
+        by_id[name] = text
+    return by_id
+
+
+def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, int]:
+    """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
+    texts = texts_by_id(source, key, value, what)
+    for name, text in texts.items():
+        if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
+            raise SchemaError(
+                f"{value} of {key} {shown(name)} is {shown(text)}",
+                where=f"{what} {source}" if isinstance(source, str | Path) else what,
+                expected="a whole number from 1, below 1,000,000,000",
+            )
+    return {name: int(text) for name, text in texts.items()}
+
+
+def _json_object(path: Path, where: str) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise _twice(shown(next(n for n in names if names.count(n) > 1)), where)
+        return content
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnreadableError(f"{where} cannot be read as JSON: {printable(error)}") from None
+    if not isinstance(content, dict):
+        raise UnreadableError(f"{where} is no JSON object", expected='such as {"cat": 60}')
+    return content
+
+
+def _twice(what: str, where: str) -> FSLBenchError:
+    return SchemaError(f"{what} stands there twice", where=where, expected="every name once")
+
+
+def _id_text(value: object) -> str:
+    """Return an id or a whole number as text; empty for what is neither."""
+    value = value.item() if hasattr(value, "item") else value
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
 
 NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")
@@ -43,28 +256,10 @@ Ints = NDArray[np.int64]
 class TaskLog:
     """Tasks that reuse images, one row a method, run and task; R rows in the order of the log.
 
-    Attributes
-    ----------
-    methods, tasks, runs
-        Their names, in the order in which they first appear; no runs where none are named.
-    classes, images
-        Their names, ascending.
-    method, task, run : int64 (R,)
-        Positions among these names; `run` is zeros without any.
-    class_ids : int64 (R, K)
-        Positions among `classes`.
-    image_ids : int64 (R, K, m)
-        Positions among `images`: support and query of each class, in the order of `class_ids`.
-    y : float64 (R,)
-        What the method made of the task, 0 to 1: its accuracy, or another statistic.
-    queries
-        How many queries every task has, where the log holds counts of as many; else 0.
-    query_ids
-        How many query images a task is said to have; 0 where images have no roles.
-    source
-        What messages call the log.
-    run_column
-        The column that names runs; empty without any.
+    `method`, `task` and `run` (R,) are positions among `methods`, `tasks` and `runs`, `class_ids`
+    (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query. `y` (R,) is
+    an accuracy, or another statistic, 0 to 1. `queries` is how many every task has where there are
+    counts of as many, `query_ids` how many query images it names; else 0.
     """
 
     methods: tuple[str, ...]
@@ -85,14 +280,7 @@ class TaskLog:
 
     @classmethod
     def read(cls, source: object) -> TaskLog:
-        """Read a log; `source` is what :func:`fslbench_data.open_log` takes.
-
-        Raises
-        ------
-        SubmissionError, SchemaError
-            A kind of them for what cannot be read: a column that is missing or of another type, an
-            empty cell, lists of another length than in the first row, counts out of range.
-        """
+        """Read what :func:`fslbench_data.open_log` takes; an FSLBenchError says what is wrong."""
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
         needed = (*NEEDED, *ROLES, "image_ids", *COUNTS, "accuracy", "run")
         table = table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
@@ -209,8 +397,7 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: int, where: str) -> No
 def _runs(table: pa.Table, method: Ints, task: Ints, where: str) -> tuple[Any, Ints, str]:
     """Return names of training runs, the run of each row (R,), and the column that names them.
 
-    Without a column `run`, one called seed, trial or fold is taken if a method answers a task more
-    than once and this column tells all such rows apart; else it is left alone.
+    Without `run`, another column is taken if only it tells rows of one method and task apart.
     """
     if "run" in table.column_names:
         column = columns.run_column(_whole_numbers(table.column("run")), where)
@@ -267,10 +454,7 @@ def _labels(values: pa.Array, *, by_appearance: bool = False) -> tuple[tuple[str
 
 
 def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.Array]:
-    """Return how many ids every row has, and all of them, row after row.
-
-    Lists in lists are read as one: K lists of m images as K·m images.
-    """
+    """Return how many ids every row has, and all of them; K lists of m count as one of K·m."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if columns.is_text(column.type):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from math import isnan, nan
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,14 @@ from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.ranking.told_apart import Contest, Ties, contest, p_matrix, pair_p
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.relation import COMPARED, Comparisons
-from fslbench_data.scoring.scores import PREFIX, ByKind, Score, verdict_by_rule
-from fslbench_data.scoring.signature import ScoredSet
+from fslbench_data.scoring.scores import PREFIX, ByKind, Score, ScoredSet, verdict_by_rule
+
+if TYPE_CHECKING:
+    from analysis_sql.ranking.evidence import Evidence
 
 T = TypeVar("T")
 
@@ -61,18 +62,9 @@ _PAIRS_AT_ONCE = 1024
 class TaskSetReport:
     """The results on one task set: scores, and every pair that was asked for.
 
-    Pairs are held as arrays; a :class:`Comparison` is made when it is looked at.
-
-    Attributes
-    ----------
-    scores, counts
-        Of the submission's methods, then of the reference methods: M in all.
-    asked : bool (F, M)
-        Which of the F methods of the submission are compared with which of all M.
-    designs, units
-        By kind of interval beside the carried one; what another experiment would draw anew.
-    closed
-        Intervals on the closed set of the same data and protocol, by method.
+    `scores` and `counts` are of the submission's methods, then of the references: M in all; `asked`
+    (F, M) says which of the first F are compared with which. `closed` are intervals on the closed
+    set of the same data and protocol. A :class:`Comparison` is made when it is looked at.
     """
 
     scored: ScoredSet
@@ -128,10 +120,7 @@ class TaskSetReport:
         return self.pairs_of(self.interval_kind)
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:
-        """Return intervals and verdicts of the pairs that were asked for, as arrays (F, M).
-
-        Of a kind beside the carried one there is nothing about runs that had a rule to stop.
-        """
+        """Return intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
         if kind not in self._arrays:
             own = kind == self.interval_kind
             self._arrays[kind] = self._carried_pairs() if own else self._pairs_beside(kind)
@@ -190,10 +179,7 @@ class TaskSetReport:
         return {self.interval_kind: carried, **beside}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
-        """Return two-sided p-values (F, M), NaN where nothing was asked or nothing can be said.
-
-        That is of runs that had a rule to stop, and of a prefix that its submitter chose.
-        """
+        """Return two-sided p-values (F, M), NaN where nothing was asked or can be said."""
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
         return p_matrix(self.counts, wanted, kind, self.designs.get(kind))
 
@@ -252,6 +238,8 @@ class TaskSetReport:
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return the evidence on each comparison of :meth:`comparisons_of`."""
+        from analysis_sql.ranking.evidence import NO_EVIDENCE, evidence
+
         how = self.interval_kind, self.level, self.design
         return self._of_differences(row, NO_EVIDENCE, lambda apart: evidence(apart, *how))
 

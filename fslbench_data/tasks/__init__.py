@@ -137,10 +137,7 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of task sets; one such as ``ladder_titles-5w5s5q`` stands for all steps.
-
-    What is no such name is left as it is, for those who know which there are to refuse.
-    """
+    """Name task sets; ``ladder_titles-5w5s5q`` stands for all steps, unknown names stay."""
     chosen: dict[str, None] = {}
     for name in names_of(names):
         try:

@@ -10,9 +10,7 @@ import pyarrow as pa
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.tasks.drawn import Groups, freeze
-from fslbench_data.tasks.pooled import KEPT, draw_pooled
-from fslbench_data.tasks.uniform import draw_closed
+from fslbench_data.tasks.draw import KEPT, Groups, draw_closed, draw_pooled, freeze
 
 SAMPLER_VERSION = 1
 """Raised whenever any sampler would give other tasks for the same inputs."""
@@ -87,11 +85,7 @@ def draw_again(
     groups: Groups | None = None,
     draw: Draw = draw_uniform,
 ) -> pa.Table:
-    """Draw a task set of `rows` tasks again from the provenance that `draw` gave.
-
-    One that another version of the samplers drew, or whose provenance says too little, is refused
-    by a SamplingError.
-    """
+    """Draw a task set of `rows` tasks again from the provenance that `draw` gave."""
     where = f"{dataset}/{name}"
     if provenance.get("sampler_version") != SAMPLER_VERSION:
         raise SamplingError(

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.moments import EXACT
-from analysis_sql.intervals.training_runs import own_task_terms, run_means
-from analysis_sql.queries.engine import working_database
-from analysis_sql.queries.rules import make_facts, view_by_task
+from analysis_sql.intervals.counts import EXACT, own_task_terms, run_means
+from analysis_sql.queries.engine import make_facts, view_by_task, working_database
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
-from analysis_sql.queries.rules import offending_rows
+from analysis_sql.queries.engine import offending_rows
 from benchmark_spec.errors import (
     ContradictionError,
     CountError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analysis_sql.bias.spurious_bias import contrast, gap_of
+from analysis_sql.bias import contrast, gap_of
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.selection import Selection
 from studies.common import printed, signed

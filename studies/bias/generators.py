@@ -16,8 +16,7 @@ from math import hypot
 
 import numpy as np
 
-from analysis_sql.bias.rank_correlation import rank_correlation
-from analysis_sql.bias.spurious_bias import Contrast
+from analysis_sql.bias import Contrast, rank_correlation
 from fslbench_data.release.release import load_release
 from fslbench_data.scoring.bias import LadderReport, MethodBias, bias
 from fslbench_data.scoring.selection import Selection

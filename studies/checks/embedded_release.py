@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import structs
 
+from benchmark_spec.manifest import Table
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Table
 from builders.release.build import build_release
 from builders.release.spec import DatasetSpec
 from builders.release.spec_file import find_spec, read_spec

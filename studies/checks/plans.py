@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
 from analysis_sql.planning import planning, variance_budget
-from analysis_sql.planning.class_sequences import designs
-from analysis_sql.planning.planning import Planned, plan
+from analysis_sql.planning.planning import Planned, designs, plan
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import (
     Components,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis_sql.planning.query_choice import ratio_interval
-from analysis_sql.planning.query_size import estimate_set
+from analysis_sql.planning.query_size import estimate_set, ratio_interval
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import query_size as example  # type: ignore[import-not-found]

@@ -8,7 +8,8 @@ classes anew, which are hard for all and for single methods (0.1 each).
 Three rules say "no", each with one-sided paired tests at a = 5 %:
 
 leader
-    The leader is better at a/(M - 1): the rule of leaderboards (:mod:`analysis_sql.ranking.best`).
+    The leader is better at a/(M - 1): the rule of leaderboards
+    (:mod:`analysis_sql.ranking.told_apart`).
 holm
     The leader is better after Holm's adjustment over all pairs.
 step-down
@@ -25,9 +26,9 @@ from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.multiplicity import adjust, one_sided_p
+from analysis_sql.comparison.verdicts import adjust, one_sided_p
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 from studies.common import Array, head, marked, row, spread_out
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)

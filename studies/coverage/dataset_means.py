@@ -22,11 +22,11 @@ from math import sqrt
 
 import numpy as np
 
-from analysis_sql.intervals.training_runs import for_new_runs
+from analysis_sql.intervals.counts import for_new_runs
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.uniform import draw_closed
+from fslbench_data.tasks.draw import draw_closed
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import (
     DIMENSIONS,

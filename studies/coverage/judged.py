@@ -9,8 +9,8 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths as class_aware
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
 from studies.common import LEVEL, Array, Z
 
 

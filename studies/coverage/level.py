@@ -18,8 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from analysis_sql.bias.class_spread import ClassSpread
-from analysis_sql.bias.spurious_bias import step_score
+from analysis_sql.bias import ClassSpread, step_score
 from studies.common import LEVEL, Array, head, marked, row
 
 TASKS, WAY = 600, 5

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis_sql.intervals.bootstrap import bca_intervals
 from analysis_sql.intervals.bounds import near_perfect
+from analysis_sql.intervals.few_tasks import bca_intervals
 from analysis_sql.intervals.intervals import Interval
 from studies.common import LEVEL, Array, head, row
 

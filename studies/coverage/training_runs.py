@@ -35,17 +35,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.multiplicity import adjust
-from analysis_sql.comparison.verdicts import INCONCLUSIVE
+from analysis_sql.comparison.verdicts import INCONCLUSIVE, adjust
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
-from analysis_sql.leave_one_out.kinds import FirstTasks
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from analysis_sql.ranking.told_apart import pair_p
-from benchmark_spec.protocol import Protocol
-from benchmark_spec.suites import IntervalKind
-from fslbench_data.tasks.drawn import DrawnTasks
-from fslbench_data.tasks.uniform import draw_closed, draw_open
+from benchmark_spec.protocol import IntervalKind, Protocol
+from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import OF_CLASSES, OF_IMAGES, correct, in_part_own
 

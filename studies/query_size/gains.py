@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.features.precomputed import read_precomputed
 from builders.query_size.draws import Draws

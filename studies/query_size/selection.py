@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence

@@ -25,11 +25,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.bias.rank_correlation import rank_correlation
-from analysis_sql.bias.spurious_bias import contrast, interval_of
-from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.bias import contrast, interval_of, rank_correlation, worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import suite_of
 from builders.attributes.agreement import Detection, agreement
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import LadderAnswers, ladder_answers

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.bias.rank_correlation import rank_correlation
-from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.bias import rank_correlation, worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from fslbench_data.scoring.bias import LadderReport
 from fslbench_data.scoring.report import Report

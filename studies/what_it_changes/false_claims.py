@@ -30,9 +30,9 @@ from analysis_sql.comparison.pairs import pair_arrays
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import BESIDE, Designs
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.leave_one_out.kinds import FirstTasks
-from benchmark_spec.suites import IntervalKind
-from fslbench_data.tasks.drawn import DrawnTasks
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks
+from benchmark_spec.protocol import IntervalKind
+from fslbench_data.tasks.draw import DrawnTasks
 from studies.common import LEVEL, Array, head, row
 from studies.coverage.leave_one_out.data_sets import task_design
 from studies.coverage.leave_one_out.holm import (

@@ -11,15 +11,20 @@ from hypothesis import strategies as st
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.multiplicity import adjust, one_sided_p, paired_p
 from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
+from analysis_sql.comparison.verdicts import (
+    VERDICTS,
+    Verdict,
+    adjust,
+    one_sided_p,
+    paired_p,
+    paired_verdicts,
+)
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.few_tasks import sign_flip
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.sign_flip import sign_flip
-from analysis_sql.ranking.best import lead
 from analysis_sql.ranking.evidence import evidence
-from analysis_sql.ranking.told_apart import contest
+from analysis_sql.ranking.told_apart import contest, lead
 
 Array = np.ndarray[Any, Any]
 UNIT = 10

@@ -12,9 +12,17 @@ import pyarrow as pa
 import pytest
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError
-from benchmark_spec.feature_sets import number_of_shards, scale_of
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest, check_manifest
-from benchmark_spec.tables import Table, shard_of, table_path, without_shard
+from benchmark_spec.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    Table,
+    check_manifest,
+    number_of_shards,
+    scale_of,
+    shard_of,
+    table_path,
+    without_shard,
+)
 from fslbench_data.release.release import Release, load_release
 
 Tables = list[Table]

@@ -4,8 +4,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError
-from benchmark_spec.manifest import Manifest, check_manifest
-from benchmark_spec.tables import Dataset, Table, table_path
+from benchmark_spec.manifest import Dataset, Manifest, Table, check_manifest, table_path
 
 DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, "")
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.multiplicity import one_sided_p
+from analysis_sql.comparison.verdicts import one_sided_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.ranking.best import could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """Which of M methods could be the best; see :mod:`analysis_sql.ranking.best`.
+    """Which of M methods could be the best; see :mod:`analysis_sql.ranking.told_apart`.
 
     Attributes
     ----------

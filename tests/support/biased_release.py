@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmark_spec import schemas
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import COUNTERFACTUAL, LADDER, suite_of
+from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, TaskSetName, suite_of
 
 SIZES = [40, 36, 44, 40, 30, 40]
 STEPS = [f"{o}{s}_words" for o, s in itertools.product(("", "open_"), LADDER)]

@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
 from fslbench_data.release.release import Release
 
 _OPEN = """

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.manifest import Manifest
-from benchmark_spec.tables import Dataset, Table, table_path
+from benchmark_spec.manifest import Dataset, Manifest, Table, table_path
 
 SPEC = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
 CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.manifest import MANIFEST_FILE
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import MANIFEST_FILE, Table
 from builders.execution.parquet import write_table, written
 from fslbench_data.release.release import Release, load_release
 

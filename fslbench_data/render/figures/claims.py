@@ -9,11 +9,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.ties import count_verdicts
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
+from analysis_sql.ranking.told_apart import count_verdicts
 from benchmark_spec.errors import SubmissionError
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.figures.charts import Figure
 from fslbench_data.render.figures.rows import on_sets, placed, set_caption
 from fslbench_data.scoring.task_set_report import TaskSetReport

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
 from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
 from fslbench_data.render.figures.rows import clearest, correlation, ladder, worst

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError
-from benchmark_spec.tables import Dataset
+from benchmark_spec.manifest import Dataset
 from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths, some_pictures
 from fslbench_data.release.release import Release

@@ -34,9 +34,14 @@ from typing import Literal
 import numpy as np
 
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.drawn import DrawnTasks, first_image_ids
-from fslbench_data.tasks.pooled import draw_pooled, number_of_tasks
-from fslbench_data.tasks.uniform import draw_closed, draw_open
+from fslbench_data.tasks.draw import (
+    DrawnTasks,
+    draw_closed,
+    draw_open,
+    draw_pooled,
+    first_image_ids,
+    number_of_tasks,
+)
 from studies.common import Array
 
 DIMENSIONS = 8

@@ -12,10 +12,17 @@ import pytest
 from scipy import integrate, optimize
 from scipy.special import expit
 
-from analysis_sql.bias.class_spread import AtLevel, ClassSpread, expectations_if_unequal
-from analysis_sql.bias.spurious_bias import contrast, step_score
-from analysis_sql.bias.worst_class import excess, expectations, worst_class
-from analysis_sql.intervals.training_runs import for_new_runs
+from analysis_sql.bias import (
+    AtLevel,
+    ClassSpread,
+    contrast,
+    excess,
+    expectations,
+    expectations_if_unequal,
+    step_score,
+    worst_class,
+)
+from analysis_sql.intervals.counts import for_new_runs
 
 Counts = np.ndarray[Any, Any]
 

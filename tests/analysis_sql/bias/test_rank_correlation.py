@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.bias.rank_correlation import rank_correlation
+from analysis_sql.bias import rank_correlation
 from benchmark_spec.errors import SpecError
 
 

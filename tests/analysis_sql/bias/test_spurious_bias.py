@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.bias.spurious_bias import contrast, gap, interval_of, step_score
-from analysis_sql.bias.worst_class import excess
-from analysis_sql.intervals.training_runs import run_terms
+from analysis_sql.bias import contrast, excess, gap, interval_of, step_score
+from analysis_sql.intervals.counts import run_terms
 from benchmark_spec.errors import SpecError
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.bias.worst_class import (
+from analysis_sql.bias import (
     excess,
     expectations,
     expected_if_equal,

@@ -14,9 +14,8 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval, halfwidths, relative_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.class_aware.likelihood import variance_components
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError
 
 Array = np.ndarray[Any, Any]

@@ -7,9 +7,8 @@ from scipy.stats import ttest_rel
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparison.verdicts import Verdict, adjust
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import intervals

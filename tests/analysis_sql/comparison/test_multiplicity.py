@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.comparison.multiplicity import adjust, paired_p
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, adjust, paired_p, paired_verdicts
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError
 
 nan = float("nan")

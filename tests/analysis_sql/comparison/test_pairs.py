@@ -13,10 +13,9 @@ from scipy import stats
 
 from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, PairInterval, Verdict, paired_verdicts
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.moments import Moments
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 Array = np.ndarray[Any, Any]
 LEVEL = 0.95

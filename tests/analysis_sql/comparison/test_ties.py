@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis_sql.comparison.ties import (
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.ranking.told_apart import (
     VerdictCounts,
     by_mean,
     count_verdicts,
     letter,
     letter_display,
 )
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from benchmark_spec.errors import SpecError
 
 

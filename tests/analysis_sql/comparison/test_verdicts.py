@@ -10,9 +10,8 @@ from analysis_sql.comparison.verdicts import (
     direct_verdict,
     paired_verdicts,
 )
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths
-from analysis_sql.intervals.moments import Moments
 
 
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:

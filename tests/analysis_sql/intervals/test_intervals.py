@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.counts import Moments
 
 
 def test_by_hand() -> None:

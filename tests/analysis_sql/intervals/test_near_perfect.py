@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from analysis_sql.intervals.bounds import near_perfect
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, interval
-from analysis_sql.intervals.moments import Moments
 
 
 def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons() -> None:

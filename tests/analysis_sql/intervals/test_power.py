@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.power import check_power, detectable_difference, detectable_factor
 from benchmark_spec.errors import SpecError
 

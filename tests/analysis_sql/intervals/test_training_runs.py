@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis_sql.comparison.multiplicity import paired_p
 from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
+from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, p_for_new_runs, run_terms
 from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
-from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs, run_terms
-from benchmark_spec.suites import IntervalKind
+from benchmark_spec.protocol import IntervalKind
 
 
 def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moments:

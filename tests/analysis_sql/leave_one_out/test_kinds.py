@@ -8,8 +8,7 @@ from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
-from analysis_sql.leave_one_out.kinds import FirstTasks
-from analysis_sql.leave_one_out.leave_one_out import leave_one_out
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks, leave_one_out
 
 TASKS, QUERIES, METHODS = 400, 25, 5
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis_sql.intervals.random_stream import Stream
-from analysis_sql.planning.class_sequences import class_uses, draw_classes, most_tasks
+from analysis_sql.planning.planning import class_uses, draw_classes, most_tasks
 from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_balanced, draw_open
 from builders.sampling import most_tasks as sampler_most_tasks

@@ -8,8 +8,7 @@ from scipy import optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.planning.leave_one_out_plan import LeftOutPilot, Part, plan_left_out
-from analysis_sql.planning.planned_runs import PlannedRuns
-from analysis_sql.planning.planning import Planned
+from analysis_sql.planning.planning import Planned, PlannedRuns
 from analysis_sql.planning.query_size import estimate_difference
 from analysis_sql.planning.variance_budget import Shares, between_classes, components_of
 

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from analysis_sql.intervals.power import detectable_factor
-from analysis_sql.planning.class_sequences import designs
-from analysis_sql.planning.planning import plan, simulated_halfwidths
+from analysis_sql.planning.planning import designs, plan, simulated_halfwidths
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, UnknownNameError

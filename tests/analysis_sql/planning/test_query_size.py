@@ -15,19 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.planning.query_choice import (
-    QueryChoice,
-    best_query,
-    choose,
-    ratio_interval,
-    width_factors,
-)
 from analysis_sql.planning.query_size import (
     Estimate,
+    QueryChoice,
     VarianceModel,
+    best_query,
+    choose,
     estimate_set,
     jackknife_images,
     pool,
+    ratio_interval,
+    width_factors,
 )
 from benchmark_spec.errors import SpecError
 

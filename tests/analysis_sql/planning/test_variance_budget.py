@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.power import detectable_difference, detectable_difference_of
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import (

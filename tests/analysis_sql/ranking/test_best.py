@@ -15,10 +15,9 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.multiplicity import one_sided_p
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, one_sided_p
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import claim, could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import claim, could_be_best, lead, leader_of
 from benchmark_spec.errors import SpecError
 
 UNIT = 20

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.multiplicity import adjust, paired_p
 from analysis_sql.comparison.pairs import pair_differences
+from analysis_sql.comparison.verdicts import adjust, paired_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import adjusted_pairs, pair_p

@@ -30,7 +30,7 @@ ABOUT = About("t", "h", "l", "c")
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 8)
+    monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 8)
 
 
 def _half(n: int = 20, seed: int = 0) -> Array:
@@ -180,7 +180,7 @@ def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
 
 
 def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 65_536)
+    monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 65_536)
     for large, nullable in ((8 * 2**20, True), (100, False)):
         monkeypatch.setattr("builders.execution.parquet.LARGE_FEATURES", large)
         writer = _writer(tmp_path / str(large))

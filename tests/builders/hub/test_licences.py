@@ -8,8 +8,15 @@ from click.testing import CliRunner
 from hub_server import HubServer
 
 from benchmark_spec.errors import LicenceError
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from benchmark_spec.tables import Dataset, Redistribution, Table, table_path
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    Dataset,
+    Manifest,
+    Redistribution,
+    Table,
+    table_path,
+)
 from builders.cli import main
 from builders.hub.publish import check_licences
 from builders.release.build import build_release

@@ -7,9 +7,8 @@ import yaml
 from hub_server import HubServer
 
 from benchmark_spec.errors import ReleaseError
-from benchmark_spec.manifest import Manifest
+from benchmark_spec.manifest import Manifest, Table, config_and_split
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Table, config_and_split
 from builders.hub.publish import BENCHMARK_FILE, Publication, benchmark_file
 from builders.hub.publish import publish as run
 from fslbench_data.release.folder import read_manifest

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from analysis_sql.planning.query_choice import choose
-from analysis_sql.planning.query_size import estimate_set, pool
+from analysis_sql.planning.query_size import choose, estimate_set, pool
 from benchmark_spec.errors import SchemaError, SourceError, SubmissionError, UnknownNameError
 from builders.cli import main
 from builders.query_size.sweep import QuerySets, of_folder, of_predictions, sweep

@@ -354,7 +354,7 @@ def test_features_of_another_backbone_in_shards(
         values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
         yield [values], {"backbone": backbone, "weights_sha256": "0" * 64}
 
-    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
+    monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 500)
     monkeypatch.setattr("builders.release.features.features_of", features_of)
     monkeypatch.setattr("builders.release.features.is_network", lambda name: False)
     monkeypatch.setattr("builders.release.preflight.check_backbone", lambda *_: None)

@@ -7,8 +7,14 @@ import yaml
 from huggingface_hub import DatasetCard
 
 import fslbench_data as fb
-from benchmark_spec.manifest import CARD_FILE, Manifest
-from benchmark_spec.tables import Dataset, Table, config_and_split, named_config_and_split
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    Dataset,
+    Manifest,
+    Table,
+    config_and_split,
+    named_config_and_split,
+)
 from builders.release.card import NOWHERE, CardFacts, dataset_card, repository_of, size_category
 from builders.release.templating import markdown, paragraph, yaml_scalar
 from fslbench_data.release.folder import embedded_folder

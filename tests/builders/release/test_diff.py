@@ -87,7 +87,7 @@ def _features(
     from builders.release.writer import ReleaseWriter
     from builders.sources.image_set import About
 
-    patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", shard)
+    patch.setattr("benchmark_spec.manifest.SHARD_IMAGES", shard)
     writer = ReleaseWriter(folder, "small", "1.0.0", "x")
     about = About("t", "h", "l", "c")
     writer.add_dataset("one", about, ["a", "b"], [12, 8])

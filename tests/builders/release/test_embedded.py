@@ -19,7 +19,7 @@ from builders.sampling import draw_again, groups_of, most_tasks
 from builders.sampling.published import draw_published
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
-from fslbench_data.tasks.drawn import freeze
+from fslbench_data.tasks.draw import freeze
 
 MEGABYTE = 1_000_000
 ANSWERED = ["open-5w5s5q", "balanced-5w10s7q", "grouped-5w1s1q"]

@@ -202,8 +202,7 @@ def test_verify_looks_at_them(folder: Path, tmp_path: Path, change: str) -> None
             line["digest"] = content_digest(table)
     del raw_manifest["digest"]
     from benchmark_spec.declared import declared
-    from benchmark_spec.manifest import Manifest
-    from benchmark_spec.tables import Table
+    from benchmark_spec.manifest import Manifest, Table
 
     tables = declared(raw_manifest["tables"], tuple[Table, ...])
     changed = Manifest(

@@ -14,9 +14,8 @@ from tiny_features import ABOUT, write_pictures
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError, SpecError
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Table
 from builders.cli import main
 from builders.release.build import build_release
 from builders.release.diff import diff

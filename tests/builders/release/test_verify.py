@@ -70,8 +70,7 @@ def _rewrite(folder: Path, path: str, edit: object) -> None:
 
 def _sign(folder: Path, manifest: dict[str, object]) -> None:
     """Write a manifest with the digest that it should have."""
-    from benchmark_spec.manifest import Manifest
-    from benchmark_spec.tables import Table
+    from benchmark_spec.manifest import Manifest, Table
 
     tables = tuple(Table(**t) for t in manifest["tables"])  # type: ignore[attr-defined]
     manifest["digest"] = Manifest(

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
-from benchmark_spec.protocol import Protocol, TaskSetName
-from benchmark_spec.suites import ABLATION, FAMILIES, FEWSTAB, suites_of
+from benchmark_spec.protocol import ABLATION, FAMILIES, FEWSTAB, Protocol, TaskSetName, suites_of
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.attribute_biased import ImageAttributes, image_attributes

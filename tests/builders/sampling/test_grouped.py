@@ -11,7 +11,7 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.sampling import Stream, draw_again, draw_grouped, draw_task_set, groups_of
 from builders.sampling.balanced import one_of_each
-from fslbench_data.tasks.uniform import exhaust
+from fslbench_data.tasks.draw import exhaust
 
 SEEDS = 10_000
 THRESHOLD = 1e-3

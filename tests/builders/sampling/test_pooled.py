@@ -15,8 +15,7 @@ from scipy.stats import chi2, chisquare
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from benchmark_spec.suites import suite_of
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
 from builders.release.verify import task_problems
 from builders.sampling import (
     Pool,
@@ -28,8 +27,7 @@ from builders.sampling import (
     groups_of,
 )
 from fslbench_data.release.release import Release
-from fslbench_data.tasks.drawn import DrawnTasks
-from fslbench_data.tasks.pooled import KEPT, LARGE, _sample, number_of_tasks
+from fslbench_data.tasks.draw import KEPT, LARGE, DrawnTasks, _sample, number_of_tasks
 
 THRESHOLD = 1e-3
 TASKS = 20_000

@@ -8,7 +8,7 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from builders.sampling import Stream, draw_closed, draw_task_set
-from fslbench_data.tasks.drawn import freeze
+from fslbench_data.tasks.draw import freeze
 
 SIZES = [30, 40, 50, 60, 70, 80]
 

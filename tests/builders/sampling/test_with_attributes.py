@@ -8,8 +8,7 @@ import pytest
 from biased_release import SIZES, STEPS, STYLES
 
 from benchmark_spec.errors import FSLBenchError, SamplingError, UnknownNameError
-from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import COUNTERFACTUAL, LADDER, SUITES, suite_of
+from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, SUITES, TaskSetName, suite_of
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from builders.release.verify import bias_problems, verify

@@ -10,16 +10,15 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.standing import Entry, Standing, ranked
 from fslbench_data.leaderboard.tables import set_table
 from fslbench_data.scoring.designs import NO_UNITS, estimable
-from fslbench_data.scoring.signature import scored_set
+from fslbench_data.scoring.scores import scored_set
 from fslbench_data.tasks import TaskSetInfo
 
 T = 40

@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from analysis_sql.bias.class_spread import ClassSpread
-from analysis_sql.bias.spurious_bias import contrast, gap, interval_of, step_score
+from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 import fslbench_data as fb
 from fslbench_data.cli import main
-from fslbench_data.scoring.narrower import narrower
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import narrower
 
 PROTOCOLS = ("5w1s1q", "5w5s5q", "5w10s7q")
 

@@ -36,8 +36,8 @@ from fslbench_data.render.figures.charts import BETWEEN
 from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.page.content import page_content
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import scored_set
 from fslbench_data.scoring.selection import select
-from fslbench_data.scoring.signature import scored_set
 from fslbench_data.scoring.sql import connect
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission

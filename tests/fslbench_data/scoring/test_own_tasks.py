@@ -32,7 +32,7 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.render.log_text import log_json, notes
-from fslbench_data.scoring.own_draws import class_draws, pair_draws, unit_draws, unseen_images
+from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
 
 LOG = own_logs.log()

@@ -19,8 +19,7 @@ from fslbench_data.cli import main
 from fslbench_data.cli.options import parse_queries
 from fslbench_data.release.release import Release
 from fslbench_data.render.plan_text import plan_csv, plan_json
-from fslbench_data.scoring.pilot import Results
-from fslbench_data.scoring.planning import Plan, plan
+from fslbench_data.scoring.planning import Plan, Results, plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge

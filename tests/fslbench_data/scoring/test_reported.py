@@ -14,7 +14,7 @@ from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.protocol import Protocol
 from fslbench_data.cli import main
 from fslbench_data.scoring.reported import Design
-from fslbench_data.tasks.uniform import draw_closed
+from fslbench_data.tasks.draw import draw_closed
 
 MINI = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis_sql.queries.rules import rule_names
+from analysis_sql.queries.engine import rule_names
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding

@@ -13,7 +13,7 @@ from msgspec import structs
 from tiny_features import ABOUT, TINY, read_pictures, write_pictures
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
-from benchmark_spec.tables import Table
+from benchmark_spec.manifest import Table
 from builders.cli import main
 from builders.features import Settings
 from builders.features.precomputed import write_precomputed

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
+from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tiny_features import write_pictured_release
 
 from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
-from benchmark_spec.tables import Dataset
+from benchmark_spec.manifest import Dataset
 from fslbench_data import report_page
 from fslbench_data.cli import main
 from fslbench_data.release.pictures import picture_paths, some_pictures, stored_pictures

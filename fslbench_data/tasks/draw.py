@@ -1,0 +1,462 @@
+"""Draw tasks of the uniform suites, and freeze them in a table.
+
+`open` is Algorithm 2 of Lafargue et al. (TMLR 2024), without replacement until the data set is
+exhausted, `closed` their Algorithm 1, tasks independent of each other.
+
+`pooled` sets are for intervals by leaving one out. A *unit* is an image or, where images have
+groups, a group of them; an image without a group is a unit of its own. Each task has K of the
+classes with more than m = S+Q units, m of each, and one image of each unit, all uniformly. The
+*pool* is all units of a data set of at most :data:`LARGE`; of a larger one :data:`KEPT` units of
+each class, drawn once for all protocols.
+
+Classes, units, images, query orders and the pool come from streams of their own, and tasks take
+their words one after another: the first m tasks of a set are themselves a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec import schemas
+from benchmark_spec.errors import SamplingError, TooLargeError
+from benchmark_spec.protocol import Protocol
+
+Ids = NDArray[np.int32]
+
+MOST_IMAGES = 2**26
+"""Of a data set whose images are held one by one: some gigabytes.  Quickdraw has 50 million."""
+
+Positions = NDArray[np.int64]
+"""Of classes in a data set, or of images in a class."""
+
+Groups = NDArray[np.int64]
+"""Group of each image (N,), by image id; -1 for an image that stands for itself."""
+
+
+@dataclass(frozen=True)
+class DrawnTasks:
+    """T tasks as positions of classes and of images in their class, before images have ids."""
+
+    protocol: Protocol
+    class_ids: Ids
+    support: Ids
+    query: Ids
+
+    def __len__(self) -> int:
+        return len(self.class_ids)
+
+
+def split_support(protocol: Protocol, class_ids: NDArray[Any], images: NDArray[Any]) -> DrawnTasks:
+    """Make tasks: of the S+Q `images` drawn of a class (T, K, S+Q), the first S are support."""
+    drawn = images.astype(np.int32)
+    return DrawnTasks(
+        protocol,
+        class_ids.astype(np.int32),
+        drawn[..., : protocol.shot],
+        drawn[..., protocol.shot :],
+    )
+
+
+def checked_sizes(
+    class_sizes: Sequence[int], protocol: Protocol, dataset: str
+) -> NDArray[np.int64]:
+    """Check that class sizes hold a task of `protocol`; gives them as an int64 array (C,)."""
+    counts = np.asarray(class_sizes)
+    whole = counts.ndim == 1 and counts.dtype.kind in "iu"
+    fits = whole and ((counts >= 0) & (counts < 2**31)).all()
+    sizes = counts.astype(np.int64) if fits else np.zeros(0, np.int64)
+    if not fits or sizes.sum() >= 2**31:
+        raise SamplingError(
+            "class sizes are not one non-negative integer a class, below 2^31 in all",
+            where=dataset,
+        )
+    enough = int((sizes >= protocol.per_class).sum())
+    if enough < protocol.way:
+        raise SamplingError(
+            f"no {protocol} task can be drawn: {enough} of {sizes.size} classes have "
+            f"{protocol.per_class} images (shot + query)",
+            where=dataset,
+            expected=f"at least {protocol.way} such classes",
+            fix="ask for fewer ways, shots or queries",
+        )
+    return sizes
+
+
+def classes_of_images(class_sizes: NDArray[np.int64], where: str) -> NDArray[np.int64]:
+    """Return the class of each image (N,), images in the order of their classes."""
+    check_images(class_sizes, where)
+    return np.repeat(np.arange(class_sizes.size), class_sizes)
+
+
+def check_images(class_sizes: NDArray[np.int64], where: str) -> None:
+    """Refuse more images than may be held one by one, with a TooLargeError."""
+    images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
+    if images > MOST_IMAGES:
+        raise TooLargeError(
+            f"the classes have {images:,} images",
+            where=where,
+            expected=f"at most {MOST_IMAGES:,} where the images are counted one by one",
+            fix="see whether the sizes of the classes are right; else leave classes out",
+        )
+
+
+def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
+    """Refuse a number of tasks that cannot be drawn; where images recur there must be one."""
+    if (tasks is None and reuse) or (tasks is not None and tasks < 1):
+        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+
+
+def first_image_ids(class_sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Compute the id of the first image of each class, int64 (C,): ids count up in class order."""
+    sizes = np.asarray(class_sizes, dtype=np.int64)
+    return np.cumsum(sizes) - sizes
+
+
+def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa.Table:
+    """Make the table of a task set: image ids, and the queries in their frozen shuffled order.
+
+    Every order of the queries is equally likely, and the draw can be read back from the table.
+    """
+    first = first_image_ids(class_sizes)[drawn.class_ids][..., None]
+    way, n_query = drawn.protocol.way, drawn.protocol.n_query
+    tasks = len(drawn)
+    arrangement = shuffle.permutations(tasks, n_query)  # slot held by each position
+    by_label = (first + drawn.query).reshape(tasks, n_query)
+    label = arrangement // drawn.protocol.query
+    slots = np.argsort(label, axis=1, kind="stable")  # positions of label 0, then of label 1, ...
+    query = np.empty_like(by_label)
+    np.put_along_axis(query, slots, by_label, axis=1)
+    schema = schemas.tasks(drawn.protocol)
+    columns = {
+        "class_ids": drawn.class_ids.reshape(tasks, way),
+        "support": (first + drawn.support).reshape(tasks, -1),
+        "query": query,
+        "query_label": label,
+    }
+    arrays: list[pa.Array] = [pa.array(np.arange(tasks, dtype=np.int32))]
+    for name, values in columns.items():
+        kind = schema.field(name).type
+        flat = np.ascontiguousarray(values.reshape(-1), dtype=kind.value_type.to_pandas_dtype())
+        arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(flat), type=kind))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def groups_of(images: pa.Table) -> Groups:
+    """Take the groups of an images table (:data:`benchmark_spec.schemas.IMAGES`)."""
+    return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+
+
+_MAX_BLOCK = 1 << 16
+
+Key = tuple[str | int, ...]
+"""What the random streams of a task set are keyed by."""
+
+
+def draw_open(
+    class_sizes: Sequence[int],
+    protocol: Protocol,
+    *,
+    dataset: str,
+    seed: int,
+    max_tasks: int | None = None,
+) -> DrawnTasks:
+    """Draw tasks until fewer than K classes have S+Q unused images, or `max_tasks` are drawn.
+
+    No image is used twice.  Given the classes that are left, each choice of K is equally likely.
+    """
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), max_tasks)
+
+
+def count_until_exhausted(sizes: NDArray[np.int64], protocol: Protocol, key: Key) -> int:
+    """Count how many tasks :func:`exhaust` draws; no images are drawn."""
+    uses = sizes // protocol.per_class
+    return len(_class_sequence(uses, protocol.way, Stream(*key, "classes"), None))
+
+
+def exhaust(
+    sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
+) -> DrawnTasks:
+    """Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
+    if max_tasks is not None and max_tasks < 1:
+        raise SamplingError(f"cannot draw {max_tasks} tasks", expected="at least 1")
+    class_ids = _class_sequence(
+        sizes // protocol.per_class, protocol.way, Stream(*key, "classes"), max_tasks
+    )
+    return deal(class_ids, sizes, protocol, Stream(*key, "images"))
+
+
+def deal(
+    class_ids: NDArray[Any], sizes: NDArray[np.int64], protocol: Protocol, images: Stream
+) -> DrawnTasks:
+    """Give each task (T, K) unused images of its classes.
+
+    Each class is shuffled once; its r-th use takes the r-th S+Q images of the shuffle.
+    """
+    shuffled = np.concatenate([images.permutations(1, int(n))[0] for n in sizes])
+    start = np.cumsum(sizes) - sizes
+    cursor = start[class_ids] + protocol.per_class * _use_number(class_ids)
+    drawn = shuffled[cursor[..., None] + np.arange(protocol.per_class)]
+    return split_support(protocol, class_ids, drawn)
+
+
+def draw_closed(
+    class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, seed: int, tasks: int
+) -> DrawnTasks:
+    """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each."""
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    if tasks < 1:
+        raise SamplingError(f"cannot draw {tasks} tasks", expected="at least 1")
+    key = ("closed", dataset, str(protocol), seed)
+    eligible = np.flatnonzero(sizes >= protocol.per_class)
+    counts = np.full(tasks, eligible.size, dtype=np.int64)
+    class_ids = eligible[Stream(*key, "classes").subsets(counts, protocol.way)]
+    images = Stream(*key, "images").subsets(sizes[class_ids].reshape(-1), protocol.per_class)
+    return split_support(protocol, class_ids, images.reshape(tasks, protocol.way, -1))
+
+
+def _class_sequence(
+    uses: NDArray[np.int64], way: int, stream: Stream, max_tasks: int | None
+) -> NDArray[Any]:
+    """Draw the classes of each task (T, way), where class c can be used `uses[c]` times.
+
+    Tasks are drawn in blocks, as if no class ran out; a block is cut after the first task that
+    uses a class up, and the stream goes back to there.  So the result is that of a plain loop.
+    """
+    left = uses.copy()
+    blocks: list[NDArray[Any]] = []
+    missing = np.inf if max_tasks is None else max_tasks
+    while missing > 0:
+        eligible = np.flatnonzero(left > 0)
+        if eligible.size < way:
+            break
+        # about as many tasks as the scarcest class lasts
+        block = min(int(left[eligible].min()) * eligible.size // way + 1, _MAX_BLOCK)
+        start = stream.position
+        counts = np.full(block, eligible.size, dtype=np.int64)
+        drawn = eligible[stream.subsets(counts, way)]
+        keep = min(_until_used_up(drawn, left), int(min(missing, block)))
+        if keep < block:
+            if stream.position == start + block * way:  # no word was skipped
+                stream.seek(start + keep * way)
+            else:
+                stream.seek(start)
+                stream.subsets(counts[:keep], way)
+            drawn = drawn[:keep]
+        left -= np.bincount(drawn.reshape(-1), minlength=left.size)
+        missing -= keep
+        blocks.append(drawn)
+    return np.concatenate(blocks)
+
+
+def _until_used_up(drawn: NDArray[Any], left: NDArray[np.int64]) -> int:
+    """Count the tasks up to and with the first that takes the last use of a class."""
+    flat = drawn.reshape(-1)
+    used = np.bincount(flat, minlength=left.size)
+    gone = np.flatnonzero((left > 0) & (used >= left))
+    if not gone.size:
+        return len(drawn)
+    by_class = np.argsort(flat, kind="stable")
+    last_use = by_class[(np.cumsum(used) - used)[gone] + left[gone] - 1]
+    way: int = drawn.shape[1]
+    return int(last_use.min()) // way + 1
+
+
+def _use_number(class_ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Count how many earlier tasks use the same class, int64 of the shape of `class_ids` (T, K)."""
+    flat = class_ids.reshape(-1)
+    by_class = np.argsort(flat, kind="stable")
+    used = np.bincount(flat)
+    number = np.empty(flat.size, np.int64)
+    number[by_class] = np.arange(flat.size) - np.repeat(np.cumsum(used) - used, used)
+    return number.reshape(class_ids.shape)
+
+
+Ints = NDArray[np.int64]
+
+LARGE = 10_000
+"""Units of a data set that are all drawn from.  4,000 tasks of ``5w1s1q`` show each of so many four
+times on average, and half of these tasks twice: the fewest with which intervals are known to hold.
+"""
+
+KEPT = 100
+"""Units of a class in the pool of a data set that has more than :data:`LARGE`."""
+
+MOST_TASKS = 4000
+"""Tasks of a set whose number is not asked for."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The units that tasks are drawn from, class by class in the order of their first images.
+
+    `sizes` (C,) are the units of each class; the images of unit u are `counts[u]` of `images` from
+    `first[u]` on. A `cut` pool is a sample of the data set's units.
+    """
+
+    sizes: Ints
+    images: Ints
+    first: Ints
+    counts: Ints
+    grouped: bool
+    cut: bool
+
+    @classmethod
+    def of(
+        cls, class_sizes: Sequence[int], *, dataset: str, seed: int, groups: Groups | None = None
+    ) -> Pool:
+        """Find the pool of a data set; where it is a sample, data set and seed decide which.
+
+        Raises a SamplingError if there is not one group for each image, or a group has images of
+        two classes: it could be left out of neither.
+        """
+        sizes = np.asarray(class_sizes, np.int64)
+        class_of = classes_of_images(sizes, dataset)
+        start = _first_of_unit(class_of, groups, dataset)
+        firsts, unit = np.unique(start, return_inverse=True)
+        units = np.bincount(class_of[firsts], minlength=sizes.size).astype(np.int64)
+        cut = firsts.size > LARGE and bool((units > KEPT).any())
+        if cut:
+            kept = _sample(units, Stream("pooled", dataset, seed, "pool"))
+            units = np.minimum(units, KEPT)
+        else:
+            kept = np.ones(firsts.size, np.bool_)
+        images = np.argsort(unit, kind="stable")
+        images = images[kept[unit[images]]]
+        counts = np.bincount(unit, minlength=firsts.size).astype(np.int64)[kept]
+        grouped = groups is not None and bool((groups >= 0).any())
+        return cls(units, images, np.cumsum(counts) - counts, counts, grouped, cut)
+
+    @property
+    def unit(self) -> str:
+        """What a unit is called."""
+        return "group" if self.grouped else "image"
+
+    def eligible(self, protocol: Protocol, dataset: str) -> Ints:
+        """Find the classes that tasks of a protocol are drawn from: those with more than S+Q units.
+
+        With just S+Q of them a class's tasks would all have the same units, and none could be left
+        out.  Raises a SamplingError if there are fewer than K.
+        """
+        classes = np.flatnonzero(self.sizes > protocol.per_class)
+        if classes.size < protocol.way:
+            of_pool = f", of which so large a data set keeps {KEPT} of a class" if self.cut else ""
+            raise SamplingError(
+                f"no {protocol} task of a pooled set can be drawn: {classes.size} of "
+                f"{self.sizes.size} classes have more than {protocol.per_class} {self.unit}s "
+                f"(shot + query){of_pool}",
+                where=dataset,
+                expected=f"at least {protocol.way} such classes: with just as many {self.unit}s as "
+                "a task uses, none could be left out",
+                fix="ask for fewer ways, shots or queries",
+            )
+        return classes
+
+
+def draw_pooled(
+    class_sizes: Sequence[int],
+    protocol: Protocol,
+    *,
+    dataset: str,
+    seed: int,
+    tasks: int | None = None,
+    groups: Groups | None = None,
+) -> tuple[DrawnTasks, Pool]:
+    """Draw `tasks` tasks, or as many as :func:`number_of_tasks` says; gives also their pool."""
+    checked_sizes(class_sizes, protocol, dataset)
+    pool = Pool.of(class_sizes, dataset=dataset, seed=seed, groups=groups)
+    classes = pool.eligible(protocol, dataset)
+    if tasks is None:
+        tasks = number_of_tasks(pool.sizes[classes], protocol)
+    if tasks < 1:
+        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+    key = ("pooled", dataset, str(protocol), seed)
+    count = np.full(tasks, classes.size, np.int64)
+    class_ids = classes[Stream(*key, "classes").subsets(count, protocol.way)]
+    of_class = Stream(*key, f"{pool.unit}s").subsets(
+        pool.sizes[class_ids].reshape(-1), protocol.per_class
+    )
+    before = np.cumsum(pool.sizes) - pool.sizes
+    unit = before[class_ids][..., None] + of_class.reshape(tasks, protocol.way, -1)
+    image = pool.first[unit]
+    if pool.grouped:
+        image = image + Stream(*key, "images").integers(pool.counts[unit])
+    position = pool.images[image] - first_image_ids(class_sizes)[class_ids][..., None]
+    return split_support(protocol, class_ids, position), pool
+
+
+def number_of_tasks(units: Ints, protocol: Protocol) -> int:
+    """Compute how many tasks a set has: B = min(max(B0, B1), 4000), rounded up.
+
+    With C classes of N_c `units`, n in all, m = S+Q and F_c = (N_c-1)/(N_c-m)::
+
+        B0 = 40 · mean(F_c²) · √(2n)        B1 = 80 · n / (K·m)
+
+    Where that comes from: let σ² be the variance of a task's accuracy, of which the units one by
+    one make a share r.  A task uses K·m of n units, so new units move the mean of all possible
+    tasks by the variance V = r·σ²·K·m/n.  A mean over B tasks has the Monte Carlo variance σ²/B
+    more, of V the part n/(r·K·m·B): at B1 it is 1/(80·r).  And V is estimated from squared means of
+    the n_i = B·K·m/(C·N_c) tasks that show a unit, in which noise is (K·m/B)·mean(F_c²)·σ²; taken
+    out, it leaves an error of √(2/n) times itself, of V the part mean(F_c²)·√(2n)/(r·B): at B0 it
+    is 1/(40·r).  So a share r of an eighth makes Monte Carlo a tenth of the variance, and the
+    estimate's error due to noise a fifth of it.
+
+    Neither is needed for intervals to hold; fewer tasks make them wider.  Computed in whole
+    numbers, so that it is the same on every platform.
+    """
+    return min(max(enough_tasks(units, protocol)), MOST_TASKS)
+
+
+def enough_tasks(units: Ints, protocol: Protocol) -> tuple[int, int]:
+    """Compute B0 and B1 of :func:`number_of_tasks`, rounded up: noise and Monte Carlo harmless."""
+    n, m = int(units.sum()), protocol.per_class
+    sizes, classes = (values.tolist() for values in np.unique(units, return_counts=True))
+    squares = [
+        c * Fraction(size - 1, size - m) ** 2 for size, c in zip(sizes, classes, strict=True)
+    ]
+    b0_squared = ceil(3200 * n * (sum(squares) / units.size) ** 2)
+    b0 = isqrt(b0_squared - 1) + 1
+    return b0, ceil(Fraction(80 * n, protocol.way * m))
+
+
+def _first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:
+    """Find the first image of each image's unit, int64 (N,)."""
+    images = np.arange(class_of.size)
+    if groups is None:
+        return images
+    if groups.shape != class_of.shape:
+        raise SamplingError(
+            f"{groups.size} groups for {class_of.size} images", where=dataset, expected="one each"
+        )
+    grouped = np.flatnonzero(groups >= 0)
+    _, first, group = np.unique(groups[grouped], return_index=True, return_inverse=True)
+    images[grouped] = grouped[first[group]]
+    spanning = groups[class_of[images] != class_of]
+    if spanning.size:
+        raise SamplingError(
+            f"group {spanning[0]} has images of two classes",
+            where=f"{dataset}: column `group` of its images",
+            expected="groups within a class, since a pooled set is about the groups of its classes",
+            fix="draw the suite `grouped`, in which a group may span classes",
+        )
+    return images
+
+
+def _sample(units: Ints, stream: Stream) -> NDArray[np.bool_]:
+    """Draw which units (U,) of classes with so many `units` are kept: of each class up to KEPT."""
+    kept = np.ones(int(units.sum()), np.bool_)
+    large = np.flatnonzero(units > KEPT)
+    start = (np.cumsum(units) - units)[large]
+    for begin, size in zip(start.tolist(), units[large].tolist(), strict=True):
+        kept[begin : begin + size] = False
+    kept[start[:, None] + stream.subsets(units[large], KEPT)] = True
+    return kept
