@@ -113,6 +113,12 @@ class ReleaseWriter:
         superclasses: Sequence[str] | None = None,
     ) -> Made:
         """Add a data set's classes, in their frozen order, and its images where they are known."""
+        if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
+            raise SpecError(f"{name}: classes need one size each, and names of their own")
+        if superclasses is not None and (
+            len(superclasses) != len(class_names) or not all(superclasses)
+        ):
+            raise SpecError(f"{name}: classes need one superclass each, or none has any")
         self._datasets[check_dataset_name(name)] = Dataset(
             name,
             about.title,

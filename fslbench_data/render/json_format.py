@@ -85,7 +85,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 def _score(score: Score) -> dict[str, object]:
     values = {field.name: getattr(score, field.name) for field in fields(score)}
-    del values["interval_kind"], values["intervals"]
+    del values["interval_kind"], values["intervals"], values["run_means"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
     plain = {
         name: asdict(value) if name in ("faultless", "stopped", "near_perfect") and value else value

@@ -274,7 +274,14 @@ def test_every_command_writes_through_links_and_into_fifos(
         run = CliRunner().invoke(main, [*command, "-o", str(path), *replacing])
         assert run.exit_code == 0, run.output
     assert reader.content() == target.read_bytes() != b"before"
-    assert _tree(tmp_path) == {"far": "d", f"far/{name}": "-", name: f"l {target}", fifo.name: "p"}
+    captions = [f"t.caption.{end}" for end in ("txt", "tex") if command[0] == "plot"]
+    assert _tree(tmp_path) == {
+        "far": "d",
+        f"far/{name}": "-",
+        name: f"l {target}",
+        fifo.name: "p",
+        **dict.fromkeys(captions, "-"),
+    }
 
 
 _WRITING = {

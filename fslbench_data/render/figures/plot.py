@@ -79,7 +79,7 @@ class Drawing:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
         Beside ``NAME.pdf`` the caption is written, as ``NAME.caption.txt`` and for LaTeX as
-        ``NAME.caption.tex``.
+        ``NAME.caption.tex``, unless a pipe is written to.
 
         Raises
         ------
@@ -91,6 +91,8 @@ class Drawing:
         path = Path(path)
         check_figure_path(path)  # before anything is drawn
         write_chart(self._spec(), path)
+        if path.exists() and not path.is_file():
+            return  # a pipe, which has nothing beside it
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
             with whole_file(path.with_suffix(f".caption{ending}")) as temporary:
                 temporary.write_text(f"{text}\n", encoding="utf-8")

@@ -128,6 +128,6 @@ def test_nothing_to_compare(root: Path) -> None:
 
 
 def test_it_goes_with_no_other_view() -> None:
-    result = CliRunner().invoke(main, ["score", "--matrix", "--summary"])
+    result = CliRunner().invoke(main, ["score", "--matrix", "--counts"])
     assert result.exit_code == 2
-    assert "--summary does not go with --matrix" in result.output
+    assert "--counts does not go with --matrix" in result.output

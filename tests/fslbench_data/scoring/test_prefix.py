@@ -138,7 +138,7 @@ def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Pat
         rows.scatter(each, "part", "pixels/LR"),
     ):
         assert WORDS in figure.caption, figure.chart
-    assert {row["verdict"] for row in rows.forest([each]).rows} == {"not estimable"}
+    assert {row["verdict"] for row in rows.forest([each]).rows} == {"n/a"}
     _run("report", path, "-o", tmp_path / "page")
     (html,) = (tmp_path / "page").glob("*.html")
     assert WORDS in html.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ OPEN = "digits/open-5w1s1q"
 
 
 def _run(*arguments: object) -> tuple[list[str], str]:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    result = CliRunner(env={"COLUMNS": "400"}).invoke(main, [str(a) for a in arguments])
     assert result.exit_code == 0, result.output
     return result.stdout.splitlines(), result.stderr
 

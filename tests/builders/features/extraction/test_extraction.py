@@ -127,15 +127,15 @@ def test_features_that_overflow_are_refused(
 def test_other_packages_or_processors_are_refused(
     tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from builders.features import forward
+    from builders.features import extraction
 
-    real, calls = forward.facts, []
+    real, calls = extraction.facts, []
 
     def facts(device: Any, backbone: str) -> dict[str, Any]:
         calls.append(device)
         return real(device, backbone) | {"processor": "another"}
 
-    monkeypatch.setattr(forward, "facts", facts)  # where it is surveyed
+    monkeypatch.setattr(extraction, "facts", facts)  # where it is surveyed
     with pytest.raises(EngineError, match=r"another processor than the machine(.|\n)*one digest"):
         extract(tiny, tmp_path)
     assert calls == ["cpu"]

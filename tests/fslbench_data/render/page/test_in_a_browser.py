@@ -55,7 +55,7 @@ def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: 
 
 
 def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
-    tab = open_page()
+    tab = open_page("#dataset=digits")
     assert tab.page.input_value("#dataset") == "digits"
     before = tab.labels("comparisons")
     tab.choose("dataset", "emoji")
@@ -200,7 +200,7 @@ def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: 
     boxes = verdicts.evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
     assert max(boxes) <= 390 - 10
     assert tab.page.input_value("#a") == "pixels/Ridge"
-    assert tab.page.input_value("#task_set") == "closed-5w1s1q"  # as in the answer
+    assert tab.page.input_value("#task_set") == "closed-5w10s7q"  # the clearest comparison
     assert tab.errors == []
 
 
@@ -273,7 +273,7 @@ def test_the_command_below_draws_this_figure(
         return
     assert len(shown) == len(figure.rows) == rows
     for page_row, row in zip(shown, figure.rows, strict=True):
-        for key in {*row} - {"subject", "place"}:
+        for key in {*row} - {"subject", "place", "versus", "whose"}:
             assert page_row[key] == (
                 pytest.approx(row[key], abs=1e-9) if isinstance(row[key], float) else row[key]
             ), key
@@ -480,7 +480,7 @@ def test_axe_finds_no_serious_violation(open_page: Open, axe: str, scheme: str) 
 
 
 def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
-    tab = open_page()
+    tab = open_page("#dataset=digits&task_set=open-5w1s1q")
     reached = []
     for _ in range(60):
         tab.page.keyboard.press("Tab")
