@@ -13,7 +13,7 @@ from hub_server.access import User, check_discuss, check_write
 from hub_server.answers import Answer, HubError, as_json
 from hub_server.api_files import sign, signed
 from hub_server.api_xet import receive
-from hub_server.community import find, open_discussion
+from hub_server.community import find, open_pull_request
 from hub_server.objects import BadObjectError
 from hub_server.repos import LFS_ENDINGS, Commit, Repo, Tree
 from hub_server.routing import Call, route
@@ -142,7 +142,7 @@ def commit(call: Call, repo: Repo, rev: str) -> Answer:
         "hookOutput": "",
     }
     if create_pr:
-        pull = open_discussion(repo, user.name, title, text, pull=True)
+        pull = open_pull_request(repo, user.name, title, text)
         repo.pulls[pull.num] = new.oid
         where = f"{call.hub.endpoint}/{repo.url_path}/discussions/{pull.num}"
         answer["pullRequestUrl"] = where

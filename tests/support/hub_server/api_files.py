@@ -11,7 +11,6 @@ from urllib.parse import quote, urlencode
 from hub_server.access import check_contents
 from hub_server.answers import Answer, HubError, as_file, as_json
 from hub_server.api_xet import announced
-from hub_server.objects import pointer
 from hub_server.repos import Commit, Repo
 from hub_server.routing import Call, route
 
@@ -117,15 +116,6 @@ def resolve(call: Call, repo: Repo, rev: str, path: str) -> Answer:
     headers |= announced(call, repo, commit.oid, blob)
     headers["Location"] = f"{call.hub.cdn}{where}?{sign(call, blob.sha256)}"
     return Answer(302, headers, f"Found. Redirecting to {headers['Location']}".encode())
-
-
-@route("GET HEAD", "/{prefix}{repo}/raw/{rev}/{rest}")
-def raw(call: Call, repo: Repo, rev: str, path: str) -> Answer:
-    """What Git holds: for an LFS file its pointer."""
-    check_contents(repo, call.user)
-    commit, blob = repo.blob(rev, path)
-    data = pointer(blob.sha256, blob.size) if blob.sha256 else call.hub.store.read(blob)
-    return as_file(data, {"X-Repo-Commit": commit.oid, "ETag": f'"{blob.oid}"'}, None)
 
 
 def sign(call: Call, sha256: str) -> str:

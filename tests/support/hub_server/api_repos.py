@@ -38,17 +38,6 @@ def create(call: Call) -> Answer:
     return as_json({"url": f"{call.hub.endpoint}/{repo.url_path}", "name": repo_id, "id": repo_id})
 
 
-@route("PUT", "/api/{kind}/{repo}/settings")
-def settings(call: Call, repo: Repo) -> Answer:
-    check_write(repo.namespace, call.user, "change settings")
-    asked = call.json()
-    if "visibility" in asked or "private" in asked:
-        repo.private = asked.get("private") is True or asked.get("visibility") == "private"
-    if "gated" in asked:
-        repo.gated = bool(asked["gated"])
-    return as_json({"private": repo.private, "gated": repo.gated})
-
-
 @route("POST", "/api/validate-yaml")
 def validate_yaml(call: Call) -> Answer:
     """The metadata at the top of a README.md: an error when it is no YAML mapping."""
@@ -125,17 +114,6 @@ def _card(call: Call, commit: Commit) -> dict[str, Any]:
     return card if isinstance(card, dict) else {}
 
 
-@route("GET", "/api/{kind}/{repo}/auth-check")
-def auth_check(call: Call, repo: Repo) -> Answer:
-    return as_json({})
-
-
-@route("GET", "/api/{kind}/{repo}/auth-check/write")
-def auth_check_write(call: Call, repo: Repo) -> Answer:
-    check_write(repo.namespace, call.user, "write")
-    return as_json({})
-
-
 @route("GET", "/api/{kind}/{repo}/refs")
 def refs(call: Call, repo: Repo) -> Answer:
     found: dict[str, list[dict[str, str]]] = {"branches": [], "tags": [], "converts": []}
@@ -158,30 +136,4 @@ def create_tag(call: Call, repo: Repo, rev: str) -> Answer:
     if tag in repo.tags:
         raise HubError(409, f"Tag reference exists already: refs/tags/{tag}")
     repo.tags[tag] = commit.oid
-    return as_json({})
-
-
-@route("DELETE", "/api/{kind}/{repo}/tag/{tag}")
-def delete_tag(call: Call, repo: Repo, tag: str) -> Answer:
-    check_write(repo.namespace, call.user, "delete a tag")
-    if repo.tags.pop(tag, None) is None:
-        raise HubError(404, f"Invalid rev id: {tag}", "RevisionNotFound")
-    return as_json({})
-
-
-@route("POST", "/api/{kind}/{repo}/branch/{name}")
-def create_branch(call: Call, repo: Repo, name: str) -> Answer:
-    check_write(repo.namespace, call.user, "create a branch")
-    commit = repo.at(call.json().get("startingPoint") or "main")
-    if name in repo.branches:
-        raise HubError(409, f"Reference already exists: refs/heads/{name}")
-    repo.branches[name] = commit.oid
-    return as_json({})
-
-
-@route("DELETE", "/api/{kind}/{repo}/branch/{name}")
-def delete_branch(call: Call, repo: Repo, name: str) -> Answer:
-    check_write(repo.namespace, call.user, "delete a branch")
-    if name == "main" or repo.branches.pop(name, None) is None:
-        raise HubError(404, f"Invalid rev id: {name}", "RevisionNotFound")
     return as_json({})

@@ -1,28 +1,26 @@
-"""Discussions and pull requests of a repository, with their events."""
+"""Pull requests of a repository, with their events."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import html
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hub_server.answers import HubError
-from hub_server.objects import Blob, ObjectStore, pointer
+from hub_server.objects import Blob
 from hub_server.repos import Commit, Repo, Tree
 
 Event = dict[str, Any]
-Status = Literal["open", "closed", "merged", "draft"]
+Status = Literal["open", "merged"]
 
 
 @dataclass
-class Discussion:
+class PullRequest:
     num: int
     title: str
     author: str
     created: str
-    is_pull_request: bool
     status: Status = "open"
     events: list[Event] = field(default_factory=list)
     merge_commit: str | None = None
@@ -49,36 +47,16 @@ class Discussion:
         data = {"edited": False, "hidden": False, "latest": latest, "history": [latest]}
         return self.add(repo, "comment", author, data)
 
-    def edit(self, repo: Repo, comment: str, author: str, raw: str | None) -> Event:
-        """Give a comment another text, or hide it (None)."""
-        for event in self.events:
-            if event["id"] == comment and event["type"] == "comment":
-                data = event["data"]
-                if raw is None:
-                    data["hidden"] = True
-                else:
-                    data["latest"] = _version(raw, author, repo.clock.now())
-                    data["history"].append(data["latest"])
-                    data["edited"] = True
-                return event
-        raise HubError(404, "Comment not found")
 
-    def turn(self, repo: Repo, author: str, status: Status) -> Event:
-        self.status = status
-        return self.add(repo, "status-change", author, {"status": status})
-
-
-def open_discussion(
-    repo: Repo, author: str, title: str, text: str, *, status: Status = "open", pull: bool = False
-) -> Discussion:
+def open_pull_request(repo: Repo, author: str, title: str, text: str) -> PullRequest:
     num = len(repo.discussions) + 1
-    new = Discussion(num, title, author, repo.clock.now(), pull, status)
+    new = PullRequest(num, title, author, repo.clock.now())
     repo.discussions[num] = new
     new.comment(repo, author, text)
     return new
 
 
-def find(repo: Repo, num: int) -> Discussion:
+def find(repo: Repo, num: int) -> PullRequest:
     if num not in repo.discussions:
         raise HubError(404, "Discussion not found")
     return repo.discussions[num]
@@ -103,7 +81,7 @@ def conflicts(repo: Repo, num: int) -> list[str]:
 def merge(repo: Repo, num: int, author: str) -> Commit:
     """Merge a pull request into main."""
     pull = find(repo, num)
-    if not pull.is_pull_request or pull.status not in ("open", "draft"):
+    if pull.status != "open":
         raise HubError(400, f"Cannot merge: #{num} is not an open pull request")
     if found := conflicts(repo, num):
         raise HubError(409, f"Cannot merge: conflicts in {', '.join(found)}")
@@ -115,26 +93,9 @@ def merge(repo: Repo, num: int, author: str) -> Commit:
     new = repo.commit(tree, parents, f"{pull.title} (#{num})", "", author)
     repo.move("main", new.oid)
     pull.merge_commit = new.oid
-    pull.turn(repo, author, "merged")
+    pull.status = "merged"
+    pull.add(repo, "status-change", author, {"status": "merged"})
     return new
-
-
-def diff(repo: Repo, num: int, store: ObjectStore) -> str:
-    """What a pull request changes, as Git would print it (LFS files by their pointers)."""
-    base, changes = changed(repo, num)
-    lines: list[str] = []
-    for path, new in sorted(changes.items()):
-        old_lines, new_lines = _lines(base.tree.get(path), store), _lines(new, store)
-        lines.append(f"diff --git a/{path} b/{path}")
-        lines += difflib.unified_diff(old_lines, new_lines, f"a/{path}", f"b/{path}", lineterm="")
-    return "\n".join(lines)
-
-
-def _lines(blob: Blob | None, store: ObjectStore) -> list[str]:
-    if blob is None:
-        return []
-    data = pointer(blob.sha256, blob.size) if blob.sha256 else store.read(blob)
-    return data.decode(errors="replace").splitlines()
 
 
 def _difference(old: Tree, new: Tree) -> dict[str, Blob | None]:

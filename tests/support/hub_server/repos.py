@@ -13,7 +13,7 @@ from hub_server.answers import HubError
 from hub_server.objects import Blob
 
 if TYPE_CHECKING:
-    from hub_server.community import Discussion
+    from hub_server.community import PullRequest
 
 Tree = dict[str, Blob]
 LFS_ENDINGS = (".parquet", ".arrow", ".bin", ".safetensors", ".pt", ".npz", ".zip", ".gz")
@@ -57,7 +57,7 @@ class Repo:
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     pulls: dict[int, str] = field(default_factory=dict)
-    discussions: dict[int, Discussion] = field(default_factory=dict)
+    discussions: dict[int, PullRequest] = field(default_factory=dict)
     lfs: set[str] = field(default_factory=set)  # objects that were uploaded to this repository
 
     @property

@@ -134,12 +134,11 @@ class HubServer:
         kind: str = "dataset",
         *,
         private: bool = False,
-        gated: bool = False,
         files: Mapping[str, bytes] | Path | None = None,
     ) -> Repo:
         """A repository with its first commit, and a second one that holds `files` (or a folder)."""
         with self.lock:
-            repo = Repo(kind, repo_id, self.clock, private, gated, self.clock.now())
+            repo = Repo(kind, repo_id, self.clock, private, False, self.clock.now())
             tree = {".gitattributes": self.store.add_regular(GITATTRIBUTES)}
             first = repo.commit(tree, (), "initial commit", "", repo.namespace)
             repo.move("main", first.oid)
@@ -189,9 +188,6 @@ class HubServer:
     def read(self, repo_id: str, path: str, revision: str = "main", kind: str = "dataset") -> bytes:
         return self.store.read(self.repo(repo_id, kind).blob(revision, path)[1])
 
-    def etag(self, repo_id: str, path: str, revision: str = "main", kind: str = "dataset") -> str:
-        return self.repo(repo_id, kind).blob(revision, path)[1].etag
-
     def sha(self, repo_id: str, revision: str = "main", kind: str = "dataset") -> str:
         return self.repo(repo_id, kind).at(revision).oid
 
@@ -219,7 +215,7 @@ class HubServer:
         with self.lock:
             return community.merge(self.repo(repo_id, kind), num, author)
 
-    def discussion(self, repo_id: str, num: int, kind: str = "dataset") -> community.Discussion:
+    def discussion(self, repo_id: str, num: int, kind: str = "dataset") -> community.PullRequest:
         return community.find(self.repo(repo_id, kind), num)
 
     def comments(self, repo_id: str, num: int, kind: str = "dataset") -> list[str]:
