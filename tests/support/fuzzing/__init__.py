@@ -1,1 +1,1 @@
-"""What the fuzzer runs, and what replays its corpus: no more than pyarrow is needed."""
+"""Makes files that are good, almost good or spoilt."""

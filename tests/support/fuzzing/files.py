@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from typing import Any
@@ -98,10 +97,6 @@ def _seeds() -> tuple[bytes, ...]:
         pq.write_table(base, sink, **options)
         made.append(sink.getvalue())
     return tuple(made)
-
-
-def parquet_bytes(choices: Choices) -> File:
-    return "parquet", choices.rest()
 
 
 def parquet_table(choices: Choices) -> File:
@@ -198,10 +193,6 @@ def flipped(data: bytes, choices: Choices) -> bytes:
     return bytes(made)
 
 
-def csv_bytes(choices: Choices) -> File:
-    return "csv", choices.rest()
-
-
 def csv_table(choices: Choices) -> File:
     """A CSV file of a table that is almost right, in some places of which are other bytes."""
     made = tables.columns(choices)
@@ -212,10 +203,6 @@ def csv_table(choices: Choices) -> File:
         writer.writerow([json.dumps(v, default=str) if isinstance(v, list) else v for v in row])
     content = text.getvalue().encode("utf-8", "surrogatepass")
     return "csv", flipped(content, choices) if choices.below(2) else content
-
-
-def jsonl_bytes(choices: Choices) -> File:
-    return "jsonl", choices.rest()
 
 
 def jsonl_table(choices: Choices) -> File:
@@ -231,20 +218,3 @@ def jsonl_table(choices: Choices) -> File:
         lines[len(lines) // 2] += mark * deep
     content = "\n".join(lines).encode("utf-8", "surrogatepass")
     return "jsonl", flipped(content, choices) if choices.below(2) else content
-
-
-def metadata_alone(choices: Choices) -> File:
-    return "metadata", metadata(choices)
-
-
-MAKERS: list[Callable[[Choices], File]] = [
-    parquet_bytes,
-    parquet_table,
-    parquet_seed,
-    parquet_footer,
-    csv_bytes,
-    csv_table,
-    jsonl_bytes,
-    jsonl_table,
-    metadata_alone,
-]
