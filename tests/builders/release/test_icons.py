@@ -35,9 +35,7 @@ TANGO = Package.deb(
 
 PROGRAM = "from builders.cli import main; main()"
 MOMENTS: list[Callable[[Path], bool]] = [
-    lambda folder: (folder / JOURNAL_FILE).exists(),  # images are being read
     lambda folder: any(folder.glob(".features/*/.extracting/*/*/*.npy")),  # of two blocks one
-    lambda folder: any(folder.glob("tasks/*/*.parquet")),  # Q is chosen
     lambda folder: any(folder.glob("results/*.parquet")),  # one head of two has answered
 ]
 

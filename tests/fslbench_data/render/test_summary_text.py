@@ -52,7 +52,7 @@ def files(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     """Files of every shape, as small as shows what is too much for thirty lines."""
     folder = tmp_path_factory.mktemp("files")
     small = [i for i in embedded.task_sets if i.n_tasks <= 300 and i.name.suite != "pooled"]
-    wide = ["測試" * 30 + f"/頭{i}" for i in range(8)]
+    wide = ["測試" * 30 + f"/頭{i}" for i in range(20)]
     long = [f"{'x' * 120}-{i}/{'head' * 15}" for i in range(35)]
     published = _sets(embedded, "published")
     of_photos = [
@@ -69,8 +69,8 @@ def files(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
         "published": _of(published[:8], [f"n{i}/h" for i in range(5)], folder / "all.parquet"),
         "many": _of(open_digits[2:3], [f"m{i}" for i in range(60)], folder / "many.parquet"),
         "long": _of(open_digits, long, folder / "long.parquet"),
-        "wide": _of(small[:30:8], wide, folder / "wide.parquet"),
-        "one wide": _of(small[::4], wide[:1], folder / "one.parquet"),
+        "wide": _of(small[:30:3], wide, folder / "wide.parquet"),
+        "one wide": _of(small[::2], wide[:1], folder / "one.parquet"),
         **{name: folder / f"{name}.parquet" for name in ("three", "runs", "prefix", "stopped")},
         "twelve": folder / "twelve.parquet",
         "unbound": folder / "unbound.csv",

@@ -252,7 +252,7 @@ def _most_runs(info: TaskSetInfo) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(case=methods())
 def test_every_output_against_fractions(
     release: Release, info: TaskSetInfo, case: tuple[list[int], list[str], int]

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -281,9 +282,11 @@ def test_amounts_of_memory() -> None:
     ]
 
 
-@pytest.mark.slow
-def test_scores_and_comparisons_are_the_reports(embedded: Release) -> None:
+def test_scores_and_comparisons_are_the_reports(
+    embedded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report = fb.score(release=embedded, datasets="digits")
+    monkeypatch.setattr("fslbench_data.scoring.sql.score", partial(fb.score, datasets="digits"))
     with connect(embedded) as connection:
         rows = connection.execute(
             "SELECT task_set, method, interval, mean, halfwidth FROM scores "
