@@ -99,9 +99,8 @@ def test_build_publish_load_evaluate_submit_leaderboard(hub: HubServer, tmp_path
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["org/small@v1.0.0"]\n'})
     sent = user.types("fslbench", "submit", "nearest.parquet", "--to", "org/results")
     assert sent.stdout.strip().endswith("/discussions/1")
-    board = ["leaderboard", "--results", "org/results", "--format", "json"]
     hub.merge("org/results", 1)
-    found = user.types("fslbench", *board).stdout
+    found = user.types("fslbench", "leaderboard", "--results", "org/results").stdout
     assert "nearest" in found
     assert "pixels/NCC" in found
 

@@ -282,6 +282,7 @@ def test_amounts_of_memory() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_scores_and_comparisons_are_the_reports(
     embedded: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
