@@ -178,6 +178,11 @@ class Fitted:
     lines: int
     dropped: tuple[str, ...]
 
+    @property
+    def height(self) -> int:
+        """Lines, with the one that names columns without room."""
+        return self.lines + bool(self.dropped)
+
     def left_out(self) -> str:
         """Say which columns are left out; empty where all are there."""
         return f"no room here for {', '.join(self.dropped)}: --format csv" if self.dropped else ""

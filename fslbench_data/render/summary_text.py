@@ -90,7 +90,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     every = _notes(summary, name) + _left_out(summary, name)
     tables = [*(_rows_table if summary.rows else _grid_tables)(summary, name, width)]
     left = LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
-    needed = _cut(tables[0], FEWEST_ROWS, width).lines if tables else 0
+    needed = _cut(tables[0], FEWEST_ROWS, width).height if tables else 0
     for most in range(NOTES, 1, -1):  # fewer where they would leave the table no room
         below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
         if len(below) <= left - needed:
@@ -427,15 +427,15 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
         size = len([*table.rows])
         shown = max(FEWEST_ROWS, min(size, left - 2))
         fitted = _cut(table, shown, width)
-        while shown > FEWEST_ROWS and fitted.lines > left:
-            shown = max(FEWEST_ROWS, shown - (fitted.lines - left))
+        while shown > FEWEST_ROWS and fitted.height > left:
+            shown = max(FEWEST_ROWS, shown - (fitted.height - left))
             fitted = _cut(table, shown, width)
-        if number and (fitted.lines > left or shown < size):
+        if number and (fitted.height > left or shown < size):
             columns += sum(len(each.columns) - 1 for each in tables[number:])
             break
         console.print(fitted.laid_out, width=width)
         rows = max(rows, size - shown)
-        left -= fitted.lines
+        left -= fitted.height
         if said := fitted.left_out():
             console.print(Text(said, style="yellow"))
     parts = [_many(rows, "more row")] if rows else []

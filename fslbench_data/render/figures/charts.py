@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from textwrap import wrap
 from typing import Any
 
@@ -305,7 +306,7 @@ def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
     """Accuracy against worst-class accuracy of methods on the last step of a ladder."""
     names = list(dict.fromkeys(row["named"] for row in rows))
     bold = alt.Legend(symbolOpacity=1)
-    looks = iter(SERIES)
+    looks = cycle(SERIES)
     colours = alt.Scale(domain=names, range=[MUTED if n == OTHERS else next(looks) for n in names])
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "cross", "diamond"])
     base = _base(alt, rows).encode(
