@@ -31,7 +31,7 @@ COMMANDS = {
         "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
         "fslbench score own_log_few.jsonl --class-sizes own_sizes.csv",
     ],
-    "score --summary": ["fslbench score three.parquet --summary"],
+    "score --counts": ["fslbench score three.parquet --counts"],
     "score --bias": [
         "fslbench score biased_answers.parquet --release biased --bias",
         "fslbench score attributed.parquet --bias --dataset emoji",

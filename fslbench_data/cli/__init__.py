@@ -67,7 +67,10 @@ class ErrorGroup(click.Group):
 
 
 SECTIONS = (
-    ("Commands", ("score", "evaluate", "table", "plot", "report", "plan", "info")),
+    (
+        "Commands",
+        ("score", "interval", "reported", "evaluate", "table", "plot", "report", "plan", "info"),
+    ),
     ("For maintainers", ("leaderboard", "review")),
 )
 """Which commands stand under which headings of the help; what is in none follows."""
