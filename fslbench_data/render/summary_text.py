@@ -557,6 +557,9 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
         parts.append(f"{_many(summary.other_references, 'reference method')} (--all-references)")
     if summary.other_sets:
         parts.append(f"{_many(summary.other_sets, 'task set')} (--details)")
+    protocols = [(h.name.protocol.way, h.name.protocol.shot) for h in summary.primary]
+    if len(protocols) > len({*protocols}):  # some are on two data sets or more
+        parts.append("means over data sets (--means)")
     if summary.left_out:
         parts.append(f"{summary.left_out} made with attributes of images (--bias)")
     if parts:
