@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.leave_one_out.hoeffding import variance_factor
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
     Membership,
@@ -98,11 +99,10 @@ class TaskDesign:
         return replace(made, why=MappingProxyType(why), bounded=MappingProxyType(bounded))
 
     def bound(self, name: LeftOut) -> float:
-        """Return how many times v_mc the variance of the mean is at most: 1 + B ρ/(1-ρ).
+        """Return how many times v_mc the variance of the mean is at most, by Hoeffding's bound.
 
-        Each term of Hoeffding's decomposition has in the mean over all tasks at most the share ρ of
-        its weight in one task (Ann. Math. Statist. 1948). For images ρ is K m/(C N_c) of the class
-        with the fewest, N_c = (Σs)²/Σs² where images are in groups of s; for classes it is K/C.
+        For images the share ρ is K m/(C N_c) of the class with the fewest, with N_c = (Σs)²/Σs²
+        where images are in groups of s; for classes it is K/C.
         """
         tasks = self.membership
         share = tasks.way / tasks.class_names.size
@@ -110,7 +110,7 @@ class TaskDesign:
             sizes = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64))
             squares = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64) ** 2)
             share *= tasks.per_class / float((sizes**2 / squares).min())
-        return 1.0 + self.tasks * share / (1.0 - share) if share < 1.0 else np.inf
+        return variance_factor(self.tasks, share)
 
     @property
     def tasks(self) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fslbench_data.cli.options import check_output, command, level_option, output_option, say
-
-if TYPE_CHECKING:
-    pass
+from fslbench_data.cli.options import (
+    check_output,
+    command,
+    level_option,
+    output_option,
+    report_format_option,
+    say,
+)
 
 
 @command(short_help="Say what a printed 91.72 ± 0.55 shows.")
@@ -35,12 +39,7 @@ if TYPE_CHECKING:
     help="What stands behind ±: a confidence interval, a standard error or a standard deviation.",
 )
 @level_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json", "markdown", "latex"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+@report_format_option
 @output_option
 def reported(result: str, output_format: str | None, path: Path | None, **about: Any) -> None:
     """Say what printed results show for new images and new classes.

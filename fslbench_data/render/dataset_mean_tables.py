@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 
@@ -31,8 +32,7 @@ def dataset_mean_tables(report: Report) -> list[Table]:
     tables = [_table("Means over data sets", singles, _of_methods(singles))]
     if pairs:
         tables.append(_table("Differences of means over data sets", pairs, _of_pairs(pairs)))
-    tables[-1] = Table(tables[-1].title, tables[-1].columns, tables[-1].rows, (NOTE,))
-    return tables
+    return [*tables[:-1], replace(tables[-1], notes=(NOTE,))]
 
 
 def values(report: Report) -> Table:

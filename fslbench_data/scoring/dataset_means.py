@@ -24,12 +24,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import ABOUT, BESIDE
+from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
-from analysis_sql.intervals.intervals import halfwidths
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.relation import schema
-from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.summary import PrimarySet, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -184,27 +183,23 @@ class _Bare:
 
     def __init__(self, task_set: TaskSetReport, kind: IntervalKind) -> None:
         counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
-        self._of = replace(task_set, counts=counts)
-        self._kind, self._at = kind, {name: i for i, name in enumerate(task_set.methods)}
-        if kind == task_set.interval_kind:
-            widths = halfwidths(counts.moments(), kind, task_set.level)
-        else:
-            widths = BESIDE[kind].halfwidths(task_set.designs[kind], counts, task_set.level)
-        self._own = np.asarray(widths)
+        bare = replace(task_set, counts=counts)
+        of_kinds = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs)
+        self._own, self._pairs, self._asked = of_kinds(kind), bare.pairs_of(kind), bare.asked
+        self._at = {name: i for i, name in enumerate(task_set.methods)}
 
-    def own(self, method: str) -> float:
-        """Return the half-width of a method's mean, NaN without any."""
-        return float(self._own[self._at[method]])
+    def own(self, method: str) -> float | None:
+        """Return the half-width of a method's mean, None without any."""
+        return self._own[self._at[method]].halfwidth
 
     def asked(self, method: str, versus: str) -> bool:
         """Whether the two are compared."""
-        return bool(self._of.asked[self._at[method], self._at[versus]])
+        return bool(self._asked[self._at[method], self._at[versus]])
 
     def pair(self, method: str, versus: str) -> tuple[float, float]:
-        """Return the paired difference and its half-width."""
-        column = np.array([self._at[versus]])
-        found = self._of.columns_of(self._kind, self._at[method], column)
-        return float(found.mean[2, 0]), float(found.halfwidth[2, 0])
+        """Return the paired difference and its half-width, NaN without any."""
+        at = self._at[method], self._at[versus]
+        return float(self._pairs.difference[at]), float(self._pairs.halfwidth[at])
 
 
 def _run_terms(scores: Sequence[Score]) -> tuple[float, float]:
@@ -221,7 +216,9 @@ def _run_terms(scores: Sequence[Score]) -> tuple[float, float]:
     return v, square
 
 
-def _combined(widths: Sequence[float], terms: tuple[float, float], level: float) -> float | None:
+def _combined(
+    widths: Sequence[float | None], terms: tuple[float, float], level: float
+) -> float | None:
     values: NDArray[np.float64] = np.array([nan if w is None else w for w in widths])
     width = float(for_new_runs(sqrt(float((values**2).sum())) / len(values), terms, level))
     return None if np.isnan(width) else width

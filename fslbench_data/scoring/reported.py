@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from math import inf, isfinite, log, sqrt
+from math import isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal
 
+from analysis_sql.leave_one_out.hoeffding import variance_factor
 from benchmark_spec.catalogue.test_splits import test_split, unknown_split
 from benchmark_spec.errors import FSLBenchError, ResultsError
 
@@ -93,20 +94,18 @@ class Design:
     def image_factor(self) -> float:
         """How many times wider an interval for new images is, at most.
 
-        √(1 + B ρ/(1-ρ)) with B tasks and ρ = K m/(C N): each term of Hoeffding's decomposition
-        has in the mean over all tasks at most the share ρ of its weight in one task (Hoeffding,
-        Ann. Math. Statist. 1948).
+        By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.leave_one_out.hoeffding`).
         """
         each = self.shots + self.queries
         return self._factor(self.ways * each / (self.classes * self.images))
 
     @property
     def class_factor(self) -> float:
-        """The same for new classes, with ρ = K/C; infinite where every task has all classes."""
+        """The same for new classes, with K/C; infinite where every task has all classes."""
         return max(self.image_factor, self._factor(self.ways / self.classes))
 
     def _factor(self, share: float) -> float:
-        return sqrt(1 + self.tasks * share / (1 - share)) if share < 1 else inf
+        return sqrt(variance_factor(self.tasks, share))
 
     def typical(self, factor: float, of: int) -> float:
         """Return how many times wider an interval for new images (0) or classes (1) typically is.
