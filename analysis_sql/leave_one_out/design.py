@@ -20,6 +20,7 @@ from analysis_sql.leave_one_out.jackknife import (
     leave_out_groups,
     leave_out_images,
 )
+from analysis_sql.leave_one_out.queries import QueryDesign
 from benchmark_spec.errors import SpecError
 
 LeftOut = Literal["images", "classes", "superclasses"]
@@ -52,6 +53,8 @@ class TaskDesign:
     """For each of `images`, `classes`, `superclasses` that has no interval, the reason."""
     bounded: Mapping[LeftOut, str]
     """For each that has an interval by a bound alone (:meth:`bound`), the reason."""
+    shots: int = 0
+    """S, the images of a class that are support, which come first; 0 where that is not known."""
 
     @classmethod
     def of(
@@ -62,20 +65,21 @@ class TaskDesign:
         group_of_image: AnyInts | None = None,
         superclass_of_class: AnyInts | None = None,
         class_labels: Sequence[str] | None = None,
+        shots: int = 0,
     ) -> TaskDesign:
         """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
 
-        `class_ids` (B, K) and `images` (B, K, m) are of each task, support and query; of every
+        `class_ids` (B, K) and `images` (B, K, m) are of each task, support before query; of every
         image that might have been drawn `class_of_image` and `group_of_image` (N,), -1 of others
         and of images that stand for themselves; `superclass_of_class` (C,) by class id, -1 without
         one.
         """
         tasks = Membership.of(class_ids, images, class_of_image, group_of_image, class_labels)
-        return cls._of(tasks, _superclasses(tasks, superclass_of_class))
+        return cls._of(tasks, _superclasses(tasks, superclass_of_class), shots)
 
     @classmethod
-    def _of(cls, tasks: Membership, superclasses: Ints | None) -> TaskDesign:
-        made = cls(tasks, superclasses, {}, {})
+    def _of(cls, tasks: Membership, superclasses: Ints | None, shots: int) -> TaskDesign:
+        made = cls(tasks, superclasses, {}, {}, shots)
         why: dict[LeftOut, str] = {}
         bounded: dict[LeftOut, str] = {}
         if tasks.spanning:
@@ -121,7 +125,7 @@ class TaskDesign:
         """Return the design of the first tasks."""
         if tasks == self.tasks:
             return self
-        return self._of(self.membership.prefix(tasks), self.superclass_of_class)
+        return self._of(self.membership.prefix(tasks), self.superclass_of_class, self.shots)
 
     @property
     def unit(self) -> Literal["images", "groups"]:
@@ -170,6 +174,12 @@ class TaskDesign:
             has = has_superclass(tasks, self.superclass_of_class)
             made["superclasses"] = leave_out_columns(has, tails=False)
         return MappingProxyType({name: made[name] for name in LEFT_OUT if name in made})
+
+    @cached_property
+    def queries(self) -> QueryDesign | None:
+        """What roles of images say, where they are known; None where whole tasks must do."""
+        known = self.shots and "images" in self.jackknives
+        return QueryDesign.of(self.membership, self.shots) if known else None
 
     def residuals(self, values: Floats) -> Floats:
         """Take from values (M, B) their least-squares fit by the classes of tasks."""

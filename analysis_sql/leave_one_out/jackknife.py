@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 
-from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.arrays import AnyInts, Bools, Floats, Ints
 from benchmark_spec.errors import SpecError
 
 
@@ -152,12 +152,12 @@ class Membership:
     @cached_property
     def has_class(self) -> csr_array:
         """Z (B, C): 1 where a task has the class."""
-        return _incidence(self.classes, self.class_names.size)
+        return incidence(self.classes, self.class_names.size)
 
     @cached_property
     def uses(self) -> csr_array:
         """Count the images of each unit that a task has, k (B, U)."""
-        return _incidence(self.units.reshape(self.tasks, -1), self.class_of_unit.size)
+        return incidence(self.units.reshape(self.tasks, -1), self.class_of_unit.size)
 
     @cached_property
     def one_each(self) -> bool:
@@ -165,11 +165,11 @@ class Membership:
         return bool(self.uses.data.max(initial=1.0) <= 1.0)
 
 
-def _incidence(members: NDArray[Any], columns: int) -> csr_array:
+def incidence(members: NDArray[Any], columns: int) -> csr_array:
     """Count in each row which columns its members name, (rows, columns)."""
     rows, width = members.shape
     matrix = csr_array(
-        (np.ones(members.size), members.reshape(-1), np.arange(0, members.size + 1, width)),
+        (np.ones(members.size), members.flatten(), np.arange(0, members.size + 1, width)),
         shape=(rows, columns),
     )
     matrix.sum_duplicates()
@@ -260,6 +260,11 @@ class Jackknife:
     tails: bool = False
     """Whether long tails of a lower the degrees of freedom."""
 
+    def error(self, variance: Floats, total: Floats) -> Floats:
+        """Return τ of V and tot."""
+        apart = total - variance if self.of_noise else total
+        return np.asarray(self.scale * np.maximum(apart, 0.0))
+
     def coordinates(self, values: Floats) -> Floats:
         """Compute a (M, R) of values (M, B)."""
         a = np.asarray((self.loadings.T @ values.T).T)
@@ -287,11 +292,16 @@ def leave_out_columns(has: csr_array, *, tails: bool) -> Jackknife:
     )
 
 
-def leave_out_images(tasks: Membership) -> Jackknife:
-    """Leave out units of which a task has at most one image; wants the residuals u."""
+def leave_out_images(tasks: Membership, classes: Bools | None = None) -> Jackknife:
+    """Leave out units of which a task has at most one image; wants the residuals u.
+
+    Of some `classes` (C,) alone, or of all.
+    """
     sizes, n = tasks.units_of_class, tasks.tasks_of_unit
     factors = factors_of(sizes, tasks.way, tasks.per_class)
     counted = n >= 2
+    if classes is not None:
+        factors, counted = np.where(classes, factors, 0.0), counted & classes[tasks.class_of_unit]
     of_class = np.bincount(tasks.class_of_unit[counted], minlength=sizes.size)
     share = per_unit(tasks, factors / np.maximum(of_class, 1))
     weights = np.where(counted, share / np.maximum(n * (n - 1), 1), 0.0)

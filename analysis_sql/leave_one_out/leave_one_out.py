@@ -15,7 +15,7 @@ A W A'. Where two methods hardly differ this cancels, and the difference itself 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -31,6 +31,7 @@ from analysis_sql.intervals.counts import REFERENCE, Counts, Moments, Terms, for
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
+from analysis_sql.leave_one_out.queries import QuerySums, RightQueries
 from benchmark_spec.errors import SpecError
 
 _HARDLY = 1e-4
@@ -85,16 +86,26 @@ class LeaveOneOut:
     why: Mapping[LeftOut, str]
 
 
-def leave_one_out(design: TaskDesign, y: NDArray[Any], level: float) -> LeaveOneOut:
-    """Compute the intervals of M methods and of all pairs, from values (M, B) of the tasks."""
+def leave_one_out(
+    design: TaskDesign,
+    y: NDArray[Any],
+    level: float,
+    right: Sequence[RightQueries | None] = (),
+) -> LeaveOneOut:
+    """Compute the intervals of M methods and of all pairs, from values (M, B) of the tasks.
+
+    `right` says of inductive methods which queries were right, None of others.
+    """
     everything = np.arange(len(np.atleast_2d(y)))
-    return Influences(design, y).block(everything, everything, level)
+    return Influences(design, y, right).block(everything, everything, level)
 
 
 class Influences:
     """How far each image, class and superclass moves the means of M methods, for any pairs."""
 
-    def __init__(self, design: TaskDesign, y: NDArray[Any]) -> None:
+    def __init__(
+        self, design: TaskDesign, y: NDArray[Any], right: Sequence[RightQueries | None] = ()
+    ) -> None:
         values = np.asarray(y, np.float64)
         if values.ndim != 2 or values.shape[1] != design.tasks or not np.isfinite(values).all():
             raise SpecError(
@@ -106,6 +117,46 @@ class Influences:
         self._sums = {name: Sums(design, name, values) for name in design.jackknives}
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
+        self._known = np.zeros(len(values), bool)
+        self._queries, self._width = None, 1
+        self._right = [own and own.first(tasks) for own in right]
+        if design.queries is not None and any(own is not None for own in right):
+            self._known[:] = [own is not None for own in right]
+            told = [own for own in self._right if own is not None]
+            self._queries = QuerySums(design, design.residuals(values[self._known]), told)
+            self._width = told[0].counts.shape[1]
+        self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
+
+    def _with_queries(
+        self, parts: Mapping[LeftOut, tuple[Floats, ...]], rows: Ints, columns: Ints, same: Bools
+    ) -> None:
+        """Put V and τ for new images where it is known which queries were right."""
+        first, second = np.flatnonzero(self._known[rows]), np.flatnonzero(self._known[columns])
+        if self._queries is not None and first.size and second.size:
+            where = np.ix_(first, second)
+            places = self._place[rows[first]], self._place[columns[second]]
+            found = self._queries.block(*places, same[where])
+            for sums, own in zip(parts["images"], found, strict=False):
+                sums[where] = own
+
+    def _directly(
+        self,
+        parts: Mapping[LeftOut, tuple[Floats, ...]],
+        pairs: tuple[Ints, Ints],
+        where: tuple[Ints, Ints],
+        apart: Floats,
+    ) -> None:
+        """Put the same of pairs that hardly differ, from their differences `apart` (P, B)."""
+        both = np.flatnonzero(self._known[pairs[0]] & self._known[pairs[1]])
+        if not both.size:
+            return
+        told = [
+            self._right[j].shares - self._right[k].shares
+            for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
+        ]
+        found = QuerySums(self._design, self._design.residuals(apart[both]), told).own
+        for sums, own in zip(parts["images"], found, strict=False):
+            sums[where[0][both], where[1][both]] = own
 
     def block(self, rows: Ints, columns: Ints, level: float) -> LeaveOneOut:
         """Compute some rows and columns of :func:`leave_one_out`, by methods' positions."""
@@ -114,11 +165,12 @@ class Influences:
         mean = np.where(same, self._mean[rows, None], self._mean[rows, None] - self._mean[columns])
         noise = self._noise.block(rows, columns, same)
         parts = {name: sums.block(rows, columns, same) for name, sums in self._sums.items()}
+        self._with_queries(parts, rows, columns, same)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
         hardly = np.argwhere(~same & (noise <= _HARDLY * both))
         still = np.zeros(mean.shape, bool)
-        step = max(1, _NUMBERS_AT_ONCE // self._design.tasks)
+        step = max(1, _NUMBERS_AT_ONCE // (self._design.tasks * self._width))
         for start in range(0, len(hardly), step):
             at = hardly[start : start + step]
             where = (at[:, 0], at[:, 1])
@@ -129,6 +181,7 @@ class Influences:
             for name, part in parts.items():
                 for sums, direct in zip(part, Sums(self._design, name, apart).own, strict=True):
                     sums[where] = direct
+            self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, apart)
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
@@ -142,6 +195,9 @@ class Influences:
         parts = {
             name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
         }
+        if self._queries is not None:
+            for sums, values in zip(parts["images"], self._queries.own, strict=False):
+                sums[self._known, 0] = values
         noise = self._noise.diagonal[:, None]
         return self._result(mean, noise, parts, still, np.zeros_like(still), level)
 
@@ -151,17 +207,15 @@ class Influences:
 
     def total(self, name: LeftOut) -> Floats:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
-        return self._sums[name].own[1]
+        return self._sums[name].total
 
     def _law(
         self, name: LeftOut, noise: Floats, sums: tuple[Floats, ...]
     ) -> tuple[Floats, Floats, Floats | None]:
         """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
-        variance, total, squares, fourths = sums
+        variance, tau, squares, fourths = sums
         jackknife = self._design.jackknives[name]
         whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
-        apart = total - variance if jackknife.of_noise else total
-        tau = jackknife.scale * np.maximum(apart, 0.0)
         if not jackknife.of_noise:
             return whole, tau, None
         units = jackknife.units
@@ -312,31 +366,37 @@ class Forms:
 
 
 class Sums:
-    """V, tot and the sums of powers of a jackknife's coordinates, of methods and differences."""
+    """V, τ and the sums of powers of a jackknife's coordinates, of methods and differences."""
 
     def __init__(self, design: TaskDesign, name: LeftOut, values: Floats) -> None:
         jackknife: Jackknife = design.jackknives[name]
         self._x = design.residuals(values) if name == "images" else centred(values)
         self._a = jackknife.coordinates(self._x)
-        self._tails = jackknife.tails
+        self._jackknife = jackknife
         self._forms = Forms(self._a, jackknife.weights), Forms(self._x, jackknife.noise)
         self._total = Forms(self._a, jackknife.totals)
 
     @property
+    def total(self) -> Floats:
+        """The value of tot of each method (M,)."""
+        return self._total.diagonal
+
+    @property
     def own(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """V, tot, Σa² and Σa⁴ of each method (M,)."""
+        """V, τ, Σa² and Σa⁴ of each method (M,)."""
         variance = self._forms[0].diagonal + self._forms[1].diagonal
-        squares = self._a**2 if self._tails else np.zeros((len(self._a), 1))
-        return variance, self._total.diagonal, squares.sum(axis=1), (squares**2).sum(axis=1)
+        squares = self._a**2 if self._jackknife.tails else np.zeros((len(self._a), 1))
+        tau = self._jackknife.error(variance, self.total)
+        return variance, tau, squares.sum(axis=1), (squares**2).sum(axis=1)
 
     def block(
         self, rows: Ints, columns: Ints, same: Bools
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the same of pairs (R, S)."""
-        variance = sum(form.block(rows, columns, same) for form in self._forms)
-        total = self._total.block(rows, columns, same)
-        if not self._tails:
-            return np.asarray(variance), total, np.zeros(same.shape), np.zeros(same.shape)
+        variance = np.asarray(sum(form.block(rows, columns, same) for form in self._forms))
+        tau = self._jackknife.error(variance, self._total.block(rows, columns, same))
+        if not self._jackknife.tails:
+            return variance, tau, np.zeros(same.shape), np.zeros(same.shape)
         a, b = self._a[rows], self._a[columns]
         (s2, s4), (r2, r4) = (((v**2).sum(axis=1), (v**4).sum(axis=1)) for v in (a, b))
         squares = s2[:, None] + r2 - 2.0 * a @ b.T
@@ -351,7 +411,7 @@ class Sums:
             where = tuple(close[start : start + step].T)
             apart = (a[where[0]] - b[where[1]]) ** 2
             squares[where], fourths[where] = apart.sum(axis=1), (apart**2).sum(axis=1)
-        return np.asarray(variance), total, squares, fourths
+        return variance, tau, squares, fourths
 
 
 _ROWS = 64

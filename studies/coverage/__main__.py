@@ -22,6 +22,7 @@ from studies.coverage import (
     level,
     perfect,
     published,
+    queries_known,
     superclasses,
     training_runs,
 )
@@ -43,6 +44,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "training-runs": training_runs.part,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
+    "queries-known": queries_known.part,
     "few-appearances": few_appearances.part,
     "level": level.part,
     "dataset-means": dataset_means.part,

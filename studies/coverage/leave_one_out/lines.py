@@ -118,7 +118,12 @@ def views(images: Array, methods: int) -> list[Array]:
 
 
 def answers(support: list[Array], query: list[Array]) -> Array:
-    """Accuracies (M, T) of methods on tasks; the fourth one is transductive.
+    """Accuracies (M, T) of methods on tasks; see :func:`right_queries`."""
+    return np.asarray(right_queries(support, query).mean(axis=2))
+
+
+def right_queries(support: list[Array], query: list[Array]) -> Array:
+    """Which queries methods answer rightly (M, T, K·Q); the fourth method is transductive.
 
     Parameters
     ----------
@@ -139,7 +144,7 @@ def answers(support: list[Array], query: list[Array]) -> Array:
             drawn = shot * mean + turned @ flat
             scores = _scores(flat, drawn / (shot + turned.sum(axis=2))[..., None])
         own = np.repeat(np.arange(way), many)
-        parts.append((scores.argmax(axis=2) == own).mean(axis=1))
+        parts.append(scores.argmax(axis=2) == own)
     return np.array(parts)
 
 

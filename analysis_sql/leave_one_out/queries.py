@@ -1,0 +1,246 @@
+"""Leaving out one image at a time, where it is known which queries were answered rightly.
+
+What a query image does to a task of an inductive method is its own answer, seen without the noise
+of the task's other images; only what a support image does must be read from whole tasks. With u the
+residuals of tasks on their classes, e whether a query is right less the mean of its class, and ē
+the mean of e over a class's queries in a task, sums over pairs of different tasks b ≠ b'::
+
+    G_s = mean of u_b u_b'      over pairs in which an image is support in both
+    G_q = mean of e_b e_b'      over pairs in which an image is query in both
+    G_x = mean of u_b e_b'      over pairs in which it is support in b and query in b'
+
+each less the mean of u u', ē ē' and u ē' over all pairs of tasks with the class. In a class of N
+images, with F = (N-1)/(N-S) and o = (1 + F S/(N-1))/K::
+
+    V  = Σ_c (K/C)²/(N-1) [ (F S)² G_s + o² G_q + 2 F S o G_x ]
+
+Classes of fewer than 3(S+Q) images, in which interactions of images count, keep the jackknife of
+whole tasks. Pairs are pooled over classes in proportion to what V counts of each. τ² is the sum of
+the variances of the three parts, with the overlap of two tasks as uniform drawing gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from analysis_sql.intervals.arrays import Bools, Floats, Ints
+from analysis_sql.leave_one_out.jackknife import (
+    Jackknife,
+    Membership,
+    incidence,
+    leave_out_images,
+    per_unit,
+)
+
+if TYPE_CHECKING:
+    from analysis_sql.leave_one_out.design import TaskDesign
+
+LEAST_SIZE = 3
+"""N_c/m below which a class keeps the jackknife of whole tasks."""
+
+
+@dataclass(frozen=True, eq=False)
+class RightQueries:
+    """How many of its runs a method answers each query rightly in.
+
+    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes.
+    """
+
+    counts: NDArray[np.integer[Any]]
+    runs: int
+
+    @property
+    def shares(self) -> Floats:
+        """The share of runs that answer each query rightly (B, K·Q)."""
+        return np.asarray(self.counts / self.runs)
+
+    def first(self, tasks: int) -> RightQueries:
+        """Return the same of the first tasks."""
+        return RightQueries(self.counts[:tasks], self.runs)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryDesign:
+    """What the tasks of a set say of images by their roles, for all methods."""
+
+    support: csr_array
+    """(B, U): which units are support."""
+    slots: tuple[Ints, ...]
+    """Of each class that counts, the positions of its B·K places of tasks."""
+    units: tuple[Ints, ...]
+    """Of each such class, the unit of each of its queries (J_c Q,)."""
+    weights: tuple[Floats, Floats, Floats]
+    """Of A², E² and A E of each unit (U,), with A and E the sums of u and e."""
+    noise: Floats
+    """(B,): of u², to be taken off."""
+    of_class: tuple[Floats, Floats, Floats]
+    """Of Σe², Σē² and Σuē of each class, to be taken off or added."""
+    errors: tuple[float, Floats, Floats, Floats]
+    """What τ² is in parts of σ_u⁴, and for each class of d_u², d_e² and d_u d_e."""
+    rest: Jackknife | None
+    """Of whole tasks, for classes that are too small."""
+    queries: int
+    """Q."""
+
+    @classmethod
+    def of(cls, tasks: Membership, shots: int) -> QueryDesign | None:
+        """Make the design of tasks whose first `shots` images of a class are support.
+
+        None where roles are not known, tasks have several images of a unit, or all classes are
+        small.
+        """
+        query = tasks.per_class - shots
+        large = tasks.units_of_class >= LEAST_SIZE * tasks.per_class
+        if not (shots and query > 0 and tasks.one_each and large.any()):
+            return None
+        size = tasks.units_of_class.astype(np.float64)
+        uses = tasks.tasks_of_class.astype(np.float64)
+        pairs = np.maximum(uses * (uses - 1.0), 1.0)
+        rest = (size - 1.0) / np.maximum(size - shots, 1.0) * shots  # F S
+        own = (1.0 + rest / np.maximum(size - 1.0, 1.0)) / tasks.way
+        share = np.where(large, (tasks.way / size.size) ** 2 / np.maximum(size - 1.0, 1.0), 0.0)
+        parts = share * rest**2, share * own**2, 2.0 * share * rest * own
+        support = incidence(
+            tasks.units[:, :, :shots].reshape(tasks.tasks, -1), tasks.class_of_unit.size
+        )
+        n_s = support.sum(axis=0)
+        n_q = tasks.tasks_of_unit - n_s
+        overlap = shots * shots / size, query * query / size, shots * query / size
+        weights = []
+        for part, mean, found in zip(
+            parts, overlap, (n_s * (n_s - 1), n_q * (n_q - 1), n_s * n_q), strict=True
+        ):
+            each = part / (pairs * mean)
+            whole = float(each @ np.bincount(tasks.class_of_unit, found, size.size))
+            if not whole:
+                return None
+            weights.append(each * float(part.sum()) / whole)
+        w_s, w_q, w_x = weights
+        numbers = np.flatnonzero(large)
+        places = tasks.classes.reshape(-1)
+        order = np.argsort(places, kind="stable")
+        ends = np.searchsorted(places[order], np.arange(size.size + 1))
+        slots = tuple(order[ends[c] : ends[c + 1]] for c in numbers)
+        of_query = tasks.units[:, :, shots:].reshape(-1, query)
+        noise = tasks.has_class @ (w_s * shots - parts[0] / pairs)
+        return cls(
+            support,
+            slots,
+            tuple(of_query[own].reshape(-1) for own in slots),
+            tuple(per_unit(tasks, w) for w in weights),  # type: ignore[arg-type]
+            np.asarray(noise),
+            (w_q[numbers], (parts[1] / pairs)[numbers], (parts[2] / pairs)[numbers]),
+            _errors(tasks, shots, (w_s, w_q, w_x), overlap, numbers),
+            None if large.all() else leave_out_images(tasks, ~large),
+            query,
+        )
+
+
+def _errors(
+    tasks: Membership,
+    shots: int,
+    weights: tuple[Floats, Floats, Floats],
+    overlap: tuple[Floats, Floats, Floats],
+    numbers: Ints,
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return what τ² is in parts of products of variances; see :class:`QueryDesign`.
+
+    Two tasks with the class have s images as support in common, hypergeometric; of several classes
+    in common their sum counts.
+    """
+    size, uses = tasks.units_of_class.astype(np.float64), tasks.tasks_of_class.astype(np.float64)
+    pairs = uses * (uses - 1.0)
+    w_s, w_q, w_x = weights
+    means, query, cross = overlap
+    spread = means * (1.0 - shots / size) * (size - shots) / np.maximum(size - 1.0, 1.0)
+    together = np.asarray((tasks.has_class.T @ tasks.has_class).toarray())
+    both = w_s * means
+    several = 2.0 * float(both @ (together * (together - 1.0)) @ both)
+    of_class = 2.0 * pairs * w_s**2 * spread, 2.0 * pairs * w_q**2 * query, pairs * w_x**2 * cross
+    return several, *(np.asarray(own[numbers]) for own in of_class)  # type: ignore[return-value]
+
+
+class QuerySums:
+    """V and τ of methods, and of differences, from which queries were right."""
+
+    def __init__(
+        self, design: TaskDesign, u: Floats, right: Sequence[Floats | RightQueries]
+    ) -> None:
+        """Take residuals (M, B) and which queries were right: of each method (B, K·Q)."""
+        made = design.queries
+        if made is None:
+            raise ValueError("these tasks have no roles")
+        self._design, self._u, self._right = made, u, right
+        self._tasks, self._way = u.shape[1], design.membership.way
+        units = made.weights[0].size
+        self._a = np.asarray((made.support.T @ u.T).T)
+        self._e = np.zeros((len(u), units))
+        for number, (values, _) in enumerate(self._classes()):
+            at = made.units[number]
+            flat = values.reshape(len(u), -1)
+            to_unit = csr_array(
+                (np.ones(at.size), at, np.arange(at.size + 1)), shape=(at.size, units)
+            )
+            self._e += np.asarray((to_unit.T @ flat.T).T)
+        if made.rest is not None:
+            self._rest = made.rest.coordinates(u)
+
+    def _classes(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield e (M, J_c, Q) and u (M, J_c) of one class after another."""
+        made = self._design
+        for places in made.slots:
+            values = np.empty((len(self._u), places.size, made.queries))
+            for row, right in zip(values, self._right, strict=True):
+                known = right.counts if isinstance(right, RightQueries) else right
+                row[:] = known.reshape(-1, made.queries)[places]
+                if isinstance(right, RightQueries):
+                    row /= right.runs
+            values -= values.mean(axis=(1, 2), keepdims=True)
+            yield values, self._u[:, places // self._way]
+
+    @property
+    def own(self) -> tuple[Floats, Floats]:
+        """V and τ of each method (M,)."""
+        return self._sums(lambda x, y, w: np.einsum("mr,mr,r->m", x, y, w, optimize=True))
+
+    def block(self, rows: Ints, columns: Ints, same: Bools) -> tuple[Floats, Floats]:
+        """Return the same of pairs (R, S), of a method itself where the two are the same."""
+
+        def products(x: Floats, y: Floats, weights: Floats) -> Floats:
+            own = np.einsum("mr,mr,r->m", x, y, weights, optimize=True)
+            both = (x[rows] * weights) @ y[columns].T
+            both = both + (both if x is y else (y[rows] * weights) @ x[columns].T)
+            return np.where(same, own[rows, None], own[rows, None] + own[columns] - both)
+
+        return self._sums(products)
+
+    def _sums(self, products: Any) -> tuple[Floats, Floats]:
+        """Add up V and τ, with what gives Σ w x y of methods or Σ w (x_j-x_k)(y_j-y_k) of pairs."""
+        made, u, a, e = self._design, self._u, self._a, self._e
+        w_s, w_q, w_x = made.weights
+        of_e, of_mean, of_both = made.of_class
+        several, of_u2, of_e2, of_ue = made.errors
+        ones = np.ones(self._tasks)
+        variance = products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
+        variance = variance - products(u, u, made.noise)
+        squares = several * (products(u, u, ones) / self._tasks) ** 2
+        for number, (values, own) in enumerate(self._classes()):
+            flat, mean = values.reshape(len(u), -1), values.mean(axis=2)
+            whole = products(flat, flat, np.ones(flat.shape[1]))
+            one = np.ones(own.shape[1])
+            variance = variance - of_e[number] * whole + of_mean[number] * products(mean, mean, one)
+            variance = variance + of_both[number] * products(own, mean, one)
+            d_u, d_e = products(own, own, one) / one.size, whole / flat.shape[1]
+            squares = squares + of_u2[number] * d_u**2 + of_e2[number] * d_e**2
+            squares = squares + of_ue[number] * d_u * d_e
+        if made.rest is not None:
+            rest, x = made.rest, self._rest
+            variance = variance + products(x, x, rest.weights) + products(u, u, rest.noise)
+            squares = squares + (rest.scale * np.maximum(products(x, x, rest.totals), 0.0)) ** 2
+        return variance, np.sqrt(squares)
