@@ -221,6 +221,29 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
+class RightQueries:
+    """In how many of its runs a method answers each query rightly.
+
+    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes.
+    """
+
+    counts: NDArray[np.integer[Any]]
+    runs: int
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def shares(self) -> Floats:
+        """The share of runs that answer each query rightly (B, K·Q)."""
+        return np.asarray(self.counts / self.runs)
+
+    def first(self, tasks: int) -> RightQueries | None:
+        """Return the same of the first tasks; None where not all of them are answered."""
+        return RightQueries(self.counts[:tasks], self.runs) if len(self) >= tasks else None
+
+
+@dataclass(frozen=True, eq=False)
 class Counts:
     """Counts of correct queries of M methods on the T tasks of a set.
 
@@ -236,6 +259,8 @@ class Counts:
     run_variance: Any = 0.0
     run_square: Any = 0.0
     pair_terms: Terms | None = None
+    right: tuple[RightQueries | None, ...] = ()
+    """Of each method which queries were right, None where nobody knows or it is not inductive."""
 
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
@@ -251,16 +276,18 @@ class Counts:
         queries_per_task: Sequence[int],
         spreads: Sequence[float | None] = (),
         runs: Sequence[int] = (),
+        right: Sequence[RightQueries | None] = (),
     ) -> Counts:
         """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
         terms = run_terms(spreads, runs) if any(spreads) else ()
+        known = tuple(right) if any(own is not None for own in right) else ()
         tasks = np.array([len(own) for own in counts], np.int64)
         if (tasks == tasks.max()).all():
-            return cls(np.stack(counts), tasks, queries_per_task, *terms)
+            return replace(cls(np.stack(counts), tasks, queries_per_task, *terms), right=known)
         correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
         for row, own in zip(correct, counts, strict=True):
             row[: len(own)] = own
-        return cls(correct, tasks, queries_per_task, *terms)
+        return replace(cls(correct, tasks, queries_per_task, *terms), right=known)
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
@@ -282,6 +309,7 @@ class Counts:
             self.run_variance[rows],
             self.run_square[rows],
             self.pair_terms and tuple(own[rows][:, rows] for own in self.pair_terms),
+            tuple(self.right[i] for i in np.arange(len(self))[rows]) if self.right else (),
         )
 
     def first(self, tasks: int) -> Counts:

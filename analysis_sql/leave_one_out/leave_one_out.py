@@ -27,11 +27,18 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from analysis_sql.comparison.pairs import Pairs
 from analysis_sql.comparison.verdicts import constant_p
 from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
-from analysis_sql.intervals.counts import REFERENCE, Counts, Moments, Terms, for_new_runs
+from analysis_sql.intervals.counts import (
+    REFERENCE,
+    Counts,
+    Moments,
+    RightQueries,
+    Terms,
+    for_new_runs,
+)
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
-from analysis_sql.leave_one_out.queries import QuerySums, RightQueries
+from analysis_sql.leave_one_out.queries import QuerySums
 from benchmark_spec.errors import SpecError
 
 _HARDLY = 1e-4
@@ -120,10 +127,11 @@ class Influences:
         self._known = np.zeros(len(values), bool)
         self._queries, self._width = None, 1
         self._right = [own and own.first(tasks) for own in right]
-        if design.queries is not None and any(own is not None for own in right):
-            self._known[:] = [own is not None for own in right]
-            told = [own for own in self._right if own is not None]
-            self._queries = QuerySums(design, design.residuals(values[self._known]), told)
+        told = [own for own in self._right if own is not None]
+        if told and design.queries is not None:
+            self._known[:] = [own is not None for own in self._right]
+            u = design.residuals(values[self._known])
+            self._queries = QuerySums(design.queries, u, told)
             self._width = told[0].counts.shape[1]
         self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
 
@@ -148,13 +156,14 @@ class Influences:
     ) -> None:
         """Put the same of pairs that hardly differ, from their differences `apart` (P, B)."""
         both = np.flatnonzero(self._known[pairs[0]] & self._known[pairs[1]])
-        if not both.size:
+        if not both.size or self._design.queries is None:
             return
         told = [
             self._right[j].shares - self._right[k].shares
             for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
         ]
-        found = QuerySums(self._design, self._design.residuals(apart[both]), told).own
+        u = self._design.residuals(apart[both])
+        found = QuerySums(self._design.queries, u, told).own
         for sums, own in zip(parts["images"], found, strict=False):
             sums[where[0][both], where[1][both]] = own
 
@@ -379,7 +388,7 @@ class Sums:
     @property
     def total(self) -> Floats:
         """The value of tot of each method (M,)."""
-        return self._total.diagonal
+        return np.asarray(self._total.diagonal)
 
     @property
     def own(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -520,7 +529,8 @@ def _own(
         if at is None:
             continue
         rows = np.flatnonzero(counts.tasks == tasks)
-        yield at, rows, Influences(at, shares(counts.some(rows), tasks)).own(level)
+        some = counts.some(rows)
+        yield at, rows, Influences(at, shares(some, tasks), some.right).own(level)
 
 
 def shares(counts: Counts, tasks: int) -> Floats:
@@ -561,7 +571,8 @@ class _AllPairs:
 
     def _influences_at(self, tasks: int, design: TaskDesign) -> Influences:
         if tasks not in self._influences:
-            self._influences[tasks] = Influences(design, shares(self.counts, tasks))
+            y, right = shares(self.counts, tasks), self.counts.right
+            self._influences[tasks] = Influences(design, y, right)
         return self._influences[tasks]
 
 

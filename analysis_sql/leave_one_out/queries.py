@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
+from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
     Membership,
@@ -38,31 +38,8 @@ from analysis_sql.leave_one_out.jackknife import (
     per_unit,
 )
 
-if TYPE_CHECKING:
-    from analysis_sql.leave_one_out.design import TaskDesign
-
 LEAST_SIZE = 3
 """N_c/m below which a class keeps the jackknife of whole tasks."""
-
-
-@dataclass(frozen=True, eq=False)
-class RightQueries:
-    """How many of its runs a method answers each query rightly in.
-
-    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes.
-    """
-
-    counts: NDArray[np.integer[Any]]
-    runs: int
-
-    @property
-    def shares(self) -> Floats:
-        """The share of runs that answer each query rightly (B, K·Q)."""
-        return np.asarray(self.counts / self.runs)
-
-    def first(self, tasks: int) -> RightQueries:
-        """Return the same of the first tasks."""
-        return RightQueries(self.counts[:tasks], self.runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +62,9 @@ class QueryDesign:
     """What τ² is in parts of σ_u⁴, and for each class of d_u², d_e² and d_u d_e."""
     rest: Jackknife | None
     """Of whole tasks, for classes that are too small."""
+    way: int
     queries: int
-    """Q."""
+    """K and Q."""
 
     @classmethod
     def of(cls, tasks: Membership, shots: int) -> QueryDesign | None:
@@ -138,6 +116,7 @@ class QueryDesign:
             (w_q[numbers], (parts[1] / pairs)[numbers], (parts[2] / pairs)[numbers]),
             _errors(tasks, shots, (w_s, w_q, w_x), overlap, numbers),
             None if large.all() else leave_out_images(tasks, ~large),
+            tasks.way,
             query,
         )
 
@@ -170,26 +149,23 @@ class QuerySums:
     """V and τ of methods, and of differences, from which queries were right."""
 
     def __init__(
-        self, design: TaskDesign, u: Floats, right: Sequence[Floats | RightQueries]
+        self, design: QueryDesign, u: Floats, right: Sequence[Floats | RightQueries]
     ) -> None:
         """Take residuals (M, B) and which queries were right: of each method (B, K·Q)."""
-        made = design.queries
-        if made is None:
-            raise ValueError("these tasks have no roles")
-        self._design, self._u, self._right = made, u, right
-        self._tasks, self._way = u.shape[1], design.membership.way
-        units = made.weights[0].size
-        self._a = np.asarray((made.support.T @ u.T).T)
+        self._design, self._u, self._right = design, u, right
+        self._tasks = u.shape[1]
+        units = design.weights[0].size
+        self._a = np.asarray((design.support.T @ u.T).T)
         self._e = np.zeros((len(u), units))
         for number, (values, _) in enumerate(self._classes()):
-            at = made.units[number]
+            at = design.units[number]
             flat = values.reshape(len(u), -1)
             to_unit = csr_array(
                 (np.ones(at.size), at, np.arange(at.size + 1)), shape=(at.size, units)
             )
             self._e += np.asarray((to_unit.T @ flat.T).T)
-        if made.rest is not None:
-            self._rest = made.rest.coordinates(u)
+        if design.rest is not None:
+            self._rest = design.rest.coordinates(u)
 
     def _classes(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield e (M, J_c, Q) and u (M, J_c) of one class after another."""
@@ -202,7 +178,7 @@ class QuerySums:
                 if isinstance(right, RightQueries):
                     row /= right.runs
             values -= values.mean(axis=(1, 2), keepdims=True)
-            yield values, self._u[:, places // self._way]
+            yield values, self._u[:, places // made.way]
 
     @property
     def own(self) -> tuple[Floats, Floats]:
@@ -216,7 +192,8 @@ class QuerySums:
             own = np.einsum("mr,mr,r->m", x, y, weights, optimize=True)
             both = (x[rows] * weights) @ y[columns].T
             both = both + (both if x is y else (y[rows] * weights) @ x[columns].T)
-            return np.where(same, own[rows, None], own[rows, None] + own[columns] - both)
+            apart = own[rows, None] + own[columns] - both
+            return np.asarray(np.where(same, own[rows, None], apart))
 
         return self._sums(products)
 

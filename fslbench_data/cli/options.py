@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MORE: tuple[str, ...] = (
     "level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
-    "superclasses", "trained", "overwrite", "recognise", "transductive", "description",
+    "superclasses", "trained", "inductive", "overwrite", "recognise", "transductive", "description",
 )  # fmt: skip
 """Options that are listed under a heading of their own, after the others."""
 
@@ -272,13 +272,21 @@ def log_options(command: Command) -> Command:
         groups: Path | None,
         superclasses: Path | None,
         trained: bool | None,
+        inductive: bool | None,
         **given: Any,
     ) -> Any:
         said = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
-        return command(pool={**said, "trained": trained}, **given)
+        return command(pool={**said, "trained": trained, "inductive": inductive}, **given)
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
+    with_pool = click.option(
+        "--inductive",
+        is_flag=True,
+        default=None,
+        help="Of a log with the column correct: no answer depends on the task's other queries, so "
+        "that intervals for new images are the narrowest.",
+    )(with_pool)
     return no_training_option("Of a log: the methods train")(with_pool)  # type: ignore[return-value]
 
 

@@ -101,6 +101,40 @@ def answer_tasks(
         yield group, False
 
 
+def answers_alone(
+    method: MethodCallable,
+    inputs: Inputs,
+    tasks: TaskSet,
+    count: int,
+    log: Journal,
+    *,
+    seed: int,
+    batch: int | None,
+) -> bool | None:
+    """Tell whether queries of the first tasks get the same answers alone, and in another order.
+
+    None where the method fails on a query alone.
+    """
+    group = [tasks[task_id] for task_id in range(min(batch or 1, count))]
+    known = np.array([log.answers[str(tasks.info), task.task_id] for task in group])
+    queries = known.shape[1]
+    for places in (range(queries)[::-1], [0], [queries // 2], [queries - 1]):
+        rng = task_generator(seed, tasks.info, 0)
+        with inputs(group) as (supports, every):
+            if isinstance(every, list):
+                some: Any = [[own[place] for place in places] for own in every]
+            else:
+                some = every[:, list(places)]
+            try:
+                answer = method(*((supports, some) if batch else (supports[0], some[0])), rng)
+                rows = array_of(answer, "").reshape(len(group), len(places))
+            except Exception:
+                return None
+        if (rows != known[:, list(places)]).any():
+            return False
+    return True
+
+
 def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Generator:
     """Return the generator of one task, or of the batch that begins with it."""
     text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])

@@ -21,6 +21,8 @@ from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.render.interval_text import (
     AT_MOST,
+    NARROWER,
+    by_queries_text,
     capital,
     one_model_text,
     verdict_column,
@@ -106,6 +108,14 @@ def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
         )
     if single := [score.method for score in each.scores if score.of_one_model]:
         yield f"{capital(one_model_text(single, MOST_NAMED))}."
+    known = [score.method for score in each.scores if score.by_queries]
+    if text := by_queries_text(known, MOST_NAMED):
+        yield f"{capital(text)}."
+    if any(score.by_queries is False for score in each.scores):
+        yield (
+            f"{NARROWER} with the column correct (1 or 0 for each of query_ids) and --inductive, "
+            "where no answer depends on the task's other queries."
+        )
     missing: dict[str, list[str]] = {}
     for kind, reason in each.units.missing.items():
         missing.setdefault(reason, []).append(_about(log, kind))

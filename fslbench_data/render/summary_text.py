@@ -20,9 +20,11 @@ from benchmark_spec.errors import MissingPackageError, listing
 from fslbench_data.render.console import Fitted, fit, page
 from fslbench_data.render.interval_text import (
     MARKS,
+    NARROWER,
     STOPPED,
     TRANSDUCTIVE,
     UNBOUND_NOTE,
+    by_queries_text,
     labels,
     one_model_text,
     plus_minus,
@@ -478,6 +480,20 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := named(lambda score: score.runs > 1):
         yield f"several training runs, counted in ± and verdicts: {runs}"
+    left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
+    on_primary = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
+    known = dict.fromkeys(score.method for score in on_primary if score.by_queries)
+    if text := by_queries_text([name(each) for each in known]):
+        yield text
+    whole = dict.fromkeys(score.method for score in on_primary if _may_be_narrower(score))
+    if whole:
+        names = listing([name(each) for each in whole], 3)
+        yield f"{names}: {NARROWER} with predictions, if declared inductive (docs/evaluate.md)"
+
+
+def _may_be_narrower(score: Score) -> bool:
+    """Tell whether a method's interval leaves out images of whole tasks, and need not."""
+    return score.by_queries is False and not (score.is_reference or score.transductive)
 
 
 def _of_marks(summary: Summary) -> Iterator[str]:

@@ -98,7 +98,10 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
     names = release.superclasses(info.dataset)
     superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
     labels = classes.column("class_name").to_pylist()
-    return TaskDesign.of(tasks.class_ids, images_of(tasks), owner, groups, superclasses, labels)
+    shots = info.protocol.shot
+    return TaskDesign.of(
+        tasks.class_ids, images_of(tasks), owner, groups, superclasses, labels, shots
+    )
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:

@@ -131,6 +131,7 @@ def open_log(
     groups: object = None,
     superclasses: object = None,
     trained: bool | None = None,
+    inductive: bool | None = None,
 ) -> OwnLog:
     """Read a log of one's own random tasks, which reuse images.
 
@@ -142,8 +143,9 @@ def open_log(
     log
         One row a method, training run and task: method, run (where there are several), task,
         class_ids (K), support_ids and query_ids (K·S and K·Q, class by class in the order of
-        class_ids, or K lists), or image_ids in their place, and n_correct with n_query, or
-        accuracy, 0 to 1, or any other statistic of a task in its place.  A Parquet, CSV or JSON
+        class_ids, or K lists), or image_ids in their place, and correct (1 or 0 for each of the
+        query_ids), n_correct with n_query, or accuracy, 0 to 1, or any other statistic of a task
+        in its place.  A Parquet, CSV or JSON
         Lines file; a frame of pandas or polars; an Arrow table; a mapping of columns; a list of
         rows.
     class_sizes
@@ -156,6 +158,9 @@ def open_log(
     trained
         False where the methods train nothing before the tasks, so that there are no training runs
         to differ.
+    inductive
+        True where no answer to a query depends on the task's other queries: with `correct`,
+        intervals for new images are then the narrowest.
 
     Raises
     ------
@@ -205,9 +210,11 @@ def open_log(
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
     release = replace(release, facts=replace(facts, warnings=tuple(said)))
     made = [
-        g for info, group in zip(infos, answers, strict=True) for g in _groups(read, info, group)
+        g
+        for info, group in zip(infos, answers, strict=True)
+        for g in _groups(read, info, group, known=bool(inductive))
     ]
-    about = {name: Method(name, trained=trained) for name in read.methods}
+    about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     results = Submission(_results(read, answers, infos), about, source=read.source)
     return OwnLog(release, Validated(results, tuple(made)))
 
@@ -302,8 +309,11 @@ def _lists(values: NDArray[Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat.ravel(), flat.shape[1])
 
 
-def _groups(log: TaskLog, info: TaskSetInfo, group: Answers) -> list[Group]:
-    """Return what each method made of the tasks: counts where they are known, else accuracies."""
+def _groups(log: TaskLog, info: TaskSetInfo, group: Answers, *, known: bool) -> list[Group]:
+    """Return what each method made of the tasks: counts where they are known, else accuracies.
+
+    And where methods are `known` to be inductive, which queries were right.
+    """
     tasks, n_query = len(group.tasks), info.protocol.n_query
     numbers = [max(means.size, 1) for means in group.run_means]
     if group.run_of_task is not None:
@@ -314,14 +324,21 @@ def _groups(log: TaskLog, info: TaskSetInfo, group: Answers) -> list[Group]:
         and tasks * n_query * max(numbers) ** 2 <= EXACT
     )
     made = []
-    for method, y, means, number, names in zip(
-        group.methods, group.y, group.run_means, numbers, group.run_names, strict=True
+    for method, y, means, number, names, right in zip(
+        group.methods,
+        group.y,
+        group.run_means,
+        numbers,
+        group.run_names,
+        group.right,
+        strict=True,
     ):
         counts, totals = y, means * tasks
         if counted:
             counts = np.rint(y * n_query * number).astype(np.int64)
             totals = np.rint(means * tasks * n_query).astype(np.int64)
-        made.append(Group(method, info, counts, True, names, totals, group.run_of_task))
+        told = right if known else None
+        made.append(Group(method, info, counts, True, names, totals, group.run_of_task, told))
     return made
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
+from analysis_sql.intervals.counts import RightQueries
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
@@ -190,7 +191,8 @@ class Answers:
 
     `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
     runs on these tasks, of which `run_means` has each; `run_of_task` (B,) says which run's a task
-    is where every run answered tasks of its own.
+    is where every run answered tasks of its own; `right` which queries were right, if that is
+    known of the same tasks in every run.
     """
 
     methods: tuple[str, ...]
@@ -201,6 +203,7 @@ class Answers:
     run_means: tuple[NDArray[np.float64], ...]
     run_of_task: Ints | None
     run_names: tuple[tuple[str, ...], ...]
+    right: tuple[RightQueries | None, ...]
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
@@ -243,6 +246,12 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Ans
         np.unique(log.run[first], return_inverse=True)[1] if apart else None,
         tuple(
             tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if log.runs else ()
+            for *_, runs in members
+        ),
+        tuple(
+            None
+            if apart or log.right is None
+            else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
             for *_, runs in members
         ),
     )

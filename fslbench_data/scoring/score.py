@@ -101,6 +101,7 @@ def interval(
     groups: object = None,
     superclasses: object = None,
     trained: bool | None = None,
+    inductive: bool | None = None,
     level: float = 0.95,
 ) -> Report:
     """Compute what new images and new classes might change about means over random tasks.
@@ -109,7 +110,7 @@ def interval(
 
     Parameters
     ----------
-    log, class_sizes, groups, superclasses, trained
+    log, class_sizes, groups, superclasses, trained, inductive
         As of :func:`fslbench_data.open_log`.
     level
         Such as 0.95.
@@ -120,7 +121,12 @@ def interval(
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
     own = open_log(
-        log, class_sizes=class_sizes, groups=groups, superclasses=superclasses, trained=trained
+        log,
+        class_sizes=class_sizes,
+        groups=groups,
+        superclasses=superclasses,
+        trained=trained,
+        inductive=inductive,
     )
     return score(own, level=level)
 
@@ -253,9 +259,19 @@ def _scores(
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
+                by_queries=_by_queries(designs, counts, i),
             )
         )
     return counts, tuple(scores)
+
+
+def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
+    """Tell whether a method's interval for new images uses which queries were right."""
+    tasks = designs.get("images")
+    design = tasks and tasks.at(int(counts.tasks[row]), "images")
+    if not design or design.queries is None:
+        return None
+    return bool(counts.right) and counts.right[row] is not None
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

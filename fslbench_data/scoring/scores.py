@@ -115,6 +115,9 @@ class Score:
         shown then, and nothing is concluded from them.
     run_means
         The mean of each run by its name, percentage points; empty below two runs.
+    by_queries
+        Whether its interval for new images uses which queries were right, and not tasks as a whole;
+        None where these tasks do not allow it.
     """
 
     dataset: str
@@ -133,6 +136,7 @@ class Score:
     backbone: str = ""
     trained: bool | None = None
     run_means: Mapping[str, float] = field(default_factory=dict)
+    by_queries: bool | None = None
 
     def __repr__(self) -> str:
         marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
     AccuracyError,
+    ContradictionError,
     CountError,
     FSLBenchError,
     SchemaError,
@@ -240,10 +241,13 @@ ROLES = ("support_ids", "query_ids")
 COUNTS = ("n_correct", "n_query")
 RUN_NAMES = ("run", "seed", "trial", "fold")
 """Columns that may name a method's training runs; all but the first only where a task repeats."""
+RIGHT = "correct"
 EXPECTED = (
-    f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {' with '.join(COUNTS)} or "
-    "accuracy"
+    f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {RIGHT}, {' with '.join(COUNTS)}"
+    " or accuracy"
 )
+_AGREE = 1e-4
+"""Accuracies that differ by less, as half precision does of some, agree."""
 WHOLE_TASK = (
     "of every task all images, support and query: support_ids and query_ids, or both together in "
     "image_ids"
@@ -259,7 +263,8 @@ class TaskLog:
     `method`, `task` and `run` (R,) are positions among `methods`, `tasks` and `runs`, `class_ids`
     (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query. `y` (R,) is
     an accuracy, or another statistic, 0 to 1. `queries` is how many every task has where there are
-    counts of as many, `query_ids` how many query images it names; else 0.
+    counts of as many, `query_ids` how many query images it names; else 0. `right` (R, K·Q) is 1
+    where a query was answered rightly, class by class; None where the log does not say.
     """
 
     methods: tuple[str, ...]
@@ -277,12 +282,13 @@ class TaskLog:
     runs: tuple[str, ...]
     run: Ints
     run_column: str
+    right: NDArray[np.uint8] | None
 
     @classmethod
     def read(cls, source: object) -> TaskLog:
         """Read what :func:`fslbench_data.open_log` takes; an FSLBenchError says what is wrong."""
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-        needed = (*NEEDED, *ROLES, "image_ids", *COUNTS, "accuracy", "run")
+        needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
         table = table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
         _check_columns(table, where)
         methods, method = _names(table.column("method"), "method", where)
@@ -293,10 +299,11 @@ class TaskLog:
         classes, class_ids = _labels(ids)
         images, image_ids, logged = _images(table, way, where)
         _check_room(table, image_ids, logged, where)
-        y, queries = _values(table, where)
+        right = _right(table, logged, where) if RIGHT in table.column_names else None
+        y, queries = _values(table, right, where)
         return cls(methods, tasks, classes, images, method, task, class_ids.reshape(-1, way),
                    image_ids, y, queries, where, logged,
-                   *_runs(table, method, task, where))  # fmt: skip
+                   *_runs(table, method, task, where), right)  # fmt: skip
 
 
 def _check_columns(table: pa.Table, where: str) -> None:
@@ -309,8 +316,10 @@ def _check_columns(table: pa.Table, where: str) -> None:
     counted, direct = any(name in names for name in COUNTS), "accuracy" in names
     if counted and not direct:
         missing += [name for name in COUNTS if name not in names]
-    elif not counted and not direct:
-        missing.append("accuracy (or n_correct and n_query)")
+    elif not counted and not direct and RIGHT not in names:
+        missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
+    if RIGHT in names and "query_ids" not in names:
+        missing += [name for name in ROLES if name not in missing]
     if missing:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -478,6 +487,9 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.A
         kind = kind.value_type
         if any(chunk.dictionary.null_count for chunk in column.chunks):
             column = column.cast(kind)  # which shows the nulls
+    if name == RIGHT and pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+        kind = column.type
     if not depth or not (pa.types.is_integer(kind) or columns.is_text(kind)):
         raise SchemaError(
             f"column {name!r} holds {'lists of ' * depth}{kind}",
@@ -513,8 +525,41 @@ def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str
         )
 
 
-def _values(table: pa.Table, where: str) -> tuple[NDArray[np.float64], int]:
-    """Return what methods made of their tasks (R,), 0 to 1, and of how many queries; 0 unknown."""
+def _right(table: pa.Table, queries: int, where: str) -> NDArray[np.uint8]:
+    """Return which queries were right, 0 or 1 (R, K·Q), in the order of the query_ids."""
+    length, values = _id_lists(table.column(RIGHT), RIGHT, where)
+    numbers = values.to_numpy(zero_copy_only=False)
+    if length != queries or numbers.dtype.kind not in "iu":
+        raise SchemaError(
+            f"a task has {queries} query_ids and {length} entries of {values.type} in {RIGHT}",
+            where=f"{where}, {rows([0])}",
+            expected="1 or 0 for every query, in the order of query_ids",
+            fix="log correct=(prediction == label).int().tolist()",
+        )
+    right = numbers.reshape(-1, queries)
+    outside = (right < 0) | (right > 1)
+    if (bad := np.flatnonzero(outside.any(axis=1))).size:
+        raise SchemaError(
+            f"{RIGHT} holds {right[outside][0]}",
+            where=f"{where}, {rows(bad)}",
+            expected="1 or 0 for every query: whether it was answered rightly",
+            fix="log correct=(prediction == label).int().tolist()",
+        )
+    return np.asarray(right, np.uint8)
+
+
+def _values(
+    table: pa.Table, right: NDArray[np.uint8] | None, where: str
+) -> tuple[NDArray[np.float64], int]:
+    """Return what methods made of their tasks (R,), 0 to 1, and of how many queries; 0 unknown.
+
+    Where it is known which queries were right, that; counts and accuracies must agree with it.
+    """
+    if right is not None:
+        for name in ("accuracy", COUNTS[0]):
+            if name in table.column_names:
+                _check_agrees(table.column(name), name, right, where)
+        return right.mean(axis=1), right.shape[1]
     if "accuracy" in table.column_names:
         return _accuracies(table.column("accuracy"), where), 0
     counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
@@ -529,6 +574,23 @@ def _values(table: pa.Table, where: str) -> tuple[NDArray[np.float64], int]:
                 expected="n_correct of n_query queries, those of the whole task",
             )
     return counts / queries, int(queries[0]) if (queries == queries[0]).all() else 0
+
+
+def _check_agrees(column: pa.ChunkedArray, name: str, right: NDArray[np.uint8], where: str) -> None:
+    """Refuse accuracies or counts that contradict which queries were right."""
+    count = right.sum(axis=1, dtype=np.int64)
+    if name in COUNTS:
+        wrong = _integers(column, name, where) != count
+    else:
+        wrong = np.abs(_accuracies(column, where) - count / right.shape[1]) > _AGREE
+    if (bad := np.flatnonzero(wrong)).size:
+        raise ContradictionError(
+            f"{name} is {column[int(bad[0])].as_py()!r:.40} where {RIGHT} has {count[bad[0]]} of "
+            f"{right.shape[1]}",
+            where=f"{where}, {rows(bad)}",
+            expected=f"what follows from {RIGHT}",
+            fix=f"leave {name} out, or log {RIGHT} of the same queries",
+        )
 
 
 def _integers(column: pa.ChunkedArray, name: str, where: str) -> Ints:

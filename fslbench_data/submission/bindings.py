@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import asdict
 
 from benchmark_spec.declared import MisfitError, parsed_json
-from benchmark_spec.errors import FSLBenchError, SchemaError, shown
+from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError, shown
 from benchmark_spec.naming import check_method_name, check_text
 from benchmark_spec.version import SPEC_VERSION
 from fslbench_data.submission import columns
@@ -39,10 +39,18 @@ class Method:
     trained: bool | None = None
     """False where nothing is trained before the tasks, so that there are no runs to differ; None
     where nothing is said of it."""
+    inductive: bool | None = None
+    """Whether its answer to a query never depends on the task's other queries: intervals for new
+    images then use which queries were right. None where nothing is said of it."""
 
     def __post_init__(self) -> None:
         for what in ("description", "backbone", "link"):
             check_text(getattr(self, what), f"the method's {what}")
+        if self.transductive and self.inductive:
+            raise SpecError(
+                f"method {shown(self.name)} is said to be transductive and inductive",
+                expected="one of them: does an answer depend on the task's other queries?",
+            )
 
 
 class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,8 +127,9 @@ def written_metadata(
     for name, method in methods.items():
         about = to_builtins(method)
         del about["name"]
-        if about["trained"] is None:
-            del about["trained"]
+        for unsaid in ("trained", "inductive"):
+            if about[unsaid] is None:
+                del about[unsaid]
         entries[name] = {**about, "task_sets": {}}
     for (method_name, dataset, task_set), binding in bindings.items():
         entry = entries.setdefault(method_name, {"task_sets": {}})
@@ -173,6 +182,7 @@ class _Method(Struct):
     link: str = ""
     transductive: bool = False
     trained: bool | None = None
+    inductive: bool | None = None
     task_sets: dict[str, _Binding] = {}
 
 

@@ -113,8 +113,8 @@ def _methods(methods: About, answering: Iterable[str]) -> dict[str, Method]:
         except TypeError as error:
             raise SpecError(
                 f"what methods says of {name!r} is not understood: {printable(error)}",
-                expected="of description, backbone, link, transductive and trained those that are "
-                "known",
+                expected="of description, backbone, link, transductive, trained and inductive "
+                "those that are known",
             ) from None
         if made[name].name != check_method_name(name):
             raise SpecError(f"methods says of {name!r} that it is {made[name].name!r}")

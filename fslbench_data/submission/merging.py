@@ -86,7 +86,7 @@ def _about(parts: Sequence[Submission], source: str) -> dict[str, Any]:
     }
 
 
-_ABOUT = ("backbone", "description", "link", "trained")
+_ABOUT = ("backbone", "description", "link", "trained", "inductive")
 
 
 class _Answer(NamedTuple):

@@ -45,6 +45,9 @@ class Recorder:
     trained : bool, optional
         False of a method that trains nothing before the tasks, such as a classifier on fixed
         features; else results of one run are told as those of one trained model.
+    inductive : bool, optional
+        True of a method whose answer to a query never depends on the task's other queries:
+        intervals for new images are then the narrowest, from which queries were right.
 
     Examples
     --------
@@ -63,8 +66,9 @@ class Recorder:
         link: str = "",
         transductive: bool = False,
         trained: bool | None = None,
+        inductive: bool | None = None,
     ) -> None:
-        about = description, backbone, link, transductive, trained
+        about = description, backbone, link, transductive, trained, inductive
         self._method = Method(check_method_name(method), *about)
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.counts import EXACT, own_task_terms, run_means
+from analysis_sql.intervals.counts import EXACT, RightQueries, own_task_terms, run_means
 from analysis_sql.queries.engine import make_facts, view_by_task, working_database
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
+from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
@@ -141,6 +142,44 @@ class Rows:
             first = ends[begin] - tasks[begin]
             counts += np.split(np.asarray(block, kind), ends[begin : end - 1] - first)
         return counts
+
+    def right_queries(self, release: Release) -> dict[int, RightQueries]:
+        """Return which queries were right, by the position of the answer.
+
+        Of inductive methods on tasks that reuse images and are drawn uniformly, where predictions
+        of all tasks are there.
+        """
+        if "predictions" not in self.columns:
+            return {}
+        about = self.submission.methods
+        found: dict[int, RightQueries] = {}
+        wanted: dict[str, list[int]] = {}
+        for number, ((method, text), members) in enumerate(self.answers.items()):
+            suite = suite_of(self.keys[members[0]].info.name.suite)
+            if method in about and about[method].inductive and suite.uniform:
+                wanted.setdefault(text, []).append(number)
+        every = list(self.answers.values())
+        sql = (
+            'SELECT answer, predictions FROM rows JOIN groups USING ("group") '
+            "WHERE answer IN (SELECT unnest(?)) ORDER BY answer, task_id"
+        )
+        for numbers in wanted.values():
+            label = release.query_labels(self.keys[every[numbers[0]][0]].info)
+            order = np.argsort(label, axis=1, kind="stable")
+            table = self.connection.sql(sql, params=[numbers]).to_arrow_table()
+            lists, start = table.column("predictions").combine_chunks(), 0
+            for number in numbers:
+                runs, tasks = len(every[number]), self.expected[every[number][0]]
+                own = lists.slice(start, runs * tasks)
+                start += runs * tasks
+                if own.null_count:
+                    continue
+                answers = own.flatten().to_numpy().reshape(tasks, runs, -1)
+                right = (answers == label[:tasks, None]).sum(axis=1, dtype=np.uint16)
+                if runs < 256:
+                    right = right.astype(np.uint8)
+                found[number] = RightQueries(np.take_along_axis(right, order[:tasks], 1), runs)
+        return found
 
 
 @dataclass(frozen=True)
@@ -281,6 +320,8 @@ class Group:
         Correct queries of each run, over all its tasks; of accuracies their sum.
     run_of_task : int64 (tasks,) or None
         Where every run of a log answered tasks of its own, which run that is, 0..R-1.
+    right
+        Which queries were right, of an inductive method whose every answer is known.
     """
 
     method: str
@@ -290,6 +331,7 @@ class Group:
     runs: tuple[str, ...]
     run_totals: Array
     run_of_task: Array | None = None
+    right: RightQueries | None = None
 
     @property
     def tasks(self) -> int:
@@ -330,7 +372,7 @@ class Group:
         return bool(self.counts.dtype.kind == "f")
 
 
-def sum_runs(table: Rows) -> list[Group]:
+def sum_runs(table: Rows, release: Release) -> list[Group]:
     """Sum runs to one group a method and task set, in the order of their first row.
 
     Raises a MissingTaskError if a method's runs do not answer the same tasks; a TooLargeError if
@@ -343,6 +385,7 @@ def sum_runs(table: Rows) -> list[Group]:
         table.facts("group_facts")
         sql = 'SELECT total FROM group_facts ORDER BY "group"'
         totals = [total for (total,) in table.connection.execute(sql).fetchall()]
+    right = table.right_queries(release)
     return [
         Group(
             method,
@@ -351,9 +394,10 @@ def sum_runs(table: Rows) -> list[Group]:
             all(table.bound[i] for i in members),
             tuple(run for i in members if (run := table.keys[i].run) is not None),
             np.array([totals[i] for i in members] if len(members) > 1 else (), np.int64),
+            right=right.get(number),
         )
-        for ((method, _), members), counts in zip(
-            table.answers.items(), table.counts(), strict=True
+        for number, (((method, _), members), counts) in enumerate(
+            zip(table.answers.items(), table.counts(), strict=True)
         )
     ]
 

@@ -80,6 +80,7 @@ def counts_on(groups: list[Group]) -> Counts:
         [g.queries_per_task for g in groups],
         [g.run_spread for g in groups],
         [len(g.runs) for g in groups],
+        [g.right for g in groups],
     )
 
 
@@ -129,7 +130,7 @@ def _checked(submission: Submission, terms: Terms) -> Validated:
     try:
         for rule in RULES:
             rule(answers, terms)
-        groups = tuple(sum_runs(answers))
+        groups = tuple(sum_runs(answers, terms.release))
         return Validated(replace(submission, methods=_marked(answers)), groups)
     finally:
         answers.connection.close()

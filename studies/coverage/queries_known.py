@@ -20,9 +20,9 @@ from functools import partial
 
 import numpy as np
 
+from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
-from analysis_sql.leave_one_out.queries import RightQueries
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_pooled, first_image_ids
 from studies.common import LEVEL, Array, Z, head, marked, row
@@ -121,10 +121,12 @@ def truth(line: Line, rng: np.random.Generator, classes: Classes) -> Array:
 
 def draw(line: Line, seed: int) -> DrawnTasks:
     """Draw the tasks of a data set; of bursts one image of each of S+Q different ones."""
-    how = {"dataset": line.name, "seed": seed, "tasks": TASKS}
     if line.groups:
-        return draw_pooled(line.sizes, line.protocol, groups=line.group_of_image, **how)[0]
-    return draw_closed(line.sizes, line.protocol, **how)
+        groups, name = line.group_of_image, line.name
+        return draw_pooled(
+            line.sizes, line.protocol, dataset=name, seed=seed, tasks=TASKS, groups=groups
+        )[0]
+    return draw_closed(line.sizes, line.protocol, dataset=line.name, seed=seed, tasks=TASKS)
 
 
 def data_set(line: Line, rng: np.random.Generator, classes: Classes) -> Found:
@@ -150,7 +152,7 @@ def data_set(line: Line, rng: np.random.Generator, classes: Classes) -> Found:
 def _images(found: LeaveOneOut) -> Array:
     if found.images is None:
         raise ValueError("there is no interval for new images")
-    return found.images.halfwidth[0]
+    return np.asarray(found.images.halfwidth[0])
 
 
 def some(line: Line, seed: int, sets: int, turn: int) -> tuple[Array, Array]:

@@ -256,7 +256,7 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
         "misses the columns method, support_ids and query_ids",
     ),
     "half the counts": (_without("n_query"), SchemaError, "misses the column n_query"),
-    "no result": (_without(*_REST), SchemaError, "misses the column accuracy"),
+    "no result": (_without(*_REST), SchemaError, "misses the column correct"),
     "both": (_without(accuracy=[0.5] * 21), SchemaError, "says twice"),
     "no rows": ({k: [] for k in LOG}, SchemaError, "has no rows"),
     "null method": (_with("method", None), SchemaError, "data row 4"),

@@ -1,0 +1,242 @@
+"""Which queries were right: from logs and submissions to intervals, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fslbench_data as fb
+from benchmark_spec.errors import ContradictionError, SchemaError, SpecError
+from fslbench_data.render.console import page
+from fslbench_data.render.log_text import print_log
+
+CLASSES, IMAGES, WAY, SHOT, QUERY, TASKS = 10, 60, 4, 1, 5, 120
+
+
+def _log(methods: dict[str, int], runs: int = 1, seed: int = 0) -> list[dict[str, Any]]:
+    """Rows of nearest means on some of eight dimensions; of runs, whose images move."""
+    rng = np.random.default_rng(seed)
+    images = rng.normal(size=(CLASSES, 1, 8)) + rng.normal(size=(CLASSES, IMAGES, 8))
+    tasks = [
+        (
+            chosen := rng.permutation(CLASSES)[:WAY],
+            np.array([rng.permutation(IMAGES)[: SHOT + QUERY] for _ in chosen]),
+        )
+        for _ in range(TASKS)
+    ]
+    rows = []
+    for method, dimensions in methods.items():
+        for run in range(runs):
+            seen = (images + 0.3 * rng.normal(size=images.shape) * (runs > 1))[..., :dimensions]
+            for task, (chosen, numbers) in enumerate(tasks):
+                shown = seen[chosen[:, None], numbers]
+                mean, asked = shown[:, :SHOT].mean(1), shown[:, SHOT:].reshape(-1, dimensions)
+                near = np.square(asked[:, None] - mean).sum(-1).argmin(1)
+                ids = 1000 * chosen[:, None] + numbers
+                rows.append(
+                    {
+                        "method": method,
+                        "run": run,
+                        "task": task,
+                        "class_ids": chosen.tolist(),
+                        "support_ids": ids[:, :SHOT].tolist(),
+                        "query_ids": ids[:, SHOT:].tolist(),
+                        "correct": (near == np.repeat(range(WAY), QUERY)).astype(int).tolist(),
+                    }
+                )
+    return rows
+
+
+SIZES = dict.fromkeys(range(CLASSES), IMAGES)
+METHODS = {"eight": 8, "six": 6}
+
+
+def _width(report: fb.Report, method: int = 0) -> float:
+    width = report.sets[0].scores[method].intervals["images"].halfwidth
+    assert width is not None
+    return width
+
+
+def test_a_log_of_inductive_methods_is_narrower() -> None:
+    log = _log(METHODS)
+    whole = fb.interval(log, class_sizes=SIZES)
+    known = fb.interval(log, class_sizes=SIZES, inductive=True)
+    assert [s.by_queries for s in whole.scores] == [False, False]
+    assert [s.by_queries for s in known.scores] == [True, True]
+    assert [s.accuracy for s in whole.scores] == [s.accuracy for s in known.scores]
+    assert _width(known) < 0.95 * _width(whole)
+    classes = [r.scores[0].intervals["classes"].halfwidth for r in (known, whole)]
+    assert classes[0] is not None
+    assert classes[1] is not None
+    assert _width(known) <= classes[0] <= classes[1]
+
+
+@pytest.mark.parametrize("form", ["lists", "flat", "bool", "arrays", "csv", "parquet"])
+def test_forms_of_correct(form: str, tmp_path: Path) -> None:
+    log = _log({"eight": 8})
+    expected = _width(fb.interval(log, class_sizes=SIZES, inductive=True))
+    right = [row["correct"] for row in log]
+    per_class = [np.reshape(own, (WAY, QUERY)) for own in right]
+    table = pa.Table.from_pylist(log)
+    sources: dict[str, Any] = {
+        "lists": [
+            {**row, "correct": own.tolist()} for row, own in zip(log, per_class, strict=True)
+        ],
+        "flat": log,
+        "bool": [{**row, "correct": [i == 1 for i in row["correct"]]} for row in log],
+        "arrays": [{**row, "correct": own} for row, own in zip(log, per_class, strict=True)],
+    }
+    if form == "csv":
+        frame = table.to_pandas().map(lambda x: x if np.isscalar(x) else _plain(x))
+        frame.to_csv(path := tmp_path / "log.csv", index=False)
+        sources["csv"] = path
+    if form == "parquet":
+        pq.write_table(table, path := tmp_path / "log.parquet")
+        sources["parquet"] = path
+    found = fb.interval(sources[form], class_sizes=SIZES, inductive=True)
+    assert _width(found) == pytest.approx(expected, rel=1e-12)
+
+
+def _plain(value: Any) -> Any:
+    return str([own.tolist() if hasattr(own, "tolist") else own for own in value])
+
+
+def test_runs_of_a_log_are_their_mean() -> None:
+    log = _log(METHODS, runs=3)
+    known = fb.interval(log, class_sizes=SIZES, inductive=True)
+    assert known.scores[0].by_queries
+    assert _width(known) < _width(fb.interval(log, class_sizes=SIZES))
+
+
+def test_counts_and_accuracies_beside_it_must_agree() -> None:
+    log = _log({"eight": 8})
+    counted = [{**row, "n_correct": sum(row["correct"]), "n_query": WAY * QUERY} for row in log]
+    shares = [{**row, "accuracy": np.float32(np.mean(row["correct"]))} for row in log]
+    expected = fb.interval(log, class_sizes=SIZES, inductive=True)
+    for same in (counted, shares):
+        assert _width(fb.interval(same, class_sizes=SIZES, inductive=True)) == _width(expected)
+    with pytest.raises(ContradictionError, match=r"n_correct is .*where correct has"):
+        fb.interval([{**counted[0], "n_correct": 1 + counted[0]["n_correct"] % 5}, *counted[1:]])
+    with pytest.raises(ContradictionError, match="data row 1"):
+        fb.interval([{**shares[0], "accuracy": 0.999}, *shares[1:]])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"correct": [1] * 19}, "20 query_ids and 19 entries|20 and 19 correct"),
+        ({"correct": [2] * 20}, "correct holds 2"),
+        ({"correct": None}, "correct. holds null"),
+        ({"correct": ["yes"] * 20}, "correct"),
+    ],
+)
+def test_what_is_wrong_with_it(change: dict[str, Any], said: str) -> None:
+    log = _log({"eight": 8})
+    with pytest.raises(SchemaError, match=said):
+        fb.interval([{**row, **change} for row in log], class_sizes=SIZES)
+
+
+def test_it_needs_the_ids_of_queries() -> None:
+    rows = [
+        {**row, "image_ids": np.concatenate([row["support_ids"], row["query_ids"]], axis=1)}
+        for row in _log({"eight": 8})
+    ]
+    for row in rows:
+        del row["support_ids"], row["query_ids"]
+    with pytest.raises(SchemaError, match="support_ids"):
+        fb.interval(rows, class_sizes=SIZES)
+
+
+def test_words_of_a_log() -> None:
+    log = _log(METHODS)
+    for inductive, said in ((True, "uses which queries were right: eight, six"),
+                            (None, "with the column correct")):  # fmt: skip
+        report = fb.interval(log, class_sizes=SIZES, inductive=inductive)
+        assert report.log is not None
+        with page() as (console, text):
+            print_log(report, report.log, console)
+        assert said in " ".join(text().split())
+
+
+def _submission(name: str, **about: Any) -> fb.Submission:
+    """Nearest means of features on a closed set, recorded with predictions."""
+    release = fb.load_release()
+    features = release.features("digits", "pixels").astype(float)
+    recorder = fb.Recorder(name, **about)
+    for task in release.task_set("digits", "closed-5w5s5q"):
+        mean = features[task.support].mean(axis=1)
+        near = np.square(features[task.query][:, None] - mean).sum(-1).argmin(axis=1)
+        recorder.add(task, near)
+    return recorder.submission()
+
+
+@pytest.fixture(scope="module")
+def inductive() -> fb.Submission:
+    return _submission("mine", inductive=True, trained=False)
+
+
+def test_a_submission_with_predictions_of_an_inductive_method(
+    inductive: fb.Submission, tmp_path: Path
+) -> None:
+    inductive.write(path := tmp_path / "mine.parquet")
+    known = fb.score(path, references=False)
+    whole = fb.score(_submission("mine", trained=False), references=False)
+    assert known.scores[0].by_queries is True
+    assert whole.scores[0].by_queries is False
+    assert known.scores[0].accuracy == whole.scores[0].accuracy
+    assert _width(known) < _width(whole)
+    counts = inductive.table.drop_columns(["predictions"])
+    without = fb.Submission(counts, inductive.methods, inductive.bindings)
+    assert _width(fb.score(without, references=False)) == _width(whole)
+
+
+def test_who_is_both_is_refused() -> None:
+    with pytest.raises(SpecError, match="transductive and inductive"):
+        fb.Recorder("mine", transductive=True, inductive=True)
+
+
+def _nearest(support: Any, query: Any, rng: Any) -> Any:
+    return np.square(query[:, None] - support.mean(axis=1)).sum(-1).argmin(axis=1)
+
+
+def _normalised(support: Any, query: Any, rng: Any) -> Any:
+    moved = query - query.mean(axis=0)
+    return _nearest(support - support.mean(axis=(0, 1)), moved, rng)
+
+
+def _of_all(support: Any, query: Any, rng: Any) -> Any:
+    if len(query) < 25:
+        raise ValueError("all queries, please")
+    return _nearest(support, query, rng)
+
+
+@pytest.mark.parametrize(
+    ("method", "found"), [(_nearest, True), (_normalised, False), (_of_all, None)]
+)
+@pytest.mark.parametrize("batch", [None, 2])
+def test_evaluate_looks_whether_a_method_is_inductive(
+    method: Any, found: bool | None, batch: int | None
+) -> None:
+    def batched(supports: Any, queries: Any, rng: Any) -> Any:
+        return [method(*each, rng) for each in zip(supports, queries, strict=True)]
+
+    made = fb.evaluate(
+        batched if batch else method,
+        name="mine",
+        datasets="digits",
+        task_sets="closed-5w5s5q",
+        features="pixels",
+        max_tasks=40,
+        batch=batch,
+    )
+    assert made.methods["mine"].inductive is found
+
+
+def test_evaluate_says_nothing_where_no_image_recurs() -> None:
+    made = fb.evaluate(
+        _nearest, name="mine", datasets="digits", task_sets="open-5w5s5q", features="pixels"
+    )
+    assert made.methods["mine"].inductive is None
