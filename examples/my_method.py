@@ -32,7 +32,8 @@ def main(path: str) -> None:
     """Answer the open and the closed tasks of the digits and write the submission."""
     release = fb.load_release()
     pixels = release.features("digits", "pixels").astype(np.float64)
-    recorder = fb.Recorder("pixels/Ridge", description="centred ridge classifier", trained=False)
+    about = {"description": "centred ridge classifier", "trained": False, "inductive": True}
+    recorder = fb.Recorder("pixels/Ridge", **about)
     for info in release.task_sets:
         if info.dataset == "digits" and info.name.suite in ("open", "closed"):
             for task in release.task_set("digits", str(info.name)):

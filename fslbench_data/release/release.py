@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.errors import ReleaseError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
@@ -45,17 +45,39 @@ if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
 
 
-def read_results(entry: Table, path: Path, *, counts_only: bool) -> Submission:
+def read_results(
+    entry: Table, path: Path, *, counts_only: bool, queries: bool = False
+) -> Submission:
     """Read the results that a release lists, perhaps only the columns that all must have.
 
-    The release's maker chose how many tasks they answer, before anyone compares with them.  Raises
-    a CorruptReleaseError if the file cannot be read, or holds results of another method.
+    With `queries` predictions are kept too, on task sets whose images are drawn uniformly and
+    recur.  The release's maker chose how many tasks they answer, before anyone compares with them;
+    a head of ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot
+    be read, or holds results of another method.
     """
-    columns = COUNTS if counts_only else ()
+    columns = (*COUNTS, *(["predictions"] if queries else [])) if counts_only else ()
     table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
+    if counts_only and "predictions" in table.column_names:
+        table = _of_reused_images(table)
     results = check_results(Submission(*content_of(table, str(path))), entry)
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
-    return replace(results, bindings=bound)
+    about = dict(results.methods)
+    if "head" in entry.provenance:
+        for name, method in about.items():
+            if method.inductive is None and not method.transductive:
+                about[name] = replace(method, inductive=True)
+    return replace(results, bindings=bound, methods=about)
+
+
+def _of_reused_images(table: pa.Table) -> pa.Table:
+    """Leave out predictions on all task sets but those that reuse images, drawn uniformly."""
+    names = table.column("task_set").combine_chunks()
+    uniform = [suite_of(name.rpartition("-")[0]).uniform for name in names.dictionary.to_pylist()]
+    kept = pa.array(uniform).take(names.indices)
+    at = table.column_names.index("predictions")
+    column = table.column(at).combine_chunks()
+    places = pa.array(np.arange(len(column)), mask=~kept.to_numpy(zero_copy_only=False))
+    return table.set_column(at, "predictions", column.take(places))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,7 +233,11 @@ class Release:
         return check_attributes(table, entry)
 
     def references(
-        self, *, counts_only: bool = False, only: Collection[TaskSetInfo] | None = None
+        self,
+        *,
+        counts_only: bool = False,
+        queries: bool = False,
+        only: Collection[TaskSetInfo] | None = None,
     ) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each, which may be left without rows.
 
@@ -219,28 +245,41 @@ class Release:
         ----------
         counts_only
             Leave out predictions and counts by class.
+        queries
+            With `counts_only`, keep predictions where images are drawn uniformly and recur.
         only
             Leave out results on other task sets than these; their rows are not even checked.
         """
-        of_all = self._counts if counts_only else [*map(self.reference, self.methods)]
+        if not counts_only:
+            of_all = [*map(self.reference, self.methods)]
+        else:
+            of_all = self._with_queries if queries else self._counts
         return tuple(of_all if only is None else [results.on(only) for results in of_all])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out counts that were read: a process that gets a release may need none."""
-        return {name: value for name, value in vars(self).items() if name != "_counts"}
+        read = ("_counts", "_with_queries")
+        return {name: value for name, value in vars(self).items() if name not in read}
 
     @cached_property
     def _counts(self) -> list[Submission]:
         """The reference methods' counts, which a command may need of several task sets in turn."""
         return [self.reference(name, counts_only=True) for name in self.methods]
 
-    def reference(self, name: str, *, counts_only: bool = False) -> Submission:
-        """One reference method's results; `counts_only` as for :meth:`references`."""
+    @cached_property
+    def _with_queries(self) -> list[Submission]:
+        """The same with predictions where images recur."""
+        return [self.reference(name, counts_only=True, queries=True) for name in self.methods]
+
+    def reference(
+        self, name: str, *, counts_only: bool = False, queries: bool = False
+    ) -> Submission:
+        """One reference method's results; the options are as for :meth:`references`."""
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
         path = self.files.path(tables[name])
-        return read_results(tables[name], path, counts_only=counts_only)
+        return read_results(tables[name], path, counts_only=counts_only, queries=queries)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.

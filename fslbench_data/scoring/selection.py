@@ -231,7 +231,10 @@ def select(
         infos = ladders
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
-    references = reference_results(release, infos, counts_only=not by_class) if beside else None
+    references = None
+    if beside:
+        known = any(group.right is not None for group in answers.groups)
+        references = reference_results(release, infos, counts_only=not by_class, queries=known)
     alone = submission is None
     return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
 
@@ -250,17 +253,22 @@ def _with_whole_names(
 
 
 def reference_results(
-    release: Release, infos: Collection[TaskSetInfo] | None = None, *, counts_only: bool = True
+    release: Release,
+    infos: Collection[TaskSetInfo] | None = None,
+    *,
+    counts_only: bool = True,
+    queries: bool = False,
 ) -> Validated | None:
     """The reference methods' results on some task sets and their closed twins, or on all.
 
-    None where a release has no such methods; without groups where they answer none of these.
+    With `queries`, which of them were right where images recur.  None where a release has no such
+    methods; without groups where they answer none of these.
     """
     if infos is None:
-        return _reference_results(release, None, counts_only)
+        return _reference_results(release, None, counts_only, queries)
     texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
     infos = tuple(info for info in release.task_sets if info.text in texts)
-    return _reference_results(release, infos, counts_only)
+    return _reference_results(release, infos, counts_only, queries)
 
 
 def untrained(results: Submission) -> Submission:
@@ -279,9 +287,9 @@ def untrained(results: Submission) -> Submission:
 
 @lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
 def _reference_results(
-    release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
+    release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool, queries: bool
 ) -> Validated | None:
-    submissions = release.references(counts_only=counts_only, only=infos)
+    submissions = release.references(counts_only=counts_only, queries=queries, only=infos)
     if not submissions:
         return None
     merged = merge([untrained(submission) for submission in submissions])
@@ -291,7 +299,7 @@ def _reference_results(
 
 
 def _references_alone(release: Release, *, counts_only: bool) -> Validated:
-    references = reference_results(release, counts_only=counts_only)
+    references = reference_results(release, counts_only=counts_only, queries=True)
     if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",
