@@ -59,9 +59,9 @@ def attributes(
     """
     from benchmark_spec.errors import SpecError
     from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes
-    from builders.execution.parquet import write_table
     from builders.features import WORK, Settings
     from builders.sources.read import read_source
+    from fslbench_data.files.parquet import write_table
     from fslbench_data.render.console import steps
 
     check_table_file(path)

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.manifest import Kind, Table
 from builders.execution.steps import make_folder
-from fslbench_data.files import sha256_of, whole_file
+from fslbench_data.files import sha256_of
+from fslbench_data.files.parquet import of_few_values, write_parquet, write_table
 from fslbench_data.submission.model import Submission
-
-_LARGE = 32 * 2**20
-"""Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
 
 LARGE_FEATURES = 8 * 2**20
 """Bytes in memory from which features are written to be read fast."""
@@ -61,37 +58,10 @@ def written(
     )
 
 
-def _write(table: pa.Table, path: Path, **options: Any) -> None:
-    with whole_file(path) as temporary:
-        pq.write_table(table, temporary, **options)
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table small: zstd, ids split by byte, dictionaries of few texts and rounded features.
-
-    DuckDB cannot read float16 that is split so; large tables are not given the highest level's
-    time.
-    """
-    split = [
-        f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
-        for field in table.schema
-        if pa.types.is_int32(getattr(field.type, "value_type", field.type))
-    ]
-    _write(
-        table.replace_schema_metadata(None),
-        path,
-        compression="zstd",
-        compression_level=19 if table.nbytes < _LARGE else 3,
-        use_dictionary=_of_few_values(table.schema),
-        use_byte_stream_split=split,
-        store_schema=True,
-    )
-
-
 def write_results(submission: Submission, path: Path) -> None:
     """Write reference results small: a tenth less than a submission's own file."""
     counts = ("n_correct", "class_correct.list.element")
-    _write(
+    write_parquet(
         submission.bound_table(),
         path,
         compression="brotli",
@@ -115,7 +85,7 @@ def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -
         "label": {"names": list(class_names), "_type": "ClassLabel"},
     }
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    _write(
+    write_parquet(
         table.replace_schema_metadata(metadata),
         path,
         row_group_size=_PICTURES,
@@ -142,24 +112,13 @@ def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
         pa.FixedSizeListArray.from_arrays(chunk.flatten(), type=values)
         for chunk in table.column("feature").chunks
     ]
-    _write(
+    write_parquet(
         pa.table([table.column("image_id"), pa.chunked_array(chunks, values)], schema=schema),
         path,
         row_group_size=_ROWS,
         compression="zstd",
         compression_level=3,
-        use_dictionary=_of_few_values(table.schema),
+        use_dictionary=of_few_values(table.schema),
         write_statistics=["image_id"],
         store_schema=True,
     )
-
-
-def _of_few_values(schema: pa.Schema) -> list[str] | bool:
-    """Name the columns to be written with dictionaries: lists of attributes, rounded features."""
-    few = (pa.string(), pa.float32())
-    columns = [
-        f"{field.name}.list.element"
-        for field in schema
-        if pa.types.is_fixed_size_list(field.type) and field.type.value_type in few
-    ]
-    return columns or False

@@ -42,13 +42,15 @@ from builders.hub.repository import (
     changes,
     small_file,
 )
-from builders.release.card import CardFacts, dataset_card
 from builders.release.diff import check_version
 from builders.release.verify import verify
 from fslbench_data.files import temporary_of
+from fslbench_data.files.scratch import scratch_folder
 from fslbench_data.hub.address import is_repo_id, version_of
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.card import CardFacts, dataset_card
+from fslbench_data.render.export import write_drawn
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
@@ -60,21 +62,26 @@ BENCHMARK_FILE = "eval.yaml"
 FRAMEWORK = "fslbench"
 
 
-def release_files(folder: Path, manifest: Manifest, card: str) -> dict[str, ReleaseFile]:
+def release_files(
+    folder: Path, manifest: Manifest, repo_id: str, scratch: Path, progress: Callable[[str], None]
+) -> dict[str, ReleaseFile]:
     """List the files of a release by path, its manifest last, which must be `manifest` still.
 
-    `card` takes the place of the folder's own, which does not know where it is published.
+    Tables that it holds no file of are written into `scratch`, and the card says where the release
+    is published.
     """
-    files = {
-        t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest)
-        for t in manifest.tables
-        if not t.drawn
-    }
-    files[CARD_FILE] = small_file(card.encode())
-    files[MANIFEST_FILE] = small_file((folder / MANIFEST_FILE).read_bytes())
-    text = files[MANIFEST_FILE].content
-    if not isinstance(text, bytes) or Manifest.from_json(text, MANIFEST_FILE) != manifest:
+    text = (folder / MANIFEST_FILE).read_bytes()
+    if Manifest.from_json(text, MANIFEST_FILE) != manifest:
         raise changed_meanwhile(folder)
+    release = Release(manifest, Folder(folder))
+    whole = write_drawn(release, scratch, progress)
+    files = {}
+    for t, was in zip(whole.tables, manifest.tables, strict=True):
+        path = (scratch if was.drawn else folder) / t.path
+        files[t.path] = ReleaseFile(path, t.bytes, t.sha256, t.digest)
+    card = dataset_card(whole, CardFacts.of(release, repo_id))
+    files[CARD_FILE] = small_file(card.encode())
+    files[MANIFEST_FILE] = small_file(text if whole == manifest else whole.to_json().encode())
     return files
 
 
@@ -248,10 +255,10 @@ def publish(
     if verified.manifest != manifest:
         raise changed_meanwhile(folder)
     release = Release(manifest, Folder(folder))
-    card = dataset_card(manifest, CardFacts.of(release, repo_id))
-    files = release_files(folder, manifest, card)
-    left = Publication(Repository(repo_id), release, files, release_tag, create_pr, progress)
-    done = left.run(private=private, register=register_benchmark)
+    with scratch_folder("publish") as scratch:
+        files = release_files(folder, manifest, repo_id, scratch, progress)
+        left = Publication(Repository(repo_id), release, files, release_tag, create_pr, progress)
+        done = left.run(private=private, register=register_benchmark)
     return replace(done, left_out=left_out(folder, files))
 
 

@@ -16,10 +16,10 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
-from builders.release.templating import template
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
 from builders.sources.lists import LISTS
+from fslbench_data.render.markdown import template
 
 HEADERS = {option: ",".join(columns[:2]) for option, columns in LISTS.items()}
 """By option of an image folder that names a CSV file, the file's header."""
@@ -37,7 +37,7 @@ def first_spec(folder: Path, file: str = "") -> str:
     name = name if name[0].isalpha() else f"d_{name}"
     ways = min(WAYS, len(sizes))
     shots = [shot for shot in (1, 5, 10) if sum(n > shot for n in sizes) >= ways]
-    return template("release/templates/first_spec.toml.j2").render(
+    return template("release/templates/first_spec.toml.j2", "builders").render(
         name=name,
         folder=folder.resolve().name,
         raw=folder.resolve().parent,

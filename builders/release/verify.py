@@ -27,7 +27,6 @@ from benchmark_spec.manifest import (
 )
 from benchmark_spec.protocol import ABLATION, COUNTERFACTUAL, INTER_CLASS, TaskSetName, suite_of
 from builders.attributes.table import attribute_problems
-from builders.release.card import CardFacts, dataset_card, repository_of
 from builders.release.queries import query_problems
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import MADE_WITH
@@ -41,6 +40,7 @@ from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
+from fslbench_data.render.card import CardFacts, dataset_card, repository_of
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate

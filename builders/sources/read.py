@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.manifest import Redistribution, check_redistribution
-from builders.sources import CATALOGUED, GENERAL, SOURCES, source_module
+from builders.sources import CATALOGUED, FEW_SHOT, GENERAL, SOURCES, source_module
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, raw_state, silent
 from builders.sources.packages import unpacked
 from builders.sources.raw_files import require_entries
@@ -90,6 +90,9 @@ def listed_sizes(
     if source in CATALOGUED:
         require_entries(name, folder, *module.entries_in(folder))
         return tuple(module.counts.values())
+    if source in FEW_SHOT:
+        sizes: tuple[int, ...] = module.sizes_in(folder, **options)
+        return sizes
     if hasattr(module, "list_images"):
         lists = {key: options[key] for key in module.LISTS if key in options}
         return tuple(map(len, module.list_images(folder, **lists).paths.values()))

@@ -147,7 +147,7 @@ COMMANDS = {
     "compare": ["compare"],
     "evaluate": ["evaluate"],
     "figures": ["plot", "report"],
-    "files": ["cite", "import_accuracies", "merge", "validate"],
+    "files": ["cite", "export", "import_accuracies", "merge", "validate"],
     "info": ["info"],
     "interval": ["interval"],
     "leaderboard": ["leaderboard", "review", "submit"],

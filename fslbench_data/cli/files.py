@@ -105,6 +105,30 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
 
 
+@command(short_help="Write a release with every table as a file.")
+@click.argument("folder", type=FILE, metavar="DIR")
+@release_option
+def export(folder: Path, release: str | None) -> None:
+    """Write a release into DIR, which must be new or empty, with every table as a file.
+
+    The package draws some task sets from their seeds. In DIR they are files, as in a release
+    that is published, so that datasets.load_dataset(DIR, CONFIGURATION) reads all of it without
+    this package. The digest and all fingerprints stay: --release DIR gives the same results.
+    """
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
+    from fslbench_data.render.export import export as write
+
+    opened = load_release(release)
+    with steps(f"exporting {opened}") as step:
+        manifest = write(opened, folder, step)
+    drawn = sum(table.drawn for table in opened.manifest.tables)
+    say(
+        f"wrote {folder}: {opened}#{manifest.digest[:12]}, {len(manifest.tables)} tables, {drawn} "
+        f"of them drawn; {len(manifest.configs())} configurations for datasets.load_dataset"
+    )
+
+
 @command("import-accuracies", short_help="Make a submission of a list of accuracies.")
 @click.argument("file", type=FILE)
 @click.option(

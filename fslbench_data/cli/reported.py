@@ -23,7 +23,7 @@ from fslbench_data.cli.options import (
     "--dataset",
     metavar="D",
     help="Gives --classes and --images of its test split: miniImageNet, tieredImageNet, CUB, "
-    "CIFAR-FS, FC100, EuroSAT, ISIC, or one of Meta-Dataset.",
+    "CIFAR-FS, FC100, EuroSAT, ISIC, ChestX, or one of Meta-Dataset.",
 )
 @click.option("--classes", type=int, metavar="C", help="Classes that tasks are drawn from.")
 @click.option("--images", type=int, metavar="N", help="Images of the class that has the fewest.")

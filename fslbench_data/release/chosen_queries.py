@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -57,6 +57,31 @@ class ChosenQueries:
         )
 
 
+def choice_of(
+    dataset: str, task_set: str, provenance: Mapping[str, Any], where: str
+) -> ChosenQueries | None:
+    """Read how the number of queries of a task set was chosen, if it was.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If its provenance holds something else in its place; `where` says in which release.
+    """
+    evidence = provenance.get(EVIDENCE)
+    if evidence is None:
+        return None
+    try:
+        raw = dict(evidence)
+        raw |= {"of_dataset": raw.get("dataset"), "of_release": raw.get("release")}
+        return declared(raw | {"dataset": dataset, "task_sets": (task_set,)}, ChosenQueries)
+    except (TypeError, ValueError) as error:
+        raise CorruptReleaseError(
+            f"what the number of queries of {dataset}/{task_set} was chosen on cannot be read: "
+            f"{error}",
+            where=where,
+        ) from None
+
+
 def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQueries]:
     """List the choices, each once with its task sets, in the release's order.
 
@@ -67,19 +92,11 @@ def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQu
     """
     choices: dict[tuple[int, int, ChosenQueries], list[str]] = {}
     for info in release.task_sets:
-        evidence = release.provenance(info).get(EVIDENCE)
-        if evidence is None or info.dataset not in datasets:
+        if info.dataset not in datasets:
             continue
-        try:
-            raw = dict(evidence)
-            raw |= {"of_dataset": raw.get("dataset"), "of_release": raw.get("release")}
-            raw |= {"dataset": info.dataset, "task_sets": ()}  # which are filled in below
-            choice = declared(raw, ChosenQueries)
-        except (TypeError, ValueError) as error:
-            raise CorruptReleaseError(
-                f"what the number of queries of {info} was chosen on cannot be read: {error}",
-                where=release.files.where,
-            ) from None
-        of = (info.protocol.way, info.protocol.shot, choice)
-        choices.setdefault(of, []).append(str(info.name))
+        name, how = str(info.name), release.provenance(info)
+        choice = choice_of(info.dataset, name, how, release.files.where)
+        if choice is not None:
+            of = (info.protocol.way, info.protocol.shot, replace(choice, task_sets=()))
+            choices.setdefault(of, []).append(name)
     return [replace(choice, task_sets=tuple(names)) for (*_, choice), names in choices.items()]

@@ -149,9 +149,10 @@ def open_log(
         Lines file; a frame of pandas or polars; an Arrow table; a mapping of columns; a list of
         rows.
     class_sizes
-        Images that may be drawn of each class: a mapping, a .json file of one, or a table with the
-        columns class and n_images.  Without it the images seen are taken for all, which is refused
-        where many were seen only once.
+        Images that may be drawn of each class: a mapping, a .json file of one, a table with the
+        columns class and n_images, or the name of a test split that is known, such as
+        ``miniImageNet``.  Without it the images seen are taken for all, which is refused where many
+        were seen only once.
     groups, superclasses
         Of images that are not independent, such as shots of one scene, and of classes: the same
         forms, with the columns image and group, class and superclass.

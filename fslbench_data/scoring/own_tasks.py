@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
 from analysis_sql.intervals.counts import RightQueries
+from benchmark_spec.catalogue.test_splits import test_split, unknown_split
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
@@ -372,8 +374,7 @@ def pool_of(
             log, class_of, texts_by_id(groups, "image", "group", "groups")
         )
     if class_sizes is not None:
-        sizes = numbers_by_id(class_sizes, "class", "n_images", "class sizes")
-        owner, classes = _with_sizes(log, owner, sizes)
+        owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
         unseen, warnings = float(len(owner) - len(class_of)), []
         if grouped is not None and len(owner) > len(grouped):
             raise TaskLogError(
@@ -405,6 +406,16 @@ def _check_all(
             where=log.source,
             expected=wanted,
         )
+
+
+def _sizes(log: TaskLog, given: object) -> dict[str, int]:
+    """Return the images of each class, as given, or of the test split that is named."""
+    if not isinstance(given, str | Path) or Path(given).suffix or Path(given).exists():
+        return numbers_by_id(given, "class", "n_images", "class sizes")
+    split = test_split(str(given))
+    if split is None or not split.known:
+        raise unknown_split(str(given), "or give a file with the columns class and n_images")
+    return split.sizes_of(log.classes)
 
 
 def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints, tuple[str, ...]]:

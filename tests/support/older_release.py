@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.manifest import MANIFEST_FILE, Table
-from builders.execution.parquet import write_table, written
+from builders.execution.parquet import written
+from fslbench_data.files.parquet import write_table
 from fslbench_data.release.release import Release, load_release
 
 

@@ -20,9 +20,9 @@ from benchmark_spec.manifest import (
 from builders.cli import main
 from builders.hub.publish import check_licences
 from builders.release.build import build_release
-from builders.release.card import CardFacts, dataset_card
 from builders.release.spec_file import read_spec
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.card import CardFacts, dataset_card
 
 
 def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:

@@ -17,11 +17,13 @@ from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.hub import publish as module
 from builders.hub.publish import publish as run
 from builders.hub.repository import Repository
+from builders.release.build import build_release
 from builders.release.diff import diff
+from builders.release.spec_file import read_spec
 from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import load_release
 
-from .conftest import REPO, Build, Publish
+from .conftest import REPO, SPEC, Build, Publish
 
 OPEN = "tasks/open-3w2s2q/vgg_flower.parquet"
 CLOSED = "tasks/closed-3w2s2q/vgg_flower.parquet"
@@ -66,6 +68,27 @@ def test_what_was_published_can_be_loaded(hub: HubServer, release: Path) -> None
     assert found.task_table(info).equals(table)
     rows = load_dataset(REPO, "tasks-open-3w2s2q", split="vgg_flower", revision="v1.0.0")
     assert rows.to_list() == table.to_pylist()
+
+
+def test_tables_that_are_drawn_are_published_as_files(
+    hub: HubServer, release: Path, tmp_path: Path, publish: Publish
+) -> None:
+    text = SPEC.format(version="1.0.0", suites='"open", "closed"', seed=0, description="d")
+    spec = tmp_path / "spec.toml"
+    spec.write_text(text.replace("[[dataset]]", 'drawn = ["closed"]\n[[dataset]]', 1))
+    drawn = tmp_path / "drawn"
+    build_release(read_spec(spec), drawn)
+    assert not (drawn / CLOSED).exists()
+    result = publish(drawn)
+    assert "7 new, 0 changed" in result.output, result.output
+    assert "already published" in publish(drawn).output
+    for path in (OPEN, CLOSED):
+        assert hub.read(REPO, path, "v1.0.0") == (release / path).read_bytes()
+    rows = load_dataset(REPO, "tasks-3w2s2q-vgg_flower", split="closed", revision="v1.0.0")
+    assert rows.to_dict()["query"] == pq.read_table(release / CLOSED)["query"].to_pylist()
+    found = load_release(f"{REPO}@v1.0.0").manifest
+    assert not any(table.drawn for table in found.tables)
+    assert found.digest == read_manifest(drawn)[1].digest
 
 
 def test_a_second_run_does_nothing(hub: HubServer, release: Path, publish: Publish) -> None:

@@ -11,12 +11,12 @@ import yaml
 from benchmark_spec.digest import content_digest
 from benchmark_spec.manifest import CARD_FILE
 from benchmark_spec.protocol import Protocol, TaskSetName
-from builders.release.card import CardFacts, dataset_card
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.card import CardFacts, dataset_card
 
 NAMES = {
     "cats": ["no", "1", "a: b", "#", "é\u2028x", "\U0001f408", 'say "\\"', "  ", "\x7f\x01"],

@@ -9,20 +9,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SamplingError, SpecError
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    FSLBenchError,
+    OutputError,
+    SamplingError,
+    SpecError,
+)
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
-from builders.hub.publish import release_files
 from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE
+from fslbench_data.cli import main
 from fslbench_data.release import redrawn as redrawing
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.export import export
 
 SPEC = """
 name = "r"
@@ -89,13 +98,64 @@ def test_what_makers_of_releases_see(tmp_path: Path) -> None:
     assert "tasks-closed-5w1s1q" in card
     assert "tasks-pooled" not in card
     assert "The tables of pooled-3w2s2q, pooled-5w1s1q are not stored" in card
-    assert not any("pooled" in path for path in release_files(folder, found.manifest, ""))
     stray = folder / f"tasks/{POOLED}/cub.parquet"
     stray.parent.mkdir()
     shutil.copy(folder / "tasks/closed-5w1s1q/cub.parquet", stray)
     assert [(p.path, p.what) for p in verify(folder).problems] == [
         (f"tasks/{POOLED}/cub.parquet", "is not in the manifest")
     ]
+
+
+def test_an_export_is_the_release_that_stores_its_tables(tmp_path: Path) -> None:
+    stored, drawn = _built(tmp_path / "a", ""), _built(tmp_path / "b")
+    out = tmp_path / "new" / "out"
+    result = CliRunner().invoke(main, ["export", str(out), "--release", str(drawn)])
+    assert result.exit_code == 0, result.output
+    release, wanted = load_release(out), load_release(stored)
+    assert f"r@1.0.0#{wanted.manifest.digest[:12]}, 7 tables, 2 of them drawn" in result.output
+    specification = release.manifest.specification  # which says that they are drawn
+    assert release.manifest == replace(wanted.manifest, specification=specification)
+    assert verify(out).problems == ()
+    files = [p.relative_to(stored) for p in stored.rglob("*") if p.is_file()]
+    assert sorted(files) == sorted(p.relative_to(out) for p in out.rglob("*") if p.is_file())
+    for file in files:
+        if file.name != MANIFEST_FILE:
+            assert (out / file).read_bytes() == (stored / file).read_bytes()
+    cache = str(tmp_path / "cache")
+    for config, split in (
+        ("tasks-pooled-5w1s1q", "cub"),
+        ("tasks-3w2s2q-cub", "pooled"),
+        ("classes", "cub"),
+    ):
+        rows = datasets.load_dataset(str(out), config, split=split, cache_dir=cache)
+        assert len(rows) == release.load_dataset(config, split).num_rows  # which compares digests
+    assert rows.to_list() == release.classes("cub").to_pylist()
+
+
+def test_an_export_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _built(tmp_path / "a")
+    release, there = load_release(folder), sorted(tmp_path.iterdir())
+    out = tmp_path / "out"
+    monkeypatch.setattr("fslbench_data.render.export.dataset_card", _stop)
+    with pytest.raises(KeyboardInterrupt):
+        export(release, out)
+    assert set(tmp_path.iterdir()) - {tmp_path / "assets"} == set(there)
+    monkeypatch.undo()
+    out.mkdir()
+    kept = out / "kept"
+    kept.touch()
+    for path in (out, kept):
+        with pytest.raises(OutputError, match="is there and not empty"):
+            export(release, path)
+    kept.unlink()
+    export(release, out)
+    assert load_release(out).manifest.digest == release.manifest.digest
+    assert set(tmp_path.iterdir()) - {tmp_path / "assets"} == {*there, out}
+    tasks = folder / "tasks/closed-5w1s1q/cub.parquet"
+    tasks.write_bytes(tasks.read_bytes()[:-1])  # after it was opened
+    with pytest.raises(CorruptReleaseError, match="is not the file that was released"):
+        export(release, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_build_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.export import export
 from fslbench_data.submission.recorder import Recorder
 
 SIZES = [12, 12, 12]
@@ -22,7 +23,8 @@ CONFIGS = (
     "classes",  # with superclasses and without
     "images-groceries",  # with groups
     "tasks-grouped-5w5s5q",  # of all data sets that have them
-    "tasks-5w5s5q-emoji",  # in three splits, with names of classes that are not sorted
+    "tasks-5w5s5q-emoji",  # in four splits, with names of classes that are not sorted
+    "tasks-pooled-5w5s5q",  # which the package draws
     "tasks-published-5w1s1q",
     "attributes-style-emoji",
     "features-pixels-digits",
@@ -85,12 +87,14 @@ def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:
 def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_path: Path) -> None:
     """Of each kind of table one; studies/checks/every_configuration.py loads all."""
     datasets = pytest.importorskip("datasets")
-    listed = embedded.manifest.configs()
-    assert datasets.get_dataset_config_names(str(embedded.files.folder)) == list(listed)
-    assert len(listed) == 139
+    export(embedded, tmp_path / "release")
+    release = load_release(tmp_path / "release")
+    listed, cache = release.manifest.configs(), tmp_path / "cache"
+    assert datasets.get_dataset_config_names(release.files.where) == list(listed)
+    assert (len(embedded.manifest.configs()), len(listed)) == (139, 142)
     kinds = [{config.partition("-")[0] for config in configs} for configs in (CONFIGS, listed)]
     assert kinds[0] == kinds[1]
-    assert check_module("every_configuration").load_and_compare(embedded, CONFIGS, tmp_path) == 3
+    assert check_module("every_configuration").load_and_compare(release, CONFIGS, cache) == 4
 
 
 @pytest.mark.slow

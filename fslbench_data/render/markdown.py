@@ -10,10 +10,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 
 @cache
-def template(name: str) -> Template:
-    """Return a template by its path in this package; none of them is HTML."""
+def template(name: str, package: str = "fslbench_data") -> Template:
+    """Return a template by its path in a package; none of them is HTML."""
     environment = Environment(  # noqa: S701
-        loader=PackageLoader("builders", ""),
+        loader=PackageLoader(package, ""),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

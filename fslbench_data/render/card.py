@@ -21,10 +21,10 @@ from benchmark_spec.manifest import (
     named_config_and_split,
 )
 from benchmark_spec.protocol import TaskSetName, suite_of
-from builders.query_size.evidence import QueryEvidence
-from builders.release.templating import markdown, template
+from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
+from fslbench_data.render.markdown import markdown, template
 from fslbench_data.render.paper import table as paper_table
 from fslbench_data.scoring.paper import PaperColumn
 from fslbench_data.scoring.summary import ORDER
@@ -86,7 +86,7 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
     named = _named(manifest)
     nameless = {config for config, t in named.items() if t.dataset not in facts.class_names}
     pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
-    return template("release/templates/card.md.j2").render(
+    return template("render/templates/card.md.j2").render(
         manifest=manifest,
         facts=facts,
         nowhere=NOWHERE,
@@ -212,14 +212,12 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
 
 def _chosen(entry: Table) -> str:
     """Say on what the number of queries was chosen, if it was."""
-    if EVIDENCE not in entry.provenance:
+    choice = choice_of(entry.dataset, entry.name, entry.provenance, entry.path)
+    if choice is None:
         return ""
-    evidence = QueryEvidence.parse(entry.provenance[EVIDENCE])
-    high = "undetermined" if evidence.high is None else evidence.high
-    images = "" if evidence.images == "these" else f", of {evidence.dataset}"
-    return markdown(
-        f"{evidence.query} of {evidence.low} to {high} (95 %), by {evidence.method}{images}"
-    )
+    high = "undetermined" if choice.high is None else choice.high
+    images = "" if choice.images == "these" else f", of {choice.of_dataset}"
+    return markdown(f"{choice.query} of {choice.low} to {high} (95 %), by {choice.method}{images}")
 
 
 def _results_of(release: Release) -> Grid | None:

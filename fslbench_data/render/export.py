@@ -1,0 +1,86 @@
+"""A release as a folder that holds every table as a file, as published releases do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from benchmark_spec.errors import OutputError
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
+from fslbench_data.files import sha256_of, write_whole
+from fslbench_data.files.parquet import write_table
+from fslbench_data.files.scratch import scratch_folder
+from fslbench_data.release.folder import Folder, check_file
+from fslbench_data.release.release import Release
+from fslbench_data.render.card import NOWHERE, CardFacts, dataset_card
+
+Progress = Callable[[str], None]
+
+
+def write_drawn(release: Release, folder: Path, progress: Progress) -> Manifest:
+    """Write the tables of a release that have no file into a folder, below their paths.
+
+    Returns the manifest in which they are stored; its digest stays, since contents do.
+    """
+
+    def stored(entry: Table) -> Table:
+        if not entry.drawn:
+            return entry
+        progress(f"drawing {entry.path}")
+        path = folder / entry.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(release.task_table(release.task_set_info(entry.dataset, entry.name)), path)
+        size, sha256 = path.stat().st_size, sha256_of(path)
+        return replace(entry, drawn=False, bytes=size, sha256=sha256)
+
+    return replace(release.manifest, tables=tuple(map(stored, release.manifest.tables)))
+
+
+def export(release: Release, folder: str | Path, progress: Progress = lambda _: None) -> Manifest:
+    """Write a release into a new or empty folder, every table as a file; return its manifest.
+
+    The folder appears whole or not at all.  Its digest and fingerprints are those of the release.
+
+    Raises
+    ------
+    OutputError
+        If there is something in the folder, or it cannot be written.
+    CorruptReleaseError
+        If a table is not the one that was released.
+    """
+    target = Path(folder).absolute()
+    try:
+        there = target.is_symlink() or target.exists()
+        if there and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
+            raise OutputError(
+                f"{folder} is there and not empty",
+                expected="a new or empty folder: nothing is written over",
+                fix="name another folder, or remove what is there",
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder("export", target.parent) as scratch:
+            whole = scratch / "release"
+            whole.mkdir()
+            manifest = write_drawn(release, whole, progress)
+            for entry, was in zip(manifest.tables, release.manifest.tables, strict=True):
+                if not was.drawn:
+                    progress(f"copying {entry.path}")
+                    (whole / entry.path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(release.files.path(was), whole / entry.path)
+                    check_file(whole, entry)
+            progress(CARD_FILE)
+            repository = release.hub.partition("@")[0] or NOWHERE
+            facts = CardFacts.of(Release(manifest, Folder(whole.resolve())), repository)
+            write_whole(whole / CARD_FILE, dataset_card(manifest, facts))
+            write_whole(whole / MANIFEST_FILE, manifest.to_json())
+            if target.is_dir():
+                target.rmdir()
+            whole.rename(target)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {folder}: {error.strerror or error}",
+            fix="name a folder that may be written, with room for the release",
+        ) from error
+    return manifest
