@@ -110,16 +110,17 @@ def _package_read_once() -> Iterator[None]:
 
     inside, read_results, tasks = embedded_folder(), opening.read_results, sql._tasks
     column = Release._column
-    results: dict[tuple[Path, bool], Submission] = {}
+    results: dict[tuple[Any, ...], Submission] = {}
     columns: dict[tuple[str, str], Any] = {}
     of_tasks: list[pa.Table] = []
 
-    def results_once(table: Any, path: Path, *, counts_only: bool = False) -> Submission:
+    def results_once(table: Any, path: Path, **how: bool) -> Submission:
         if inside not in path.parents:
-            return read_results(table, path, counts_only=counts_only)
-        if (path, counts_only) not in results:
-            results[path, counts_only] = read_results(table, path, counts_only=counts_only)
-        return results[path, counts_only]
+            return read_results(table, path, **how)
+        key = path, *how.values()
+        if key not in results:
+            results[key] = read_results(table, path, **how)
+        return results[key]
 
     def tasks_once(release: Release) -> pa.Table:
         if release is not load_release():
