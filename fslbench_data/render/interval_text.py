@@ -66,11 +66,10 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
     return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
 
 
-def by_queries_text(names: Sequence[str], most: int = 3) -> str:
-    """Say whose intervals for new images use which queries were right."""
-    return (
-        f"± for new images uses which queries were right: {listing(names, most)}" if names else ""
-    )
+def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
+    """Say whose intervals for new images, of so many methods, use which queries were right."""
+    whose = f": {listing(names, most)}" if len(names) < of else ""
+    return f"± for new images uses which queries were right{whose}" if names else ""
 
 
 NARROWER = "± for new images would be about a fifth narrower at 600 tasks"

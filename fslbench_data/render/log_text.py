@@ -109,7 +109,7 @@ def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
     if single := [score.method for score in each.scores if score.of_one_model]:
         yield f"{capital(one_model_text(single, MOST_NAMED))}."
     known = [score.method for score in each.scores if score.by_queries]
-    if text := by_queries_text(known, MOST_NAMED):
+    if text := by_queries_text(known, len(each.scores), MOST_NAMED):
         yield f"{capital(text)}."
     if any(score.by_queries is False for score in each.scores):
         yield (

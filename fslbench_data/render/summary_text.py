@@ -483,7 +483,8 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
     on_primary = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
     known = dict.fromkeys(score.method for score in on_primary if score.by_queries)
-    if text := by_queries_text([name(each) for each in known]):
+    every = {score.method for score in on_primary}
+    if text := by_queries_text([name(each) for each in known], len(every)):
         yield text
     whole = dict.fromkeys(score.method for score in on_primary if _may_be_narrower(score))
     if whole:

@@ -45,6 +45,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
     "queries-known": queries_known.part,
+    "queries-known-real": queries_known.real_part,
     "few-appearances": few_appearances.part,
     "level": level.part,
     "dataset-means": dataset_means.part,

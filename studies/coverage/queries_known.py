@@ -17,6 +17,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_pooled, first_image_ids
-from studies.common import LEVEL, Array, Z, head, marked, row
+from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
+from studies.coverage import fashion
 from studies.coverage.leave_one_out.lines import (
     DIMENSIONS,
     UNEQUAL,
@@ -190,6 +192,117 @@ def part(options: argparse.Namespace) -> int:
                     row(line.size, f"{p.way}, {p.shot}, {p.query}", line.about, of, *cells),
                     flush=True,
                 )
+                every.append(holds[2])
+                missed += low + wide
+    mean = float(np.mean(every))
+    print(f"\nMean of the last coverage: {marked(mean, mean < MEAN_LIMIT)} %")
+    return missed + (mean < MEAN_LIMIT)
+
+
+REAL_PROTOCOLS = (Protocol(5, 1, 15), Protocol(5, 5, 15))
+REAL_IMAGES, REAL_TRUTH, COMPONENTS = 100, 100_000, 50
+METHODS = ("nearest mean", "cosine", "nearest image", "ridge")
+
+
+def _answers(support: Array, query: Array) -> Array:
+    """Which queries four methods answer rightly (4, T, K·Q), of features (T, K, S or Q, D)."""
+    tasks, way, shot, _ = support.shape
+    label, asked = np.repeat(np.arange(way), query.shape[2]), query.reshape(tasks, -1, COMPONENTS)
+    shown = support.reshape(tasks, way * shot, COMPONENTS)
+
+    def unit(x: Array) -> Array:
+        return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
+
+    def nearest(x: Array, y: Array) -> Array:
+        return np.asarray((2 * x @ y.swapaxes(1, 2) - np.square(y).sum(-1)[:, None]).argmax(2))
+
+    mean = support.mean(axis=2)
+    gram = shown @ shown.swapaxes(1, 2)
+    size = way * shot
+    ridge = gram + np.trace(gram, axis1=1, axis2=2)[:, None, None] / size * np.eye(size)
+    target = np.repeat(np.eye(way), shot, axis=0)
+    scores = asked @ shown.swapaxes(1, 2) @ np.linalg.solve(ridge, np.tile(target, (tasks, 1, 1)))
+    answered = (
+        nearest(asked, mean),
+        nearest(unit(asked), unit(unit(support).mean(axis=2))),
+        nearest(asked, shown) // shot,
+        scores.argmax(axis=2),
+    )
+    return np.array([one == label for one in answered])
+
+
+def _components(raw: Path) -> Array:
+    """Give the first principal components of the images of every class (C, 7000, D)."""
+    pixels = fashion.population(raw).fine
+    flat = pixels.reshape(-1, pixels.shape[2]).astype(np.float64)
+    flat = flat - flat.mean(axis=0)
+    _, axes = np.linalg.eigh(flat.T @ flat)
+    return np.asarray((flat @ axes[:, -COMPONENTS:]).reshape(*pixels.shape[:2], -1))
+
+
+def _real_truth(features: Array, p: Protocol, seed: int) -> Array:
+    rng, total = np.random.default_rng([seed, p.shot]), np.zeros(len(METHODS))
+    for _ in range(REAL_TRUTH // AT_ONCE):
+        order = rng.random((AT_ONCE, len(features))).argpartition(p.way - 1, axis=1)[:, : p.way]
+        images = rng.integers(features.shape[1], size=(AT_ONCE, p.way, p.per_class))
+        seen = features[order[..., None], images]
+        total += _answers(seen[:, :, : p.shot], seen[:, :, p.shot :]).mean(axis=(1, 2))
+    return np.asarray(total / (REAL_TRUTH // AT_ONCE))
+
+
+def _real_set(
+    features: Array, truth: Array, p: Protocol, seed: int, turn: int
+) -> tuple[Array, Array]:
+    """Draw a pool: errors (4, 4) of methods and differences, and half-widths (3, 4, 4)."""
+    rng = np.random.default_rng([seed, p.shot, turn])
+    sizes = (REAL_IMAGES,) * len(features)
+    chosen = rng.random(features.shape[:2]).argpartition(REAL_IMAGES, axis=1)[:, :REAL_IMAGES]
+    drawn = draw_closed(sizes, p, dataset="fashion", seed=seed + turn, tasks=TASKS)
+    ids = drawn.class_ids[..., None]
+    right = np.concatenate(
+        [
+            _answers(
+                features[ids[some], chosen[ids[some], drawn.support[some]]],
+                features[ids[some], chosen[ids[some], drawn.query[some]]],
+            )
+            for some in np.split(np.arange(TASKS), 6)
+        ],
+        axis=1,
+    )
+    y = right.mean(axis=2)
+    images = np.concatenate([drawn.support, drawn.query], axis=2) + REAL_IMAGES * ids
+    owner = np.repeat(np.arange(len(features)), REAL_IMAGES)
+    design = TaskDesign.of(drawn.class_ids, images, owner, shots=p.shot)
+    told = [RightQueries(own.astype(np.uint8), 1) for own in right]
+    known, whole = leave_one_out(design, y, LEVEL, told), leave_one_out(design, y, LEVEL)
+    if known.images is None or whole.images is None:
+        raise ValueError("there is no interval for new images")
+    apart = y[:, None] - np.where(np.eye(len(y), dtype=bool)[..., None], 0.0, y)
+    usual = Z * apart.std(axis=2, ddof=1) / np.sqrt(TASKS)
+    expected = truth[:, None] - np.where(np.eye(len(y), dtype=bool), 0.0, truth)
+    return known.mean - expected, np.stack([usual, whole.images.halfwidth, known.images.halfwidth])
+
+
+def real_part(options: argparse.Namespace) -> int:
+    """Print how intervals hold for new images of Fashion-MNIST; count limits missed."""
+    print(head("S, Q", "of", "usual", "width", "whole tasks", "width", "queries known", "width"))
+    features, every, missed = _components(options.raw), [], 0
+    for p in REAL_PROTOCOLS:
+        truth = _real_truth(features, p, options.seed)
+        work = partial(_real_set, features, truth, p, options.seed)
+        found = spread_out(work, list(range(options.sets)), options.processes)
+        errors, half = map(np.array, zip(*found, strict=True))
+        for j in range(len(METHODS)):
+            for k in range(j, len(METHODS)):
+                error, widths = errors[:, j, k], half[:, :, j, k]
+                if not error.any():  # with one shot the nearest mean is the nearest image
+                    continue
+                holds = 100 * (np.abs(error)[:, None] <= widths).mean(axis=0)
+                usual, whole, known = widths.mean(axis=0) / (Z * np.sqrt((error**2).mean()))
+                of = METHODS[j] if j == k else f"{METHODS[j]} − {METHODS[k]}"
+                low, wide = holds[2] < LIMIT, known > WIDEST
+                cells = [holds[0], f"{usual:.2f}", holds[1], f"{whole:.2f}", marked(holds[2], low)]
+                print(row(f"{p.shot}, {p.query}", of, *cells, marked(known, wide, 2)), flush=True)
                 every.append(holds[2])
                 missed += low + wide
     mean = float(np.mean(every))

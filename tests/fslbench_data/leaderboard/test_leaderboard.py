@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,9 @@ def test_the_embedded_release_s_references_stand_beside(
         for suite in ("open", "closed", "pooled")
         for protocol in ("5w1s1q", "5w5s5q", "5w10s7q")
     ]
-    report = score(example, embedded)
+    # a board takes nobody's word for it that a method is inductive
+    counts = example.table.drop_columns(["predictions", "class_correct"])
+    report = score(replace(example, table=counts), embedded)
     for each, of_score in zip(
         sorted((s for s in board.sets if len(s) == 4), key=lambda s: str(s.scored)),
         sorted(report.sets, key=lambda s: str(s.scored)),

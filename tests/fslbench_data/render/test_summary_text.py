@@ -128,9 +128,9 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(
     assert str(report) == report_text(report)
 
 
-def test_the_example_takes_twelve_lines_at_eighty_characters(embedded, example) -> None:
+def test_the_example_takes_fourteen_lines_at_eighty_characters(embedded, example) -> None:
     lines = _at(fb.score(example, embedded), 80)
-    assert len(lines) <= 13  # the last is the signature
+    assert len(lines) <= 14  # the last is the signature
     assert lines[:3] == [
         "pixels/Ridge against 3 methods, corrected for 9 comparisons (Holm):",
         "new images: better in 4, worse in 0, no significant difference (ns) in 5",
@@ -139,7 +139,7 @@ def test_the_example_takes_twelve_lines_at_eighty_characters(embedded, example) 
     row = summarize(fb.score(example, embedded)).rows[2]
     mean, usual = row.score.intervals["images"], row.score.intervals["closed"]
     cells = f"{mean.mean:.2f} ± {mean.halfwidth:.2f}   {usual.halfwidth:.2f}  pixels/LR"
-    assert any(f"{cells}   +0.98 ± 0.53  better  ns" in line for line in lines)
+    assert any(f"{cells}   +0.98 ± 0.51  better  ns" in line for line in lines)
 
 
 def _words(report: Report) -> str:
