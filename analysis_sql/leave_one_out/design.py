@@ -181,8 +181,13 @@ class TaskDesign:
         known = self.shots and "images" in self.jackknives
         return QueryDesign.of(self.membership, self.shots) if known else None
 
-    def residuals(self, values: Floats) -> Floats:
-        """Take from values (M, B) their least-squares fit by the classes of tasks."""
+    def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
+        """Take from values (M, B) their least-squares fit by the classes of tasks, or their mean.
+
+        For images the fit; for classes and superclasses, whose part it is, the mean alone.
+        """
+        if name != "images":
+            return np.asarray(values - values.mean(axis=1, keepdims=True))
         from scipy.linalg import cho_solve  # takes long to import, and few sets need it
 
         has = self.membership.has_class

@@ -379,7 +379,7 @@ class Sums:
 
     def __init__(self, design: TaskDesign, name: LeftOut, values: Floats) -> None:
         jackknife: Jackknife = design.jackknives[name]
-        self._x = design.residuals(values) if name == "images" else centred(values)
+        self._x = design.residuals(values, name)
         self._a = jackknife.coordinates(self._x)
         self._jackknife = jackknife
         self._forms = Forms(self._a, jackknife.weights), Forms(self._x, jackknife.noise)

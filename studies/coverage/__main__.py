@@ -14,6 +14,7 @@ import numpy as np
 from studies.coverage import (
     boards,
     dataset_means,
+    episodes,
     fashion,
     few_appearances,
     gaussian,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "training-runs": training_runs.part,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
+    "episodes": episodes.part,
     "queries-known": queries_known.part,
     "queries-known-real": queries_known.real_part,
     "few-appearances": few_appearances.part,

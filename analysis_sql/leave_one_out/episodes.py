@@ -1,0 +1,284 @@
+"""Leaving one out where tasks differ in their numbers of classes and images.
+
+Task b has K_b of C classes and m_bc images of class c. An image or class u is in it with the chance
+p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted by that::
+
+    x_bu = (1[u in b] - p_bu)/(1 - p_bu)
+    V    = (n-1)/n Σ_u [ (Σ_b x r)² - Σ_b x² r² ] / (B(B-1))          over pairs of different tasks
+    tot  = (n-1)/n Σ_u (Σ_b x r)² / B²
+
+with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b,
+and on its shape (K, 1/K, mean images a class, their inverse); for classes on its shape alone. Where
+a task shows all images of a class none can be left out: x = 0 there, and what the class's images
+change is scaled up to all its tasks. Tasks with all classes say nothing of classes. Where all tasks
+have as many classes and images, V differs from that of :mod:`.jackknife` in its denominators alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.leave_one_out.design import (
+    LEAST_APPEARANCES,
+    LEAST_TASKS,
+    LEAST_USES,
+    LeftOut,
+)
+from analysis_sql.leave_one_out.hoeffding import variance_factor
+from analysis_sql.leave_one_out.jackknife import Jackknife
+from benchmark_spec.errors import SpecError
+
+ABSENT = -1
+"""Fills the places of classes and images that a task does not have."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EpisodeJackknife(Jackknife):
+    """A jackknife whose loadings are, but for a few entries, the same for all units of a class."""
+
+    of_class: csr_array
+    """(B, C): what is taken from the loadings of every unit of a class."""
+    class_of_unit: Ints
+    """int64 (R,): the class of each unit."""
+
+    def coordinates(self, values: Floats) -> Floats:
+        """Compute a (M, R) of values (M, B)."""
+        a = np.asarray((self.loadings.T @ values.T).T)
+        a -= np.asarray((self.of_class.T @ values.T).T)[:, self.class_of_unit]
+        return np.ascontiguousarray(a)
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeDesign:
+    """The tasks of a set that differ in shape, for all methods; made by :meth:`of`.
+
+    It is to :mod:`.leave_one_out` what :class:`analysis_sql.leave_one_out.design.TaskDesign` is.
+    """
+
+    classes: Ints
+    """int64 (B, K): classes of each task, 0..C-1, :data:`ABSENT` where it has fewer."""
+    images: Ints
+    """int64 (B, K, m): images of each class, 0..n-1, :data:`ABSENT` where it has fewer."""
+    class_of_image: Ints
+    """int64 (n,): of every image that may be drawn."""
+    labels: tuple[str, ...]
+    """Names of the classes, for sentences."""
+    why: Mapping[LeftOut, str]
+    bounded: Mapping[LeftOut, str]
+    queries: None = None
+    unit: str = "images"
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        class_ids: AnyInts,
+        images: AnyInts,
+        class_of_image: AnyInts,
+        class_labels: Sequence[str] | None = None,
+    ) -> EpisodeDesign:
+        """Make a design of tasks; arrays are as of the attributes, and checked by the caller."""
+        owner = np.asarray(class_of_image, np.int64)
+        labels = tuple(class_labels or map(str, range(int(owner.max()) + 1)))
+        ids, drawn = np.asarray(class_ids, np.int64), np.asarray(images, np.int64)
+        if ids.ndim != 2 or drawn.ndim != 3 or drawn.shape[:2] != ids.shape:
+            raise SpecError(
+                f"classes {ids.shape} and images {drawn.shape} do not fit together",
+                expected="classes (B, K) and images (B, K, m)",
+            )
+        made = cls(ids, drawn, owner, labels, {}, {})
+        return made._with_reasons()
+
+    def _with_reasons(self) -> EpisodeDesign:
+        why: dict[LeftOut, str] = {}
+        bounded: dict[LeftOut, str] = {}
+        uses = np.bincount(self.classes[self.classes >= 0], minlength=len(self.labels))
+        rare = int(uses.argmin())
+        reason = ""
+        if uses[rare] < LEAST_USES:
+            reason = f"class {self.labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
+        appearances = float((self.images >= 0).sum() / len(self.class_of_image))
+        if reason:
+            bounded["images"] = reason
+        elif appearances < LEAST_APPEARANCES:
+            few = f"fewer than {LEAST_APPEARANCES:g}"
+            bounded["images"] = f"images are in {appearances:.2g} tasks on average, {few}"
+        some = self.ways < len(self.labels)
+        without = int(some.sum()) - np.bincount(
+            self.classes[some][self.classes[some] >= 0], minlength=len(self.labels)
+        )
+        if not some.any():
+            why["classes"] = f"every task has all {len(self.labels)} classes"
+        elif reason:
+            bounded["classes"] = reason
+        elif without.min() < LEAST_TASKS:
+            name = self.labels[int(without.argmin())]
+            bounded["classes"] = (
+                f"{without.min()} tasks are without class {name}, fewer than {LEAST_TASKS}"
+            )
+        why["superclasses"] = "superclasses want tasks of as many classes each"
+        if np.isinf(self.bound("images")) and "images" in bounded:
+            why = dict.fromkeys(("images", "classes", "superclasses"), bounded.pop("images"))
+            bounded = {}
+        return replace(self, why=MappingProxyType(why), bounded=MappingProxyType(bounded))
+
+    @property
+    def tasks(self) -> int:
+        """B, the number of tasks."""
+        return len(self.classes)
+
+    def prefix(self, tasks: int) -> EpisodeDesign:
+        """Return the design of the first tasks."""
+        if tasks == self.tasks:
+            return self
+        cut = replace(self, classes=self.classes[:tasks], images=self.images[:tasks])
+        return cut._with_reasons()
+
+    @cached_property
+    def ways(self) -> Ints:
+        """K_b (B,)."""
+        return np.asarray((self.classes >= 0).sum(axis=1))
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """N_c (C,)."""
+        return np.bincount(self.class_of_image, minlength=len(self.labels))
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """P of the images of each place (B, K), 0 where there is no class."""
+        return np.where(self.classes >= 0, self._each / self.sizes[self.classes], 0.0)
+
+    @cached_property
+    def _each(self) -> Ints:
+        """m_bc (B, K)."""
+        return np.asarray((self.images >= 0).sum(axis=2))
+
+    def bound(self, name: LeftOut) -> float:
+        """Return how many times v_mc the variance of the mean is at most, by Hoeffding's bound.
+
+        The share of a unit in a task is its mean over the tasks, that of the image or class with
+        the largest.
+        """
+        if name == "images":
+            there = self.classes >= 0
+            share = (
+                np.bincount(self.classes[there], self._shares[there], len(self.labels)) / self.tasks
+            )
+            return variance_factor(self.tasks, float(share.max()))
+        return variance_factor(self.tasks, float(self.ways.mean()) / len(self.labels))
+
+    def disjoint_tasks(self, name: LeftOut) -> int:
+        """Return how many tasks without a unit in common the pool would make, at most B."""
+        images = int(len(self.class_of_image) // self._each.sum(axis=1).max())
+        most = images if name == "images" else min(images, len(self.labels) // self.ways.max())
+        return int(min(most, self.tasks))
+
+    @cached_property
+    def jackknives(self) -> Mapping[LeftOut, Jackknife]:
+        """What is left out, where the jackknife can be taken."""
+        made: dict[LeftOut, Jackknife] = {}
+        without = {*self.why, *self.bounded}
+        if "images" not in without:
+            made["images"] = self._leave_out_images()
+        if "classes" not in without:
+            made["classes"] = self._leave_out_classes()
+        return MappingProxyType(made)
+
+    def _leave_out_images(self) -> Jackknife:
+        tasks, sizes = self.tasks, self.sizes.astype(np.float64)
+        there = self.classes >= 0
+        left = there & (self._shares < 1.0)
+        odds = np.where(left, self._shares / np.where(left, 1.0 - self._shares, 1.0), 0.0)
+        shown = (self.images >= 0) & left[:, :, None]
+        task, place, _ = np.nonzero(shown)
+        entries = self.images[shown]
+        units = csr_array(
+            (1.0 + odds[task, place], (task, entries)), (tasks, len(self.class_of_image))
+        )
+        rows, places = np.nonzero(left)
+        columns = self.classes[rows, places]
+        of_class = csr_array((odds[rows, places], (rows, columns)), (tasks, sizes.size))
+        # a class of which some tasks show all images is scaled up from the others, by what one
+        # image does to a task's mean: p/(K m) = 1/(K N)
+        part = np.repeat(1.0 / self.ways[:, None], self.classes.shape[1], axis=1)
+        every, kept = (
+            np.bincount(self.classes[some], part[some], sizes.size) for some in (there, left)
+        )
+        scale = np.divide(every, kept, out=np.zeros_like(every), where=kept > 0) ** 2
+        factors = scale * (sizes - 1.0) / sizes
+        factor = factors[self.class_of_image]
+        # x is 1 where an image is shown, and -odds where its class is, without it
+        absent = np.bincount(columns, odds[rows, places] ** 2, sizes.size)[self.class_of_image]
+        shares = absent + np.bincount(
+            entries, 1.0 - odds[task, place] ** 2, len(self.class_of_image)
+        )
+        hidden = np.where(left, sizes[self.classes] - self._each, 0.0)
+        squares = np.where(left, factors[self.classes] * (self._each + hidden * odds**2), 0.0)
+        q = factor * shares
+        effective = float(q.sum() ** 2 / (q**2).sum()) if q.any() else 1.0
+        pairs = tasks * max(tasks - 1, 1)
+        return EpisodeJackknife(
+            units,
+            factor / pairs,
+            factor / tasks**2,
+            -squares.sum(axis=1) / pairs,
+            float(np.sqrt(2.0 / (effective * (1.0 - 1.0 / sizes.mean())))),
+            len(self.class_of_image),
+            of_class=of_class,
+            class_of_unit=self.class_of_image,
+        )
+
+    def _leave_out_classes(self) -> Jackknife:
+        tasks, classes = self.tasks, len(self.labels)
+        some = self.ways < classes
+        odds = np.where(some, self.ways / np.maximum(classes - self.ways, 1), 0.0)
+        rows, places = np.nonzero((self.classes >= 0) & some[:, None])
+        shown = self.classes[rows, places]
+        units = csr_array(((1.0 + odds)[rows], (rows, shown)), (tasks, classes))
+        whole = (odds, (np.arange(tasks), np.zeros(tasks, np.int64)))
+        number, factor = max(int(some.sum()), 2), (classes - 1) / classes
+        squares = np.where(some, self.ways + (classes - self.ways) * odds**2, 0.0)
+        return EpisodeJackknife(
+            units,
+            np.full(classes, factor / (number * (number - 1))),
+            np.full(classes, factor / number**2),
+            -factor * squares / (number * (number - 1)),
+            float(np.sqrt(2.0 / (classes - 1))),
+            classes,
+            of_noise=True,
+            tails=True,
+            of_class=csr_array(whole, (tasks, 1)),
+            class_of_unit=np.zeros(classes, np.int64),
+        )
+
+    @cached_property
+    def _shape(self) -> Floats:
+        """Columns (B, 5) of what tasks differ in: 1, K, 1/K, mean images a class, its inverse."""
+        ways, each = self.ways.astype(float), self._each.sum(axis=1) / self.ways
+        return np.stack([np.ones_like(ways), ways, 1.0 / ways, each, 1.0 / each], axis=1)
+
+    def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
+        """Take from values (M, B) their least-squares fit by classes and shape, or by shape."""
+        left, size, _ = np.linalg.svd(self._shape, full_matrices=False)
+        shape = left[:, size > 1e-9 * size[0]]
+        rest = values - (values @ shape) @ shape.T
+        if name == "classes":
+            return np.asarray(rest)
+        from scipy.linalg import pinvh  # takes long to import
+
+        rows, places = np.nonzero(self.classes >= 0)
+        entries = (1.0 / self.ways[rows], (rows, self.classes[rows, places]))
+        columns = csr_array(entries, (self.tasks, len(self.labels)))
+        both = np.asarray(columns.T @ shape)
+        products = np.asarray((columns.T @ columns).toarray()) - both @ both.T
+        fit = pinvh(products, atol=0.0, rtol=1e-9) @ np.asarray(columns.T @ rest.T)
+        explained = np.asarray(columns @ fit) - shape @ (both.T @ fit)
+        return np.asarray(rest - explained.T)
