@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.recorder import Recorder
     from fslbench_data.tasks import Task, TaskSet
+    from fslbench_data.torch.task_logs import log_tasks
+    from fslbench_data.torch.task_sampler import TaskSampler
     from fslbench_data.validation.validate import validate
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "Report",
     "Submission",
     "Task",
+    "TaskSampler",
     "TaskSet",
     "__version__",
     "compare",
@@ -52,6 +55,7 @@ __all__ = [
     "evaluate",
     "interval",
     "load_release",
+    "log_tasks",
     "merge",
     "open_log",
     "plan",
@@ -70,6 +74,7 @@ _HOMES = {
     "Report": "scoring.report",
     "Submission": "submission.model",
     "Task": "tasks",
+    "TaskSampler": "torch.task_sampler",
     "TaskSet": "tasks",
     "compare": "scoring.compare",
     "connect": "scoring.sql",
@@ -77,6 +82,7 @@ _HOMES = {
     "evaluate": "evaluation.loop",
     "interval": "scoring.score",
     "load_release": "release.release",
+    "log_tasks": "torch.task_logs",
     "merge": "submission.merging",
     "open_log": "scoring.own_release",
     "plan": "scoring.planning",

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from own_logs import means, pairs
 
+import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from fslbench_data.cli import main
@@ -23,14 +24,11 @@ PAGE = Path(__file__).parents[1] / "docs/own_tasks.md"
 BLOCKS = re.findall(
     r"(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
 )
-PYTHON = [content for _, language, content in BLOCKS if language == "python"]
+PYTHON = [content for mark, language, content in BLOCKS if language == "python" and not mark]
 
 
-def _ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def _ran() -> dict[str, Any]:
     """What stands after the page's Python blocks were run."""
-    from torch.utils.data import Sampler
-
-    monkeypatch.setattr(Sampler, "__init__", Sampler.__init__)  # which the page sets anew
     names: dict[str, Any] = {}
     for block in PYTHON:
         exec(block, names)
@@ -39,11 +37,11 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def _own_path(names: dict[str, Any]) -> Any:
     """Means and half-widths from the loop's own arrays, without a log."""
-    methods = list(names["methods"])
-    labels, tasks = np.array(names["labels"]), np.array(names["tasks"])
-    images = tasks.reshape(len(tasks), 5, 17)
-    right = {(row["method"], row["task"]): row["n_correct"] for row in names["log"]}
-    y = np.array([[right[method, task] for task in range(len(tasks))] for method in methods]) / 35
+    methods = [type(method).__name__ for method in names["methods"]]
+    labels, drawn = np.array(names["labels"]), names["sampler"].drawn[:600]
+    images = np.array([np.hstack([task["support_ids"], task["query_ids"]]) for task in drawn])
+    right = {(row["method"], row["task"]): row["n_correct"] for row in names["tasks"].rows}
+    y = np.array([[right[method, task] for task in range(600)] for method in methods]) / 35
     return leave_one_out(TaskDesign.of(labels[images[:, :, 0]], images, labels), y, 0.95)
 
 
@@ -63,7 +61,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("LINES", "50")
-    names = _ran(monkeypatch)
+    names = _ran()
     _check(names)
     (command,) = (content for mark, _, content in BLOCKS if mark == "run")
     (printed,) = (content for mark, _, content in BLOCKS if mark == "printed")
@@ -73,3 +71,21 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert signature == str(names["shown"].signature)
     assert "\n".join(shown).strip() == printed.strip()
     assert len(result.stdout.splitlines()) <= 50
+
+
+@pytest.mark.parametrize("package", ["learn2learn", "pytorch_lightning"])
+def test_the_loops_of_other_packages(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(package, reason=f"needs {package}", exc_type=ImportError)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in PYTHON[:2]:
+        exec(block, names)
+    (block,) = (content for mark, _, content in BLOCKS if mark == package)
+    assert len(block.splitlines()) <= 15
+    exec(block, names)
+    log = names["log" if package == "learn2learn" else "tasks"]
+    (score,) = fb.interval(log.rows, class_sizes=log.class_sizes).scores
+    assert score.accuracy.tasks == 600
+    assert 90 < score.accuracy.mean < 93

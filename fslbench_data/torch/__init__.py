@@ -14,10 +14,12 @@ from benchmark_spec.extras import require
 
 require("torch", "torch")
 
+from fslbench_data.torch.task_logs import LoggedTasks, log_tasks  # noqa: E402
+from fslbench_data.torch.task_sampler import TaskSampler  # noqa: E402
 from fslbench_data.torch.tensors import (  # noqa: E402 - only where there is torch
     TaskBatch,
     TaskDataset,
     collate,
 )
 
-__all__ = ["TaskBatch", "TaskDataset", "collate"]
+__all__ = ["LoggedTasks", "TaskBatch", "TaskDataset", "TaskSampler", "collate", "log_tasks"]

@@ -1,0 +1,167 @@
+"""A log of the tasks that other packages' samplers draw, and of what methods make of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from torch.utils.data import Sampler
+
+from benchmark_spec.errors import OutputError, SpecError, TaskLogError
+from fslbench_data.files import whole_file
+from fslbench_data.torch.task_sampler import labels_of
+
+
+class LoggedTasks(Sampler[list[int]]):
+    """The tasks of a sampler as it draws them; made by :func:`log_tasks`.
+
+    Attributes
+    ----------
+    rows
+        The log: a row a method and task that was recorded, for ``fb.interval`` and ``fb.open_log``.
+    class_sizes
+        Images of each class, for these too.
+    """
+
+    def __init__(self, tasks: Any, label_of: Mapping[int, Any], n_shot: int | None) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.class_sizes: dict[Any, int] = dict(Counter(label_of.values()))
+        self._tasks, self._label_of, self._n_shot = tasks, label_of, n_shot
+        self._drawn: list[dict[str, Any]] = []  # of the iteration that goes on
+        self._recorded: Counter[tuple[str, str]] = Counter()  # of these
+        self._numbers: dict[str, int] = {}  # of tasks, by their ids
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        self._drawn, self._recorded = [], Counter()
+        for ids in self._tasks:
+            self._drawn.append(self._episode(ids))
+            yield ids
+
+    def _episode(self, ids: Iterable[Any]) -> dict[str, Any]:
+        by_class: dict[Any, list[int]] = {}
+        for image in map(int, ids):
+            if image not in self._label_of:
+                raise TaskLogError(
+                    f"image {image} is drawn, and its class is not known",
+                    expected="in labels the class of every image of the data set",
+                )
+            by_class.setdefault(self._label_of[image], []).append(image)
+        images = list(by_class.values())
+        columns: dict[str, Any] = {"class_ids": list(by_class)}
+        if self._n_shot is None:
+            columns["image_ids"] = images
+        else:
+            columns["support_ids"] = [of_class[: self._n_shot] for of_class in images]
+            columns["query_ids"] = [of_class[self._n_shot :] for of_class in images]
+        number = self._numbers.setdefault(json.dumps(columns), len(self._numbers))
+        return {"task": number, **columns}
+
+    def record(self, method: str, correct: Any, n_query: int | None = None, run: str = "") -> None:
+        """Log what a method made of the next task of this iteration that it has not answered.
+
+        Loaders draw ahead; so the first call is about the first task, and so on.
+
+        Parameters
+        ----------
+        correct
+            For each query, class by class, whether it was answered rightly; or how many were.
+        n_query
+            Of how many; where support and query are told apart, all of them by default.
+        run
+            The name of its training run, if there are several.
+
+        Raises a TaskLogError if so many tasks were not drawn.
+        """
+        at = self._recorded[method, run]
+        if at >= len(self._drawn):
+            raise TaskLogError(
+                f"{method} answers task {at + 1} of an iteration in which {at} were drawn",
+                expected="one call of record a method, run and task, while its tasks are drawn",
+                fix="iterate over a loader that has this log as its batch_sampler",
+            )
+        task, right = self._drawn[at], np.asarray(correct)
+        row = {"method": method, **({"run": run} if run else {}), **task}
+        if right.ndim and "query_ids" in task:
+            row["correct"] = right.ravel().astype(int).tolist()
+        if n_query is None:
+            n_query = right.size if right.ndim else sum(map(len, task.get("query_ids", ())))
+        if not n_query:
+            raise TaskLogError(
+                "it is not known how many queries the task has",
+                fix="give n_query, or n_shot to log_tasks",
+            )
+        self._recorded[method, run] += 1
+        self.rows.append(row | {"n_correct": int(right.sum()), "n_query": int(n_query)})
+
+    def write(self, path: str | Path) -> None:
+        """Write the log as a file (.csv, .jsonl or .parquet) for ``fslbench score``."""
+        path = Path(path)
+        if not self.rows:
+            raise TaskLogError("nothing has been recorded", fix="call record after each task")
+        if path.suffix not in (".csv", ".jsonl", ".parquet"):
+            raise OutputError(f"{path} is no name of a log", expected=".csv, .jsonl or .parquet")
+        with whole_file(path) as temporary:
+            if path.suffix == ".parquet":
+                pq.write_table(pa.Table.from_pylist(self.rows), temporary)
+                return
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                if path.suffix == ".jsonl":
+                    file.writelines(json.dumps(row) + "\n" for row in self.rows)
+                    return
+                names = dict.fromkeys(name for row in self.rows for name in row)
+                rows = csv.DictWriter(file, list(names), lineterminator="\n")
+                rows.writeheader()
+                rows.writerows(
+                    {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}
+                    for row in self.rows
+                )
+
+
+def log_tasks(tasks: Any, labels: Any = None, *, n_shot: int | None = None) -> LoggedTasks:
+    """Log which classes and images each task uses, as it is drawn.
+
+    Parameters
+    ----------
+    tasks
+        A batch sampler, such as easyfsl's TaskSampler and :class:`TaskSampler`: what is returned
+        takes its place.  Or a Taskset of learn2learn, which is used as before: each task that it
+        loads in this process is logged.
+    labels
+        The class of each image: a list, or a data set.  easyfsl and learn2learn know it.
+    n_shot
+        The first images of a class in a batch that are its support; samplers of easyfsl know it.
+        Without it support and query are not told apart.
+    """
+    n_shot = getattr(tasks, "n_shot", None) if n_shot is None else n_shot
+    is_taskset = hasattr(tasks, "sample_task_description")
+    if labels is not None:
+        label_of = dict(enumerate(labels_of(labels)))
+    elif is_taskset:
+        label_of = dict(tasks.dataset.indices_to_labels)
+    elif hasattr(tasks, "items_per_label"):
+        label_of = {i: label for label, images in tasks.items_per_label.items() for i in images}
+    else:
+        raise SpecError(
+            f"the classes of the images that a {type(tasks).__name__} draws are not known",
+            fix="give labels, a list of the class of each image",
+        )
+    log = LoggedTasks(tasks, label_of, n_shot)
+    if is_taskset:
+        load = tasks.get_task
+
+        def logged(description: Any) -> Any:
+            log._drawn, log._recorded = [log._episode(d.index for d in description)], Counter()
+            return load(description)
+
+        tasks.get_task = logged
+    return log
