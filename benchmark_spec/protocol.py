@@ -88,6 +88,14 @@ SUITES = {
 OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", uniform=True)
 """The tasks of a researcher's own log; no release has such sets."""
 
+EPISODES = Suite(
+    "episodes",
+    "closed",
+    "drawn elsewhere, of different numbers of classes and images: images recur from task to task",
+    uniform=True,
+)
+"""The same where tasks differ in shape; their names say the most ways, shots and queries."""
+
 LADDER = {
     "random": "support and queries are random images of the class",
     "support": "support images share an attribute a_c of their class and have none of the other "
@@ -142,8 +150,8 @@ def suite_of(name: str, where: str = "") -> Suite:
     """Look up a suite by name: one of :data:`SUITES`, or one made with attributes of images."""
     if name in SUITES:
         return SUITES[name]
-    if name == OWN.name:
-        return OWN
+    if name in (OWN.name, EPISODES.name):
+        return OWN if name == OWN.name else EPISODES
     match = _WITH_ATTRIBUTES.fullmatch(name)
     if match is None or (match[1] and _FAMILY_OF[match[2]] not in ALONE):
         raise UnknownNameError("suite", name, (*SUITES, WITH_ATTRIBUTES), where=where)
@@ -270,7 +278,8 @@ class TaskSetName:
                 f"{shown(text)} is not the name of a task set",
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
-        return cls(suite, (LoggedProtocol if suite == OWN.name else Protocol).parse(protocol))
+        logged = suite in (OWN.name, EPISODES.name)
+        return cls(suite, (LoggedProtocol if logged else Protocol).parse(protocol))
 
     def __str__(self) -> str:
         return f"{self.suite}-{self.protocol}"

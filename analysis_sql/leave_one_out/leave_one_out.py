@@ -37,9 +37,13 @@ from analysis_sql.intervals.counts import (
 )
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
+from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from analysis_sql.leave_one_out.queries import QuerySums
 from benchmark_spec.errors import SpecError
+
+Design = TaskDesign | EpisodeDesign
+"""Tasks of one size, or of different ones."""
 
 _HARDLY = 1e-4
 """Where the squares of a difference sum to less than this share of the methods' own, they are
@@ -94,7 +98,7 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    design: TaskDesign,
+    design: Design,
     y: NDArray[Any],
     level: float,
     right: Sequence[RightQueries | None] = (),
@@ -111,7 +115,7 @@ class Influences:
     """How far each image, class and superclass moves the means of M methods, for any pairs."""
 
     def __init__(
-        self, design: TaskDesign, y: NDArray[Any], right: Sequence[RightQueries | None] = ()
+        self, design: Design, y: NDArray[Any], right: Sequence[RightQueries | None] = ()
     ) -> None:
         values = np.asarray(y, np.float64)
         if values.ndim != 2 or values.shape[1] != design.tasks or not np.isfinite(values).all():
@@ -377,7 +381,7 @@ class Forms:
 class Sums:
     """V, τ and the sums of powers of a jackknife's coordinates, of methods and differences."""
 
-    def __init__(self, design: TaskDesign, name: LeftOut, values: Floats) -> None:
+    def __init__(self, design: Design, name: LeftOut, values: Floats) -> None:
         jackknife: Jackknife = design.jackknives[name]
         self._x = design.residuals(values, name)
         self._a = jackknife.coordinates(self._x)
@@ -434,12 +438,12 @@ _KEPT = 20
 class FirstTasks:
     """The design of a set, and of its first tasks, as many as methods answered."""
 
-    whole: TaskDesign
+    whole: Design
     """Of all tasks."""
-    _designs: dict[int, TaskDesign] = field(default_factory=dict, repr=False)
+    _designs: dict[int, Design] = field(default_factory=dict, repr=False)
     _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
 
-    def at(self, tasks: int, name: LeftOut) -> TaskDesign | None:
+    def at(self, tasks: int, name: LeftOut) -> Design | None:
         """Return the design of the first tasks; None where they have no interval of the kind."""
         if tasks < 2:
             return None
@@ -501,7 +505,7 @@ def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: flo
 
 
 def _p_values(
-    name: LeftOut, design: TaskDesign, found: LeaveOneOut, at: Any, difference: Moments
+    name: LeftOut, design: Design, found: LeaveOneOut, at: Any, difference: Moments
 ) -> Floats:
     """Give two-sided p-values at some rows and columns; the sign test's of constants."""
     constant = np.asarray(difference.constant)
@@ -522,7 +526,7 @@ def _up_to(name: LeftOut) -> tuple[LeftOut, ...]:
 
 def _own(
     name: LeftOut, design: FirstTasks, counts: Counts, level: float
-) -> Iterator[tuple[TaskDesign, Ints, LeaveOneOut]]:
+) -> Iterator[tuple[Design, Ints, LeaveOneOut]]:
     """Intervals of methods by themselves, those of one number of tasks after another: (N, 1)."""
     for tasks in np.unique(counts.tasks).tolist():
         at = design.at(tasks, name)
@@ -569,7 +573,7 @@ class _AllPairs:
             self._own[tasks] = self._influences_at(tasks, design).own(self.level)
         return None if design is None else self._own[tasks]
 
-    def _influences_at(self, tasks: int, design: TaskDesign) -> Influences:
+    def _influences_at(self, tasks: int, design: Design) -> Influences:
         if tasks not in self._influences:
             y, right = shares(self.counts, tasks), self.counts.right
             self._influences[tasks] = Influences(design, y, right)

@@ -17,7 +17,7 @@ from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import EPISODES, IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.render.interval_text import (
     AT_MOST,
@@ -133,8 +133,9 @@ def sentence(report: Report, log: LogFacts) -> str:
         named += [f"and {len(each.scores) - MOST_NAMED} more"][: len(each.scores) > MOST_NAMED]
         protocol = each.scored.name.protocol
         parts.append(
-            f"over {each.scored.n_tasks:,} random tasks of {protocol.way} of the {log.classes} "
-            f"classes, {protocol.per_class} images of each, the mean is {', '.join(named)}"
+            f"over {each.scored.n_tasks:,} random tasks of {_upto(each)}{protocol.way} of the "
+            f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, the mean is "
+            f"{', '.join(named)}"
         )
     first, *others = [_about(log, kind) for kind in _kinds(report)]
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
@@ -177,8 +178,8 @@ def _methods(each: TaskSetReport, log: LogFacts) -> Table:
         *(right(f"± {_about(log, kind)}", partial(_own_width, kind)) for kind in each.shown_kinds),
     ]
     title = (
-        f"{each.scored.n_tasks:,} tasks of {protocol.way} classes and {protocol.per_class} images "
-        f"of each, reused: {level} leave-one-out intervals"
+        f"{each.scored.n_tasks:,} tasks of {_upto(each)}{protocol.way} classes and "
+        f"{_upto(each)}{protocol.per_class} images of each, reused: {level} leave-one-out intervals"
     )
     return Table(title, tuple(columns), each.scores)
 
@@ -196,6 +197,11 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
             verdict_column(_about(log, kind), partial(verdict_of, kind=kind)),
         ]
     return tuple(columns)
+
+
+def _upto(each: TaskSetReport) -> str:
+    """Say before a number that it is the largest one of tasks that differ."""
+    return "up to " if each.scored.name.suite == EPISODES.name else ""
 
 
 def _own_width(kind: IntervalKind, score: Score) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.bounds import ABOVE
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import EPISODES, TaskSetName
 from fslbench_data.render.interval_text import (
     MARKS,
     STOPPED,
@@ -118,8 +118,10 @@ def _tasks_text(content: PaperContent) -> str:
     """Say which task sets these are, how many tasks most have, and which have another number."""
     sets = [column.scored for column in content.columns]
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
-    ways = {TaskSetName.parse(name).protocol.way for name in names}
-    way = f"{ways.pop()} ways; " if len(ways) == 1 else ""
+    parsed = [TaskSetName.parse(name) for name in names]
+    ways = {name.protocol.way for name in parsed}
+    most_of = "up to " if any(name.suite == EPISODES.name for name in parsed) else ""
+    way = f"{most_of}{ways.pop()} ways; " if len(ways) == 1 else ""
     tasks = [scored.n_tasks for scored in sets]
     ((most, _),) = Counter(tasks).most_common(1)
     others = []

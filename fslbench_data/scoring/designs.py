@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -15,8 +16,9 @@ from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
+from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
-from benchmark_spec.protocol import IntervalKind, suite_of
+from benchmark_spec.protocol import EPISODES, IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.tasks.draw import Pool, classes_of_images
@@ -83,12 +85,14 @@ def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
     return rest, replace(units, missing={KIND: design.obstacle, **units.missing})
 
 
-def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
+def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign | EpisodeDesign:
     """Make the design of a set of uniform tasks that reuse images, whatever it has intervals for.
 
     What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
     """
     classes = release.classes(info.dataset)
+    if info.name.suite == EPISODES.name:
+        return _episodes(release, info)
     sizes = classes.column("n_images").to_numpy()
     groups = release.groups(info.dataset)
     owner = classes_of_images(sizes, info.dataset)
@@ -102,6 +106,36 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
     return TaskDesign.of(
         tasks.class_ids, images_of(tasks), owner, groups, superclasses, labels, shots
     )
+
+
+def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
+    """Make the design of tasks that differ in their numbers of classes and images."""
+    classes, table = release.classes(info.dataset), release.task_table(info)
+    owner = classes_of_images(classes.column("n_images").to_numpy(), info.dataset)
+    ids = _rows(table.column("class_ids"))
+    parts = [_rows(table.column(name)) for name in ("support", "query")]
+    every = np.concatenate(parts, axis=1)
+    there = every >= 0
+    row, _ = np.nonzero(there)
+    images, position = every[there], np.full((len(ids), len(classes)), -1)
+    task, place = np.nonzero(ids >= 0)
+    position[task, ids[task, place]] = place
+    key = row * ids.shape[1] + position[row, owner[images]]
+    order = np.argsort(key, kind="stable")
+    each = np.bincount(key, minlength=ids.size)
+    drawn = np.full((ids.size, int(each.max())), -1)
+    drawn[np.arange(drawn.shape[1]) < each[:, None]] = images[order]
+    labels = classes.column("class_name").to_pylist()
+    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels)
+
+
+def _rows(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return lists of different lengths as an array, -1 after each."""
+    lists = column.combine_chunks()
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    made = np.full((len(lists), max(int(lengths.max()), 1)), -1, np.int64)
+    made[np.arange(made.shape[1]) < lengths[:, None]] = lists.flatten().to_numpy()
+    return made
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:

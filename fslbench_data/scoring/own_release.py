@@ -24,7 +24,7 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
-from benchmark_spec.protocol import MAX_QUERIES, OWN, LoggedProtocol, TaskSetName
+from benchmark_spec.protocol import EPISODES, MAX_QUERIES, OWN, LoggedProtocol, TaskSetName
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import left_out_design
@@ -37,6 +37,9 @@ from fslbench_data.validation.validate import Validated
 if TYPE_CHECKING:
     from fslbench_data.scoring.own_tasks import Answers, Pool
     from fslbench_data.scoring.task_log import TaskLog
+
+ABSENT = -1
+"""Fills the places of classes and images that a task does not have."""
 
 OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
@@ -181,7 +184,7 @@ def open_log(
         len(read.images),
         pool.unseen,
         class_sizes is not None,
-        read.query_ids > 0,
+        read.roles,
         read.run_column,
         n_superclasses,
         (),
@@ -223,16 +226,24 @@ def open_log(
 def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
     """Name a group's tasks, with 0 shots where nothing says which images are support."""
     _, way, per_class = group.image_ids.shape
-    known = log.query_ids or log.queries
-    query = known // way if known and known % way == 0 else per_class
+    suite, shot = OWN, 0
+    if group.varies:
+        suite, shot = EPISODES, int(group.shots.max())
+        query = int(((group.image_ids >= 0).sum(axis=2) - group.shots).max())
+    elif log.roles:
+        shot = int(group.shots[0, 0])
+        query = per_class - shot
+    else:
+        query = log.queries // way if log.queries and log.queries % way == 0 else per_class
+        shot = per_class - query
     digest = hashlib.sha256()
     for names, ids in ((log.classes, group.class_ids), (log.images, group.image_ids)):
-        used = sorted(np.unique(ids).tolist(), key=names.__getitem__)
-        position = np.zeros(len(names), "<i8")
+        used = sorted(np.unique(ids[ids >= 0]).tolist(), key=names.__getitem__)
+        position = np.full(len(names) + 1, ABSENT, "<i8")  # the last is of places without any
         position[used] = np.arange(len(used))
         digest.update("\0".join([names[i] for i in used]).encode())
         digest.update(position[ids].tobytes())
-    name = TaskSetName(OWN.name, LoggedProtocol(way, per_class - query, query))
+    name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
     dataset = f"log{number + 1}" if number else "log"
     return TaskSetInfo(dataset, name, len(group.tasks), digest.hexdigest())
 
@@ -272,14 +283,18 @@ def _release(
     made = {"classes": pa.table(classes), "images": pa.table(images)}
     entries, tables = [], {}
     for info, group in zip(infos, answers, strict=True):
-        shot, drawn = info.protocol.shot, place[group.image_ids]
-        label = np.repeat(np.arange(info.protocol.way, dtype=np.int16), info.protocol.query)
+        drawn = np.where(group.image_ids >= 0, place[group.image_ids], ABSENT)
+        is_support = np.arange(drawn.shape[2]) < _shots(group, info)[:, :, None]
+        there = drawn >= 0
+        label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape[1:])
         tasks = {
             "task_id": np.arange(info.n_tasks, dtype=np.int32),
-            "class_ids": _lists(group.class_ids.astype(np.int32)),
-            "support": _lists(drawn[:, :, :shot].astype(np.int32)),
-            "query": _lists(drawn[:, :, shot:].astype(np.int32)),
-            "query_label": _lists(np.broadcast_to(label, (info.n_tasks, label.size))),
+            "class_ids": _lists(group.class_ids, group.class_ids >= 0, pa.int32()),
+            "support": _lists(drawn, there & is_support, pa.int32()),
+            "query": _lists(drawn, there & ~is_support, pa.int32()),
+            "query_label": _lists(
+                np.broadcast_to(label, drawn.shape), there & ~is_support, pa.int16()
+            ),
         }
         kinds: tuple[tuple[Kind, str, pa.Table], ...] = (
             ("classes", "", made["classes"]),
@@ -302,12 +317,16 @@ def _release(
     return OwnRelease(manifest, Folder(Path(log.source)), facts, tables)
 
 
-def _lists(values: NDArray[Any]) -> pa.Array:
-    """Return an array (T, ...) as one list a task."""
-    flat = np.ascontiguousarray(values).reshape(len(values), values[0].size)
-    if not flat.size:  # such as support where nothing says which images are
-        return pa.array([[]] * len(flat), pa.list_(pa.int32()))
-    return pa.FixedSizeListArray.from_arrays(flat.ravel(), flat.shape[1])
+def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    """Return the chosen of an array (T, ...) as one list a task."""
+    each = chosen.reshape(len(chosen), -1).sum(axis=1)
+    offsets = np.concatenate([[0], np.cumsum(each)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values[chosen], kind))
+
+
+def _shots(group: Answers, info: TaskSetInfo) -> NDArray[np.int64]:
+    """Return how many images of each class of each task are taken for support (B, K)."""
+    return group.shots if group.varies else np.full_like(group.shots, info.protocol.shot)
 
 
 def _groups(log: TaskLog, info: TaskSetInfo, group: Answers, *, known: bool) -> list[Group]:

@@ -21,7 +21,8 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
-from fslbench_data.scoring.task_log import TaskLog, numbers_by_id, texts_by_id
+from fslbench_data.scoring.log_source import numbers_by_id, texts_by_id
+from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.tasks.draw import check_images
 
 REFUSED, DOUBTFUL = 1e-6, 1e-3
@@ -32,6 +33,7 @@ HOW = (
     "images, all equally likely"
 )
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -72,12 +74,14 @@ class Evenness:
 def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
     """Test whether each of C classes was in a task with the same chance; class_ids (B, K).
 
-    Counts have covariance B·K(C-K)/(C(C-1)) · (I - 11'/C), hence C-1 degrees of freedom.
+    Counts have covariance Σ_b K_b(C-K_b)/(C(C-1)) · (I - 11'/C), hence C-1 degrees of freedom.
     """
-    times = np.bincount(class_ids.ravel(), minlength=n_classes)
-    population = np.full(n_classes, n_classes)
-    return _evenness("classes", times, np.full(n_classes, len(class_ids)), population,
-                     class_ids.shape[1], np.zeros(n_classes, np.int64))  # fmt: skip
+    ways = (class_ids >= 0).sum(axis=1).astype(np.float64)
+    times = np.bincount(class_ids[class_ids >= 0], minlength=n_classes)
+    expected = np.full(n_classes, ways.sum() / n_classes)
+    scale = n_classes * max(n_classes - 1, 1)
+    variance = np.full(n_classes, (ways * (n_classes - ways)).sum() / scale)
+    return _evenness("classes", times, expected, variance, np.zeros(n_classes, np.int64))
 
 
 def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
@@ -87,6 +91,8 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
     πj is the chance that j given classes are in a task, and C(C-3)/2 degrees of freedom.
     """
     tasks, way = class_ids.shape
+    if (class_ids < 0).any():
+        return Evenness("pairs of classes")  # there is no such test where K differs
     member = np.zeros((tasks, n_classes))
     np.put_along_axis(member, class_ids, 1.0, axis=1)
     counts = member.T @ member
@@ -114,25 +120,23 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
 
 def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
     """Test the same of images, or groups (B, K, m), class by class; `what` is what they are."""
-    n_classes = int(class_of_unit.max()) + 1
-    tasks = np.bincount(class_ids.ravel(), minlength=n_classes)
-    sizes = np.bincount(class_of_unit, minlength=n_classes)
-    times = np.bincount(units.ravel(), minlength=len(class_of_unit))
-    return _evenness(
-        what, times, tasks[class_of_unit], sizes[class_of_unit], units.shape[2], class_of_unit
-    )
+    sizes = np.bincount(class_of_unit, minlength=int(class_of_unit.max()) + 1).astype(np.float64)
+    drawn = (units >= 0).sum(axis=2)
+    there = class_ids >= 0
+    of, each = class_ids[there], drawn[there].astype(np.float64)
+    expected = np.asarray(np.bincount(of, each, sizes.size) / sizes, np.float64)
+    spread = np.bincount(of, each * (sizes[of] - each), sizes.size)
+    variance = np.asarray(spread / (sizes * np.maximum(sizes - 1.0, 1.0)), np.float64)
+    times = np.bincount(units[units >= 0], minlength=len(class_of_unit))
+    return _evenness(what, times, expected[class_of_unit], variance[class_of_unit], class_of_unit)
 
 
 def _evenness(
-    what: str, times: Ints, tasks: Ints, population: Ints, drawn: int, stratum: Ints
+    what: str, times: Ints, expected: Floats, variance: Floats, stratum: Ints
 ) -> Evenness:
-    """Sum over strata the chi-square of `drawn` of `population` units in each of `tasks` tasks."""
-    expected = tasks * drawn / population
-    varies = (population > drawn) & (tasks > 0)
-    variance = np.where(
-        varies, expected * (population - drawn) / np.maximum(population - 1, 1), 1.0
-    )
-    parts = np.where(varies, (times - expected) ** 2 / variance, 0.0)
+    """Sum over strata the chi-square of units that were drawn so many times."""
+    varies = variance > 1e-9
+    parts = np.where(varies, (times - expected) ** 2 / np.where(varies, variance, 1.0), 0.0)
     df = int(varies.sum()) - len(np.unique(stratum[varies]))
     worst = int(parts.argmax())
     rare = float((1.0 / expected[varies]).mean()) if df else 0.0
@@ -194,7 +198,7 @@ class Answers:
     `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
     runs on these tasks, of which `run_means` has each; `run_of_task` (B,) says which run's a task
     is where every run answered tasks of its own; `right` which queries were right, if that is
-    known of the same tasks in every run.
+    known of the same tasks in every run, and `shots` (B, K) how many images are support.
     """
 
     methods: tuple[str, ...]
@@ -206,6 +210,12 @@ class Answers:
     run_of_task: Ints | None
     run_names: tuple[tuple[str, ...], ...]
     right: tuple[RightQueries | None, ...]
+    shots: Ints
+
+    @property
+    def varies(self) -> bool:
+        """Whether tasks differ in their numbers of classes and images."""
+        return bool((self.image_ids < 0).any())
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
@@ -252,10 +262,11 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Ans
         ),
         tuple(
             None
-            if apart or log.right is None
+            if apart or log.right is None or log.varies
             else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
             for *_, runs in members
         ),
+        log.shots[first],
     )
 
 
@@ -266,7 +277,7 @@ def _check_rows(log: TaskLog) -> None:
         ("image", images, log.images),
     ):
         ordered = np.sort(ids, axis=1)
-        twice = ordered[:, 1:] == ordered[:, :-1]
+        twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
         if (bad := np.flatnonzero(twice.any(axis=1))).size:
             name = names[ordered[bad[0], 1:][twice[bad[0]]][0]]
             raise TaskLogError(
@@ -276,9 +287,9 @@ def _check_rows(log: TaskLog) -> None:
                 fix="sample without replacement; log ids, not positions within a class or a batch",
             )
     class_of = np.repeat(log.class_ids, log.image_ids.shape[2], axis=1)
-    owner = np.zeros(len(log.images), np.int64)
-    owner[images] = class_of
-    wrong = owner[images] != class_of
+    owner, there = np.zeros(len(log.images), np.int64), images >= 0
+    owner[images[there]] = class_of[there]
+    wrong = there & (owner[images] != class_of)
     if wrong.any():
         row, place = np.argwhere(wrong)[0].tolist()
         image = images[row, place]
@@ -366,8 +377,9 @@ def pool_of(
     """Return what a log's tasks were drawn from; `above` are superclasses."""
     class_of, times = np.zeros((2, len(log.images)), np.int64)
     for group in answers:
-        class_of[group.image_ids] = group.class_ids[:, :, None]
-        times += np.bincount(group.image_ids.ravel(), minlength=len(times))
+        there = group.image_ids >= 0
+        class_of[group.image_ids[there]] = group.class_ids[np.nonzero(there)[:2]]
+        times += np.bincount(group.image_ids[there], minlength=len(times))
     owner, classes, grouped, superclasses = class_of, log.classes, None, None
     if groups is not None:
         owner, grouped = _with_groups(
@@ -422,7 +434,8 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
     """Add images that no task shows, and classes; those of too few images are left out."""
     wanted = "every class of the log, by the name that it has in class_ids"
     _check_all(log, log.classes, sizes, "class sizes", "classes", wanted)
-    seen, m = set(log.classes), log.image_ids.shape[2]
+    each = (log.image_ids >= 0).sum(axis=2)
+    seen, m = set(log.classes), each[each > 0].min()
     idle = [name for name, size in sizes.items() if size >= m and name not in seen]
     classes = (*log.classes, *idle)
     there = np.bincount(owner, minlength=len(classes))
@@ -493,6 +506,13 @@ def _check_draws(
     """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
     where = f"{log.source}, {listing(group.methods, 4)}"
     units, what, class_of = group.image_ids, "images", owner
+    if group.varies and grouped is not None:
+        raise TaskLogError(
+            "groups of images, and tasks of different numbers of classes or images",
+            where=where,
+            expected="with groups, as many classes, and images of each, in every task",
+            fix="leave the groups out; a group of images then counts as so many images",
+        )
     if grouped is not None and len(set(grouped)) < len(grouped):
         of_task = np.sort(grouped[units].reshape(len(units), -1), axis=1)
         if not (of_task[:, 1:] == of_task[:, :-1]).any():

@@ -13,7 +13,7 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import EPISODES, IntervalKind, TaskSetName
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
 from fslbench_data.scoring.selection import whole_names
@@ -118,7 +118,10 @@ def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> l
 
 def headings(sets: Sequence[ScoredSet]) -> list[str]:
     """Name task sets as shortly as can be, without two of one name in a data set."""
-    protocols = [TaskSetName.parse(scored.task_set).protocol for scored in sets]
+    names = [TaskSetName.parse(scored.task_set) for scored in sets]
+    protocols = [name.protocol for name in names]
+    if any(name.suite == EPISODES.name for name in names):
+        return [name.suite if name.suite == EPISODES.name else str(name.protocol) for name in names]
     if len({(s.dataset, p) for s, p in zip(sets, protocols, strict=True)}) < len(sets):
         return [scored.task_set for scored in sets]
     one_way = len({p.way for p in protocols}) == 1

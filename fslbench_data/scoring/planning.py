@@ -11,6 +11,7 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
+from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.planning.leave_one_out_plan import (
     LeftOutPilot,
     PlannedWidth,
@@ -251,7 +252,14 @@ class Results:
         values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
         common = min(map(len, values))
         y = values[0] if not versus else values[0][:common] - values[1][:common]
-        variances = LeftOutPilot.of(left_out_design(self.release, info).prefix(common), y)
+        design = left_out_design(self.release, info)
+        if isinstance(design, EpisodeDesign):
+            raise SpecError(
+                "the pilot's tasks differ in their numbers of classes and images",
+                where=str(info),
+                expected="a pilot whose tasks are all of the size that is planned",
+            )
+        variances = LeftOutPilot.of(design.prefix(common), y)
         mean, bound = 100.0 * float(np.mean(y)), all(group.bound for _, group in found)
         runs = self.runs(info, names, planned)
         return PooledPilot(info, method, versus, mean, bound, runs, variances)

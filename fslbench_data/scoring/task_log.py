@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,224 +14,14 @@ from benchmark_spec.errors import (
     AccuracyError,
     ContradictionError,
     CountError,
-    FSLBenchError,
     SchemaError,
-    UnreadableError,
     listing,
     rows,
     shown,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.sandbox.client import read_untrusted_columns
+from fslbench_data.scoring.log_source import table_of
 from fslbench_data.submission import columns
-from fslbench_data.submission.canonical import index_columns, printable
-from fslbench_data.submission.frames import (
-    doubled_error,
-    frame_table,
-    is_frame,
-    is_pandas,
-    not_a_table,
-    not_of_one_kind,
-)
-from fslbench_data.submission.reading import (
-    ENDINGS,
-    check_file,
-    check_lines,
-    read_csv_texts,
-    readable,
-)
-
-
-def table_of(
-    source: object, needed: Collection[str], where: str, optional: Collection[str] = ()
-) -> pa.Table:
-    """Return at least some columns of a file, frame, mapping or list of rows; of CSV as texts.
-
-    An optional column that is of no one kind is left out.
-    """
-    wanted = {*needed, *optional}
-    try:
-        if isinstance(source, str | Path):
-            path = Path(source)
-            if path.suffix.lower() not in (".jsonl", ".ndjson"):
-                return _once(_file_table(path, needed, wanted), where)
-            source = _json_rows(path)
-        if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
-            names = dict.fromkeys(name for row in source for name in row if name in wanted)
-            source = {name: [row.get(name) for row in source] for name in names}
-        if isinstance(source, Mapping) or is_pandas(source):
-            return _columns_table(source, wanted, optional, where)
-        if is_frame(source):
-            frame: Any = source
-            if hasattr(frame, "get_column") and not isinstance(frame, type):
-                # of polars, whose other columns Arrow may not know
-                frame = frame.select([name for name in frame.columns if name in wanted])
-            return _once(frame_table(frame, where), where)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(
-            f"{where} cannot be made a table: {printable(error)}",
-            expected="columns of equal length; ids either integers or texts, in lists as long "
-            "as a task has classes (images)",
-            fix="log plain lists: tensor.tolist()",
-        ) from None
-    raise not_a_table(source, where).saying(
-        expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
-        "columns, or a list of rows"
-    )
-
-
-def _once(table: pa.Table, where: str) -> pa.Table:
-    """Return the table if it has every column once."""
-    names = table.column_names
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise doubled_error(doubled, where)
-    return table
-
-
-def _file_table(path: Path, needed: Collection[str], wanted: Collection[str]) -> pa.Table:
-    check_file(path, ENDINGS, "the log")
-    with readable(path):
-        is_csv = path.suffix.lower() == ".csv"
-        table = read_csv_texts(path) if is_csv else read_untrusted_columns(path, wanted)
-    index = index_columns(table.schema)  # of pandas, passed over unless it has what there must be
-    index = set() if index & ({*needed} - {"run"}) else index
-    return table.select([i for i, name in enumerate(table.column_names) if name not in index])
-
-
-def _json_rows(path: Path) -> list[dict[str, Any]]:
-    check_file(path, ENDINGS, "the log")
-    check_lines(path)
-    found = []
-    with readable(path), path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    row = error
-                if not isinstance(row, dict):
-                    why = f": {printable(row)}" if isinstance(row, Exception) else ""
-                    raise UnreadableError(
-                        f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one "
-                        f"object{why}",
-                        expected="a JSON object a line",
-                        fix="write each row as a line of its own, with json.dumps",
-                    )
-                found.append(row)
-    return found
-
-
-def _columns_table(
-    source: Any, wanted: Collection[str], optional: Collection[str], where: str
-) -> pa.Table:
-    names = [name for name in source if name in wanted]  # a frame of pandas names columns so, too
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise doubled_error(doubled, where)
-    made = {}
-    for name in names:
-        try:
-            made[name] = _column(name, source[name], where)
-        except SchemaError:
-            if name not in optional:
-                raise
-    return pa.table(made)
-
-
-def _column(name: str, values: Any, where: str) -> pa.Array:
-    try:
-        return pa.array(values, from_pandas=True)  # NaN as null
-    except Exception:  # objects in a column are anybody's code
-        plain = _plain(values)
-    try:
-        return pa.array(plain, from_pandas=True)
-    except Exception as error:
-        if not isinstance(plain, list):
-            raise
-        raise not_of_one_kind(name, plain, error, where) from None
-
-
-def _plain(value: Any) -> Any:
-    """Return arrays and tensors, also within lists, as lists of plain values."""
-    if hasattr(value, "tolist"):
-        made = value.tolist()
-        return _plain(made) if str(getattr(value, "dtype", "")) == "object" else made
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, str]:
-    """Return a value by id, both as texts, from a mapping, a table or a .json file of an object."""
-    where = what
-    if isinstance(source, str | Path):
-        where = f"{what} {source}"
-        if Path(source).suffix.lower() == ".json":
-            check_file(Path(source), (".json",), "the file")
-            source = _json_object(Path(source), where)
-    if isinstance(source, Mapping) and not {key, value} <= set(source):
-        pairs = list(source.items())
-    else:
-        table = table_of(source, (key, value), where)
-        if missing := [name for name in (key, value) if name not in table.column_names]:
-            raise SchemaError(
-                f"{where} has not one column {missing[0]}",
-                where=f"its columns are {', '.join(map(shown, table.column_names)) or 'none'}",
-                expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
-            )
-        pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
-    by_id: dict[str, str] = {}
-    for row, pair in enumerate(pairs):
-        name, text = map(_id_text, pair)
-        if not name or not text:
-            wrong, content = (value, pair[1]) if name else (key, pair[0])
-            raise SchemaError(
-                f"{wrong} is {'empty' if content in (None, '') else shown(content)}",
-                where=f"{where}, {rows([row])}",
-                expected=f"{key} and {value}: texts or whole numbers, written as such, not as 60.0",
-            )
-        if name in by_id:
-            raise _twice(f"{key} {shown(name)}", f"{where}, {rows([row])}")
-        by_id[name] = text
-    return by_id
-
-
-def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, int]:
-    """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
-    texts = texts_by_id(source, key, value, what)
-    for name, text in texts.items():
-        if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
-            raise SchemaError(
-                f"{value} of {key} {shown(name)} is {shown(text)}",
-                where=f"{what} {source}" if isinstance(source, str | Path) else what,
-                expected="a whole number from 1, below 1,000,000,000",
-            )
-    return {name: int(text) for name, text in texts.items()}
-
-
-def _json_object(path: Path, where: str) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise _twice(shown(next(n for n in names if names.count(n) > 1)), where)
-        return content
-
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableError(f"{where} cannot be read as JSON: {printable(error)}") from None
-    if not isinstance(content, dict):
-        raise UnreadableError(f"{where} is no JSON object", expected='such as {"cat": 60}')
-    return content
-
-
-def _twice(what: str, where: str) -> FSLBenchError:
-    return SchemaError(f"{what} stands there twice", where=where, expected="every name once")
-
-
-def _id_text(value: object) -> str:
-    """Return an id or a whole number as text; empty for what is neither."""
-    value = value.item() if hasattr(value, "item") else value
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-
 
 NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")
@@ -255,16 +42,21 @@ WHOLE_TASK = (
 
 Ints = NDArray[np.int64]
 
+ABSENT = -1
+"""Fills the places of classes and images that a task does not have."""
+
 
 @dataclass(frozen=True, eq=False)
 class TaskLog:
     """Tasks that reuse images, one row a method, run and task; R rows in the order of the log.
 
     `method`, `task` and `run` (R,) are positions among `methods`, `tasks` and `runs`, `class_ids`
-    (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query. `y` (R,) is
-    an accuracy, or another statistic, 0 to 1. `queries` is how many every task has where there are
-    counts of as many, `query_ids` how many query images it names; else 0. `right` (R, K·Q) is 1
-    where a query was answered rightly, class by class; None where the log does not say.
+    (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query; where tasks
+    differ in shape, :data:`ABSENT` fills places. `shots` (R, K) says how many images of each class
+    are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
+    `queries` is how many every task has where there are counts of as many, else 0; `roles` whether
+    query images are named. `right` (R, K·Q) is 1 where a query was answered rightly, class by
+    class; None where the log does not say.
     """
 
     methods: tuple[str, ...]
@@ -278,7 +70,8 @@ class TaskLog:
     y: NDArray[np.float64]
     queries: int
     source: str
-    query_ids: int
+    roles: bool
+    shots: Ints
     runs: tuple[str, ...]
     run: Ints
     run_column: str
@@ -295,15 +88,23 @@ class TaskLog:
         for name in methods:
             check_method_name(name, where)
         tasks, task = _names(table.column("task"), "task", where)
-        way, ids = _id_lists(table.column("class_ids"), "class_ids", where)
-        classes, class_ids = _labels(ids)
-        images, image_ids, logged = _images(table, way, where)
-        _check_room(table, image_ids, logged, where)
-        right = _right(table, logged, where) if RIGHT in table.column_names else None
+        ids = _id_lists(table.column("class_ids"), "class_ids", where)
+        classes, codes = _labels(ids.values)
+        class_ids = padded(codes, ids.lengths)
+        images, image_ids, shots = _images(table, ids.lengths, where)
+        roles = "query_ids" in table.column_names
+        asked = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
+        _check_room(table, image_ids, asked if roles else None, where)
+        right = _right(table, asked, where) if RIGHT in table.column_names else None
         y, queries = _values(table, right, where)
-        return cls(methods, tasks, classes, images, method, task, class_ids.reshape(-1, way),
-                   image_ids, y, queries, where, logged,
-                   *_runs(table, method, task, where), right)  # fmt: skip
+        told = right.values.reshape(len(asked), -1) if right and right.even else None
+        return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
+                   where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
+
+    @property
+    def varies(self) -> bool:
+        """Whether tasks differ in their numbers of classes and images."""
+        return bool((self.image_ids < 0).any())
 
 
 def _check_columns(table: pa.Table, where: str) -> None:
@@ -345,55 +146,107 @@ def _check_columns(table: pa.Table, where: str) -> None:
         raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
 
 
-def _images(table: pa.Table, way: int, where: str) -> tuple[tuple[str, ...], Ints, int]:
-    """Return names of images, positions among them, support first, and how many are queries."""
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A list column as an array: how long each row's list is (R,), and all values in a row.
+
+    `inner` are the lengths of lists within the lists, where there are such, of rows `of_row`.
+    """
+
+    lengths: Ints
+    values: Any
+    inner: Ints | None = None
+    of_row: Ints | None = None
+
+    @property
+    def even(self) -> bool:
+        """Whether all rows have as many values."""
+        return bool((self.lengths == self.lengths[0]).all())
+
+
+def padded(values: Ints, lengths: Ints) -> Ints:
+    """Return values in rows of some lengths as an array, :data:`ABSENT` after each."""
+    made = np.full((len(lengths), int(lengths.max())), ABSENT, np.int64)
+    made[np.arange(made.shape[1]) < lengths[:, None]] = values
+    return made
+
+
+def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Return names of images, positions among them (R, K, m), support first, and shots (R, K)."""
     names = [name for name in (*ROLES, "image_ids") if name in table.column_names]
     lists = [_id_lists(table.column(name), name, where) for name in names]
-    for name, (length, _) in zip(names, lists, strict=True):
-        if length % way:
-            raise SchemaError(
-                f"a task has {length} {name} and {way} class_ids",
-                where=f"{where}, {rows([0])}",
-                expected="as many images of each of its classes",
-                fix="log the images class by class, in the order of class_ids",
-            )
-    values = [values for _, values in lists]
+    counts = [_of_classes(each, name, ways, where) for name, each in zip(names, lists, strict=True)]
+    values = [each.values for each in lists]
     if len({value.type for value in values}) > 1:
         values = [pc.cast(value, pa.string()) for value in values]
     labels, codes = _labels(pa.concat_arrays(values))
     parts = np.split(codes, np.cumsum([len(value) for value in values])[:-1])
-    by_class = [part.reshape(table.num_rows, way, -1) for part in parts]
-    return labels, np.concatenate(by_class, axis=2), lists[-1][0] if len(names) > 1 else 0
+    total, before = sum(counts), np.zeros_like(counts[0])
+    class_of = np.repeat(np.arange(len(ways)), ways)
+    place = np.arange(len(class_of)) - np.repeat(np.cumsum(ways) - ways, ways)
+    images = np.full((len(ways), int(ways.max()), int(np.max(total))), ABSENT, np.int64)
+    for own, part in zip(counts, parts, strict=True):
+        row, of = np.repeat(class_of, own), np.repeat(place, own)
+        first = np.repeat(np.cumsum(own) - own - before, own)
+        images[row, of, np.arange(len(part)) - first] = part
+        before = before + own
+    shots = counts[0] if len(names) > 1 else np.zeros_like(counts[0])
+    of_class = np.zeros(images.shape[:2], np.int64)
+    of_class[class_of, place] = shots
+    return labels, images, of_class
 
 
-def _check_room(table: pa.Table, image_ids: Ints, logged: int, where: str) -> None:
+def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
+    """Return how many of its images each class of each task has, one after another."""
+    if lists.inner is not None:
+        number = np.bincount(np.asarray(lists.of_row), minlength=len(ways))
+        if (bad := np.flatnonzero(number != ways)).size:
+            raise SchemaError(
+                f"a task has {number[bad[0]]} lists in {name} and {ways[bad[0]]} class_ids",
+                where=f"{where}, {rows(bad)}",
+                expected="a list of images for each class, in the order of class_ids",
+            )
+        return lists.inner
+    if (bad := np.flatnonzero(lists.lengths % ways)).size:
+        raise SchemaError(
+            f"a task has {lists.lengths[bad[0]]} {name} and {ways[bad[0]]} class_ids",
+            where=f"{where}, {rows(bad)}",
+            expected="as many images of each of its classes, or a list for each",
+            fix="log the images class by class, in the order of class_ids; where classes have "
+            "different numbers of images, a list of lists",
+        )
+    return np.repeat(lists.lengths // ways, ways)
+
+
+def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: str) -> None:
     """Refuse logs of which it can be seen that images of support, or of query, are missing."""
     if COUNTS[1] not in table.column_names:
         return
     queries = _integers(table.column(COUNTS[1]), COUNTS[1], where)
-    way, per_class = image_ids.shape[1:]
+    way, images = (image_ids[:, :, 0] >= 0).sum(axis=1), (image_ids >= 0).sum(axis=(1, 2))
     expected, shots = WHOLE_TASK, np.zeros_like(queries)
-    if logged:
+    if logged is not None:
         wrong, expected = queries != logged, "every query once, and n_query their number"
     else:
-        wrong = queries > way * (per_class - 1)
+        wrong = queries > images - way
         if "shots" in table.column_names and pa.types.is_integer(table.column("shots").type):
             shots = pc.fill_null(table.column("shots"), 0).to_numpy()
             if not wrong.any():
-                wrong = (shots > 0) & (way * (per_class - shots) != queries)
+                wrong = (shots > 0) & (images - way * shots != queries)
     if not (bad := np.flatnonzero(wrong)).size:
         return
-    found, shot = queries[bad[0]], shots[bad[0]]
-    if logged:
-        what = f"n_query is {found} and a task has {logged} query_ids"
-    elif found > way * (per_class - 1):
+    first = bad[0]
+    found, shot = queries[first], shots[first]
+    if logged is not None:
+        what = f"n_query is {found} and a task has {logged[first]} query_ids"
+    elif found > images[first] - way[first]:
         what = (
-            f"n_query is {found} and a task has {way * per_class} images: there are none of support"
+            f"n_query is {found} and a task has {images[first]} images: there are none of support"
         )
     else:
         what = (
-            f"a task of {shot} shots and {found} queries has {way * per_class} images, "
-            f"not {way * shot + found}"
+            f"a task of {shot} shots and {found} queries has {images[first]} images, "
+            f"not {way[first] * shot + found}"
         )
     raise SchemaError(
         what,
@@ -462,24 +315,20 @@ def _labels(values: pa.Array, *, by_appearance: bool = False) -> tuple[tuple[str
     return tuple(str(names[i]) for i in order), np.argsort(order)[positions]
 
 
-def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.Array]:
-    """Return how many ids every row has, and all of them; K lists of m count as one of K·m."""
+def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
+    """Return the ids of every row; lists of lists, a list a class, are flattened."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if columns.is_text(column.type):
         column = columns.parse_lists(column, name, where)
     at_row = np.arange(len(column))
-    depth, n_rows = 0, len(column)
+    depth, n_rows, inner, of_row = 0, len(column), None, None
     while columns.is_list(column.type) and depth < 2:
         _check_complete(column, at_row, name, where)
-        inner = pc.list_value_length(column).to_numpy().astype(np.int64)
-        if depth and inner.size and (wrong := np.flatnonzero(inner != inner[0])).size:
-            raise SchemaError(
-                f"{name} has lists of {inner[0]} and of {inner[wrong[0]]}",
-                where=f"{where}, {rows(np.unique(at_row[wrong]))}",
-                expected="as many images of every class, support and query together",
-            )
-        at_row = np.repeat(at_row, inner)
+        lengths = pc.list_value_length(column).to_numpy().astype(np.int64)
+        if depth:
+            inner, of_row = lengths, at_row
+        at_row = np.repeat(at_row, lengths)
         column = pa.chunked_array([c.flatten() for c in column.chunks], column.type.value_type)
         depth += 1
     kind = column.type
@@ -500,19 +349,17 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.A
         )
     _check_complete(column, at_row, name, where)
     lengths = np.bincount(at_row, minlength=n_rows)
-    wrong = np.flatnonzero(lengths != lengths[0])
-    if wrong.size or not lengths[0]:
+    few = np.flatnonzero(lengths < 1)
+    if not few.size and inner is not None and of_row is not None:
+        few = np.unique(of_row[inner < 1])
+    if few.size:
         what = name.replace("class_ids", "classes").replace("image_ids", "images")
-        what = what.replace("_ids", " images")
         raise SchemaError(
-            f"tasks have {lengths[0]} and {lengths[wrong[0]]} {what}"
-            if wrong.size
-            else f"a task has no {what}",
-            where=f"{where}, {name} of {rows([0, *wrong] if wrong.size else [0])}",
-            expected="as many classes, and images of each, in every task of a log",
-            fix="give each kind of task a log of its own",
+            f"a task has no {what.replace('_ids', ' images')}",
+            where=f"{where}, {name} of {rows(few)}",
+            expected="the classes of every task, and images of each class",
         )
-    return int(lengths[0]), column.unify_dictionaries().combine_chunks()
+    return Lists(lengths, column.unify_dictionaries().combine_chunks(), inner, of_row)
 
 
 def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str) -> None:
@@ -525,32 +372,33 @@ def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str
         )
 
 
-def _right(table: pa.Table, queries: int, where: str) -> NDArray[np.uint8]:
-    """Return which queries were right, 0 or 1 (R, K·Q), in the order of the query_ids."""
-    length, values = _id_lists(table.column(RIGHT), RIGHT, where)
-    numbers = values.to_numpy(zero_copy_only=False)
-    if length != queries or numbers.dtype.kind not in "iu":
+def _right(table: pa.Table, queries: Ints, where: str) -> Lists:
+    """Return which queries were right, 0 or 1, in the order of the query_ids."""
+    found = _id_lists(table.column(RIGHT), RIGHT, where)
+    right = found.values.to_numpy(zero_copy_only=False)
+    fix = "log correct=(prediction == label).int().tolist()"
+    if (bad := np.flatnonzero(found.lengths != queries)).size or right.dtype.kind not in "iu":
+        at = bad[0] if bad.size else 0
         raise SchemaError(
-            f"a task has {queries} query_ids and {length} entries of {values.type} in {RIGHT}",
-            where=f"{where}, {rows([0])}",
+            f"a task has {queries[at]} query_ids and {found.lengths[at]} entries of "
+            f"{found.values.type} in {RIGHT}",
+            where=f"{where}, {rows(bad if bad.size else [0])}",
             expected="1 or 0 for every query, in the order of query_ids",
-            fix="log correct=(prediction == label).int().tolist()",
+            fix=fix,
         )
-    right = numbers.reshape(-1, queries)
     outside = (right < 0) | (right > 1)
-    if (bad := np.flatnonzero(outside.any(axis=1))).size:
+    if outside.any():
+        at_row = np.repeat(np.arange(len(queries)), queries)
         raise SchemaError(
             f"{RIGHT} holds {right[outside][0]}",
-            where=f"{where}, {rows(bad)}",
+            where=f"{where}, {rows(np.unique(at_row[outside]))}",
             expected="1 or 0 for every query: whether it was answered rightly",
-            fix="log correct=(prediction == label).int().tolist()",
+            fix=fix,
         )
-    return np.asarray(right, np.uint8)
+    return Lists(found.lengths, np.asarray(right, np.uint8))
 
 
-def _values(
-    table: pa.Table, right: NDArray[np.uint8] | None, where: str
-) -> tuple[NDArray[np.float64], int]:
+def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[np.float64], int]:
     """Return what methods made of their tasks (R,), 0 to 1, and of how many queries; 0 unknown.
 
     Where it is known which queries were right, that; counts and accuracies must agree with it.
@@ -559,7 +407,8 @@ def _values(
         for name in ("accuracy", COUNTS[0]):
             if name in table.column_names:
                 _check_agrees(table.column(name), name, right, where)
-        return right.mean(axis=1), right.shape[1]
+        asked = right.lengths
+        return _counted(right) / asked, int(asked[0]) if right.even else 0
     if "accuracy" in table.column_names:
         return _accuracies(table.column("accuracy"), where), 0
     counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
@@ -576,17 +425,23 @@ def _values(
     return counts / queries, int(queries[0]) if (queries == queries[0]).all() else 0
 
 
-def _check_agrees(column: pa.ChunkedArray, name: str, right: NDArray[np.uint8], where: str) -> None:
+def _counted(right: Lists) -> Ints:
+    """Return how many queries of each row were right (R,)."""
+    at_row = np.repeat(np.arange(len(right.lengths)), right.lengths)
+    return np.bincount(at_row, right.values, len(right.lengths)).astype(np.int64)
+
+
+def _check_agrees(column: pa.ChunkedArray, name: str, right: Lists, where: str) -> None:
     """Refuse accuracies or counts that contradict which queries were right."""
-    count = right.sum(axis=1, dtype=np.int64)
+    count = _counted(right)
     if name in COUNTS:
         wrong = _integers(column, name, where) != count
     else:
-        wrong = np.abs(_accuracies(column, where) - count / right.shape[1]) > _AGREE
+        wrong = np.abs(_accuracies(column, where) - count / right.lengths) > _AGREE
     if (bad := np.flatnonzero(wrong)).size:
         raise ContradictionError(
             f"{name} is {column[int(bad[0])].as_py()!r:.40} where {RIGHT} has {count[bad[0]]} of "
-            f"{right.shape[1]}",
+            f"{right.lengths[bad[0]]}",
             where=f"{where}, {rows(bad)}",
             expected=f"what follows from {RIGHT}",
             fix=f"leave {name} out, or log {RIGHT} of the same queries",

@@ -23,7 +23,8 @@ from benchmark_spec.errors import (
     SchemaError,
     UnreadableError,
 )
-from fslbench_data.scoring.task_log import TaskLog, numbers_by_id, texts_by_id
+from fslbench_data.scoring.log_source import numbers_by_id, texts_by_id
+from fslbench_data.scoring.task_log import TaskLog
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 
@@ -271,17 +272,17 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     "another K": (
         _with("class_ids", [1, 2, 3]),
         SchemaError,
-        "tasks have 5 and 3 classes.*\n.*rows 1, 4",
+        "5 lists in image_ids and 3 class_ids.*\n.*data row 4",
     ),
     "another m": (
         {**_flat(LOG), "image_ids": [*_flat(LOG)["image_ids"][:20], [1, 2]]},
         SchemaError,
-        "tasks have 30 and 2 images.*\n.*rows 1, 21",
+        "a task has 2 image_ids and 5 class_ids.*\n.*data row 21",
     ),
     "ragged": (
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
         SchemaError,
-        "image_ids has lists of 6 and of 4.*\n.*data row 4",
+        "n_query is 25 and a task has 15 images.*\n.*data row 4",
     ),
     "not K times m": (
         {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
@@ -459,8 +460,10 @@ def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
 
 
 def test_roles_are_told() -> None:
-    assert TaskLog.read(_roles(LOG)).query_ids == 25
-    assert TaskLog.read(LOG).query_ids == 0
+    told, untold = TaskLog.read(_roles(LOG)), TaskLog.read(LOG)
+    assert (told.roles, untold.roles) == (True, False)
+    assert (told.shots == 1).all()
+    assert not untold.shots.any()
 
 
 PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {

@@ -1,0 +1,220 @@
+"""Read tables of a log: files, frames, mappings of columns, lists of rows; and values by id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, rows, shown
+from fslbench_data.sandbox.client import read_untrusted_columns
+from fslbench_data.submission.canonical import index_columns, printable
+from fslbench_data.submission.frames import (
+    doubled_error,
+    frame_table,
+    is_frame,
+    is_pandas,
+    not_a_table,
+    not_of_one_kind,
+)
+from fslbench_data.submission.reading import (
+    ENDINGS,
+    check_file,
+    check_lines,
+    read_csv_texts,
+    readable,
+)
+
+
+def table_of(
+    source: object, needed: Collection[str], where: str, optional: Collection[str] = ()
+) -> pa.Table:
+    """Return at least some columns of a file, frame, mapping or list of rows; of CSV as texts.
+
+    An optional column that is of no one kind is left out.
+    """
+    wanted = {*needed, *optional}
+    try:
+        if isinstance(source, str | Path):
+            path = Path(source)
+            if path.suffix.lower() not in (".jsonl", ".ndjson"):
+                return _once(_file_table(path, needed, wanted), where)
+            source = _json_rows(path)
+        if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
+            names = dict.fromkeys(name for row in source for name in row if name in wanted)
+            source = {name: [row.get(name) for row in source] for name in names}
+        if isinstance(source, Mapping) or is_pandas(source):
+            return _columns_table(source, wanted, optional, where)
+        if is_frame(source):
+            frame: Any = source
+            if hasattr(frame, "get_column") and not isinstance(frame, type):
+                # of polars, whose other columns Arrow may not know
+                frame = frame.select([name for name in frame.columns if name in wanted])
+            return _once(frame_table(frame, where), where)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(
+            f"{where} cannot be made a table: {printable(error)}",
+            expected="columns of equal length; ids either integers or texts, in lists as long "
+            "as a task has classes (images)",
+            fix="log plain lists: tensor.tolist()",
+        ) from None
+    raise not_a_table(source, where).saying(
+        expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
+        "columns, or a list of rows"
+    )
+
+
+def _once(table: pa.Table, where: str) -> pa.Table:
+    """Return the table if it has every column once."""
+    names = table.column_names
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise doubled_error(doubled, where)
+    return table
+
+
+def _file_table(path: Path, needed: Collection[str], wanted: Collection[str]) -> pa.Table:
+    check_file(path, ENDINGS, "the log")
+    with readable(path):
+        is_csv = path.suffix.lower() == ".csv"
+        table = read_csv_texts(path) if is_csv else read_untrusted_columns(path, wanted)
+    index = index_columns(table.schema)  # of pandas, passed over unless it has what there must be
+    index = set() if index & ({*needed} - {"run"}) else index
+    return table.select([i for i, name in enumerate(table.column_names) if name not in index])
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    check_file(path, ENDINGS, "the log")
+    check_lines(path)
+    found = []
+    with readable(path), path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    row = error
+                if not isinstance(row, dict):
+                    why = f": {printable(row)}" if isinstance(row, Exception) else ""
+                    raise UnreadableError(
+                        f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one "
+                        f"object{why}",
+                        expected="a JSON object a line",
+                        fix="write each row as a line of its own, with json.dumps",
+                    )
+                found.append(row)
+    return found
+
+
+def _columns_table(
+    source: Any, wanted: Collection[str], optional: Collection[str], where: str
+) -> pa.Table:
+    names = [name for name in source if name in wanted]  # a frame of pandas names columns so, too
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise doubled_error(doubled, where)
+    made = {}
+    for name in names:
+        try:
+            made[name] = _column(name, source[name], where)
+        except SchemaError:
+            if name not in optional:
+                raise
+    return pa.table(made)
+
+
+def _column(name: str, values: Any, where: str) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)  # NaN as null
+    except Exception:  # objects in a column are anybody's code
+        plain = _plain(values)
+    try:
+        return pa.array(plain, from_pandas=True)
+    except Exception as error:
+        if not isinstance(plain, list):
+            raise
+        raise not_of_one_kind(name, plain, error, where) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and tensors, also within lists, as lists of plain values."""
+    if hasattr(value, "tolist"):
+        made = value.tolist()
+        return _plain(made) if str(getattr(value, "dtype", "")) == "object" else made
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, str]:
+    """Return a value by id, both as texts, from a mapping, a table or a .json file of an object."""
+    where = what
+    if isinstance(source, str | Path):
+        where = f"{what} {source}"
+        if Path(source).suffix.lower() == ".json":
+            check_file(Path(source), (".json",), "the file")
+            source = _json_object(Path(source), where)
+    if isinstance(source, Mapping) and not {key, value} <= set(source):
+        pairs = list(source.items())
+    else:
+        table = table_of(source, (key, value), where)
+        if missing := [name for name in (key, value) if name not in table.column_names]:
+            raise SchemaError(
+                f"{where} has not one column {missing[0]}",
+                where=f"its columns are {', '.join(map(shown, table.column_names)) or 'none'}",
+                expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
+            )
+        pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
+    by_id: dict[str, str] = {}
+    for row, pair in enumerate(pairs):
+        name, text = map(_id_text, pair)
+        if not name or not text:
+            wrong, content = (value, pair[1]) if name else (key, pair[0])
+            raise SchemaError(
+                f"{wrong} is {'empty' if content in (None, '') else shown(content)}",
+                where=f"{where}, {rows([row])}",
+                expected=f"{key} and {value}: texts or whole numbers, written as such, not as 60.0",
+            )
+        if name in by_id:
+            raise _twice(f"{key} {shown(name)}", f"{where}, {rows([row])}")
+        by_id[name] = text
+    return by_id
+
+
+def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, int]:
+    """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
+    texts = texts_by_id(source, key, value, what)
+    for name, text in texts.items():
+        if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
+            raise SchemaError(
+                f"{value} of {key} {shown(name)} is {shown(text)}",
+                where=f"{what} {source}" if isinstance(source, str | Path) else what,
+                expected="a whole number from 1, below 1,000,000,000",
+            )
+    return {name: int(text) for name, text in texts.items()}
+
+
+def _json_object(path: Path, where: str) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise _twice(shown(next(n for n in names if names.count(n) > 1)), where)
+        return content
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnreadableError(f"{where} cannot be read as JSON: {printable(error)}") from None
+    if not isinstance(content, dict):
+        raise UnreadableError(f"{where} is no JSON object", expected='such as {"cat": 60}')
+    return content
+
+
+def _twice(what: str, where: str) -> FSLBenchError:
+    return SchemaError(f"{what} stands there twice", where=where, expected="every name once")
+
+
+def _id_text(value: object) -> str:
+    """Return an id or a whole number as text; empty for what is neither."""
+    value = value.item() if hasattr(value, "item") else value
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -1,0 +1,208 @@
+"""Logs whose tasks differ in their numbers of classes, shots and queries."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fslbench_data as fb
+from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.episodes import EpisodeDesign
+from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
+from benchmark_spec.errors import NoIntervalError, SchemaError, SpecError, TaskLogError
+from fslbench_data.scoring.own_release import open_log
+
+CLASSES, IMAGES, TASKS = 14, 40, 300
+SIZES = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)
+
+
+def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[str, Any]]:
+    """Rows of episodes of 5 to 10 ways, 1 to 6 shots a class and 4 to 8 queries."""
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(size=(len(methods), CLASSES, IMAGES)) / 2
+    rows = []
+    for task in range(TASKS):
+        way, query = int(rng.integers(5, 11)), int(rng.integers(4, 9))
+        classes = rng.permutation(CLASSES)[:way]
+        shots = rng.integers(1, 7, way)
+        drawn = [rng.permutation(IMAGES)[: shot + query] for shot in shots]
+        for number, method in enumerate(methods):
+            seen = [ease[number, c, own] for c, own in zip(classes, drawn, strict=True)]
+            chance = [
+                1 / (1 + np.exp(-own[:shot].mean() - own[shot:]))
+                for own, shot in zip(seen, shots, strict=True)
+            ]
+            right = rng.random((way, query)) < np.array(chance)
+            rows.append(
+                {
+                    "method": method,
+                    "task": task,
+                    "class_ids": [f"c{c:02}" for c in classes],
+                    "support_ids": _ids(classes, [own[:-query] for own in drawn]),
+                    "query_ids": _ids(classes, [own[-query:] for own in drawn]),
+                    "correct": right.astype(int).tolist(),
+                }
+            )
+    return rows
+
+
+def _ids(classes: np.ndarray, images: list[np.ndarray]) -> list[list[str]]:
+    return [[f"c{c:02}/{i:02}" for i in own] for c, own in zip(classes, images, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def log() -> list[dict[str, Any]]:
+    return _log()
+
+
+@pytest.fixture(scope="module")
+def report(log: list[dict[str, Any]]) -> fb.Report:
+    return fb.interval(log, class_sizes=SIZES)
+
+
+def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
+    (task_set,) = report.sets
+    assert task_set.scored.task_set == "episodes-10w6s8q"
+    for score in task_set.scores:
+        usual, images, classes = (
+            score.intervals[kind].halfwidth for kind in ("closed", "images", "classes")
+        )
+        assert usual is not None
+        assert images is not None
+        assert classes is not None
+        assert 0 < usual < images <= classes
+    (comparison,) = task_set.comparisons
+    assert comparison.intervals["images"].difference.halfwidth
+    with pytest.raises(NoIntervalError, match="superclasses"):
+        comparison.intervals["superclasses"]
+
+
+def test_accuracies_and_counts_say_the_same(log: list[dict[str, Any]], report: fb.Report) -> None:
+    counted = [
+        {
+            **{name: row[name] for name in row if name != "correct"},
+            "n_correct": int(np.sum(row["correct"])),
+            "n_query": int(np.size(row["correct"])),
+        }
+        for row in log
+    ]
+    found = fb.interval(counted, class_sizes=SIZES)
+    assert [s.intervals["images"] for s in found.scores] == [
+        s.intervals["images"] for s in report.scores
+    ]
+
+
+def test_every_command_takes_them(
+    log: list[dict[str, Any]], report: fb.Report, tmp_path: Path
+) -> None:
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+    own = open_log(path, class_sizes=SIZES)
+    assert fb.score(own).scores[0].intervals["images"] == report.scores[0].intervals["images"]
+    assert "300 tasks of up to 10 classes and up to 14 images of each" in str(report)
+    assert "one" in fb.table(own).markdown()
+    drawn = fb.plot("forest", own, datasets="log", task_sets="episodes-10w6s8q")
+    assert "svg" in drawn.svg
+    with fb.connect(own) as connection:
+        found = connection.sql("SELECT task_id, class_ids, support FROM tasks LIMIT 2").fetchall()
+        assert len(found[0][1]) != 0
+    with pytest.raises(SpecError, match="differ in their numbers"):
+        fb.plan(pilot=own, versus="two")
+
+
+def test_tasks_of_one_shape_have_nearly_the_intervals_of_the_usual_formula() -> None:
+    rng = np.random.default_rng(1)
+    ids = np.array([rng.permutation(20)[:5] for _ in range(600)])
+    images = np.array([[60 * c + rng.permutation(60)[:6] for c in own] for own in ids])
+    owner, effect = np.repeat(np.arange(20), 60), rng.normal(size=1200)
+    y = 0.5 + 0.2 * np.stack([effect[images].mean((1, 2)), effect[images[:, :, ::2]].mean((1, 2))])
+    usual, episodes = TaskDesign.of(ids, images, owner), EpisodeDesign.of(ids, images, owner)
+    for kind in ("images", "classes"):
+        one, other = (Influences(design, y) for design in (usual, episodes))
+        tau = one.total(kind) * usual.jackknives[kind].scale
+        assert (np.abs(one.variance(kind) - other.variance(kind)) < tau).all()
+    assert episodes.bound("classes") == usual.bound("classes")
+    assert episodes.disjoint_tasks("images") == usual.disjoint_tasks("images")
+
+
+def test_it_is_the_sum_over_pairs_of_tasks() -> None:
+    """Against the module's formula, written out."""
+    rng = np.random.default_rng(2)
+    sizes = np.array([6, 9, 7, 12, 8])
+    start = np.cumsum(sizes) - sizes
+    ids, images = np.full((50, 4), -1), np.full((50, 4, 6), -1)
+    for b in range(50):
+        way = int(rng.integers(2, 5))
+        ids[b, :way] = rng.permutation(5)[:way]
+        for k in range(way):
+            m = int(rng.integers(2, 7))
+            c = ids[b, k]
+            images[b, k, : min(m, sizes[c])] = start[c] + rng.permutation(sizes[c])[:m]
+    owner = np.repeat(np.arange(5), sizes)
+    y = rng.random((1, 50))
+    design = EpisodeDesign.of(ids, images, owner)
+    design = EpisodeDesign(ids, images, owner, design.labels, {"superclasses": ""}, {})
+    r, ways = design.residuals(y)[0], (ids >= 0).sum(1)
+    each = {
+        (int(b), int(ids[b, k])): int((images[b, k] >= 0).sum()) for b, k in np.argwhere(ids >= 0)
+    }
+    total = 0.0
+    for c in range(5):
+        having = [b for b in range(50) if (b, c) in each]
+        left = [b for b in having if each[b, c] < sizes[c]]
+        scale = (sum(1 / ways[b] for b in having) / sum(1 / ways[b] for b in left)) ** 2
+        for image in range(start[c], start[c] + sizes[c]):
+            x = np.zeros(50)
+            for b in left:
+                p = each[b, c] / sizes[c]
+                x[b] = (float(image in images[b]) - p) / (1 - p)
+            pairs = (x @ r) ** 2 - (x**2) @ (r**2)
+            total += scale * (sizes[c] - 1) / sizes[c] * pairs / (50 * 49)
+    assert Influences(design, y).variance("images")[0] == pytest.approx(total, rel=1e-10)
+    r = design.residuals(y, "classes")[0]
+    p = ways[:, None] / 5
+    x = ((ids[:, :, None] == np.arange(5)).any(1) - p) / (1 - p)
+    pairs = ((x.T @ r) ** 2 - (x**2).T @ (r**2)).sum()
+    expected = 4 / 5 * pairs / (50 * 49)
+    assert Influences(design, y).variance("classes")[0] == pytest.approx(expected, rel=1e-10)
+
+
+def test_few_tasks_with_a_class_give_a_bound() -> None:
+    ids = np.array([[0, 1, -1], [0, 1, 2], [1, 0, -1]])
+    images = np.full((3, 3, 2), -1)
+    for b, k in np.argwhere(ids >= 0):
+        images[b, k] = 10 * ids[b, k] + np.array([b, 5])
+    design = EpisodeDesign.of(ids, images, np.repeat(np.arange(4), 10))
+    assert "class 3 is in 0 tasks" in design.bounded["images"]
+    found = leave_one_out(design, np.array([[0.5, 0.6, 0.8]]), 0.95)
+    assert found.images is not None
+    assert found.images.is_bound
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda row: row["support_ids"].pop(), "lists in support_ids and"),
+        (lambda row: row["query_ids"][0].clear(), "a task has no query images"),
+        (lambda row: row["correct"].pop(), "query_ids and"),
+        (lambda row: row["class_ids"].append("c99"), "class_ids"),
+    ],
+)
+def test_what_is_wrong_with_a_task(change: Any, said: str) -> None:
+    log = _log(("one",))
+    change(log[3])
+    with pytest.raises(SchemaError, match=rf"{said}(.|\n)*data row 4"):
+        fb.interval(log, class_sizes=SIZES)
+
+
+def test_classes_drawn_unevenly_are_found() -> None:
+    log = [row for row in _log(("one",)) if "c00" in row["class_ids"] or row["task"] % 4]
+    with pytest.raises(TaskLogError, match=r"not drawn uniformly|c00"):
+        fb.interval(log, class_sizes=SIZES | {"c99": 40})
+
+
+def test_groups_want_tasks_of_one_shape(log: list[dict[str, Any]]) -> None:
+    groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in SIZES for i in range(IMAGES)}
+    with pytest.raises(TaskLogError, match="different numbers"):
+        fb.interval(log, class_sizes=SIZES, groups=groups)
