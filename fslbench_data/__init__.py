@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if _HOMES[name].startswith("scoring."):
         report = import_module(f"{__name__}.scoring.report").Report
-        report.as_text, report.as_html = _as_text, _as_html
+        report.as_text, report.as_html, report.as_json = _as_text, _as_html, _as_json
     globals()[name] = value
     return value
 
@@ -124,3 +124,10 @@ def _as_html(report: Report) -> str:
     from fslbench_data.render.summary_text import report_html
 
     return report_html(report)
+
+
+def _as_json(report: Report) -> str:
+    """Write a report as the command's JSON."""
+    from fslbench_data.render.json_format import render_json
+
+    return render_json(report)

@@ -20,7 +20,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MORE: tuple[str, ...] = (
     "level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
-    "superclasses", "trained", "inductive", "overwrite", "recognise", "transductive", "description",
+    "superclasses", "trained", "inductive", "of_classes", "of_images", "of_ways", "of_shots",
+    "of_queries", "overwrite", "recognise", "transductive", "description",
 )  # fmt: skip
 """Options that are listed under a heading of their own, after the others."""
 
@@ -298,6 +299,29 @@ _OF_LOG = {
     "group.",
     "superclasses": "Of a log: classes of classes, for what new ones would change; class and "
     "superclass.",
+}
+
+
+def design_options(command: Command) -> Command:
+    """Add what may be said of the tasks of accuracies alone, as one argument `design`."""
+
+    @wraps(command)
+    def with_design(**given: Any) -> Any:
+        design = {name: given.pop(f"of_{name}") for name in _OF_DESIGN}
+        return command(design=design, **given)
+
+    for name, about in reversed(_OF_DESIGN.items()):
+        option = click.option(f"--{name}", f"of_{name}", type=int, help=f"Of accuracies: {about}.")
+        with_design = option(with_design)
+    return with_design  # type: ignore[return-value]
+
+
+_OF_DESIGN = {
+    "classes": "classes that tasks are drawn from",
+    "images": "images of the class that has the fewest",
+    "ways": "classes of a task",
+    "shots": "support images of a class",
+    "queries": "query images of a class",
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.own_release import LogFacts
     from fslbench_data.scoring.report import Report
+    from fslbench_data.scoring.reported import Reported
     from fslbench_data.scoring.summary import Summary
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
@@ -88,6 +89,24 @@ def write_report(
     )
     if details or format_of(output_format, path) in ("csv", "json"):
         say_left_out(report)
+
+
+def write_reported(found: Reported, output_format: str | None, path: Path | None) -> None:
+    """Write what printed results, or accuracies alone, show; warnings go to standard error."""
+    from fslbench_data.render import reported_text
+    from fslbench_data.render.table import csv_text, json_text
+
+    for one in found.results:
+        if one.warning:
+            say(f"Warning: {one.warning}")
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_text(reported_text.values(found)),
+        json=lambda: json_text(found.to_dict()),
+        table=lambda console: reported_text.print_reported(found, console),
+        paper=lambda: (reported_text.tables(found), "", ()),
+    )
 
 
 Draw = Callable[["Console"], None]

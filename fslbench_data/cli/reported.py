@@ -13,7 +13,6 @@ from fslbench_data.cli.options import (
     level_option,
     output_option,
     report_format_option,
-    say,
 )
 
 
@@ -46,24 +45,11 @@ def reported(result: str, output_format: str | None, path: Path | None, **about:
 
     RESULT is one, such as "91.72 ± 0.55" or "91.72 +- 0.55", or a CSV file with a column `result`,
     perhaps `method`, and columns named as the options below, each for all rows where it is an
-    option.  No answers and no images are needed: how much wider an interval for new images or new
-    classes can be follows from the sizes of the data set.
+    option; or a file of accuracies, one a task.  No answers and no images are needed: how much
+    wider an interval for new images or new classes can be follows from the sizes of the data set.
     """
-    from fslbench_data.cli.report_output import write
-    from fslbench_data.render import reported_text
-    from fslbench_data.render.table import csv_text, json_text
+    from fslbench_data.cli.report_output import write_reported
     from fslbench_data.scoring.reported import reported as read
 
     check_output(path)
-    found = read(result, **about)
-    for one in found.results:
-        if one.warning:
-            say(f"Warning: {one.warning}")
-    write(
-        output_format,
-        path,
-        csv=lambda: csv_text(reported_text.values(found)),
-        json=lambda: json_text(found.to_dict()),
-        table=lambda console: reported_text.print_reported(found, console),
-        paper=lambda: (reported_text.tables(found), "", ()),
-    )
+    write_reported(read(result, **about), output_format, path)

@@ -13,6 +13,7 @@ from fslbench_data.cli.options import (
     check_output,
     command,
     dataset_option,
+    design_options,
     details_option,
     level_option,
     log_options,
@@ -75,6 +76,7 @@ from fslbench_data.cli.options import (
 )
 @bias_option
 @log_options
+@design_options
 @report_format_option
 @output_option
 def score(
@@ -90,6 +92,7 @@ def score(
     matrix: bool,
     bias: bool,
     pool: dict[str, Any],
+    design: dict[str, int | None],
     output_format: str | None,
     path: Path | None,
     **chosen: Any,
@@ -102,6 +105,9 @@ def score(
     features, or else with the three most accurate ones.  JSON and CSV hold every comparison.
     Without FILE, the reference methods are compared with each other.  Task sets made with
     attributes of images are read with --bias.
+
+    One FILE of accuracies alone, one a task (.npy, .txt, or CSV of one column), says little of new
+    images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
     """
     from fslbench_data.cli.report_output import (
         format_of,
@@ -111,10 +117,12 @@ def score(
         write_matrix,
         write_means,
         write_report,
+        write_reported,
         write_summary,
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
+    from fslbench_data.scoring.reported import is_accuracies, reported
     from fslbench_data.scoring.score import score_selected
 
     views = {
@@ -128,6 +136,13 @@ def score(
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files)
+    if len(files) == 1 and is_accuracies(files[0]):
+        dataset = next(iter(chosen["datasets"]), None)
+        found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
+        write_reported(found, output_format, path)
+        return
+    if asked := next((name for name, value in design.items() if value is not None), ""):
+        raise click.UsageError(f"--{asked} is of accuracies alone, one a task")
     sources = sources_of(files, pool)
     opened, selection = load_release(release), selection_of(**chosen)
     if bias:

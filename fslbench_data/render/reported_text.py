@@ -24,7 +24,10 @@ def values(found: Reported) -> Table:
         "",
         (
             Column("method", attrgetter("method")),
-            *(Column(name, attrgetter(f"design.{name}")) for name in design),
+            *(
+                Column(name, lambda one, name=name: getattr(one.design, name, None))
+                for name in design
+            ),
             Column("mean", attrgetter("mean")),
             *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
         ),
@@ -49,25 +52,41 @@ def print_reported(found: Reported, console: Console) -> None:
             print_table(table, console, whole=True)
         return
     (one,) = found.results
-    console.print(f"{one.mean:.2f} ± {one.tasks:.2f} ({100 * found.level:g} %): {one.design}")
-    rows = [
-        ("other tasks of the same images", f"± {one.tasks:.2f}", "as printed"),
-        (
-            "new images of these classes",
-            f"± {one.images:.2f} at most",
-            f"typically ± {one.typical_images:.2f}",
-        ),
-        ("new classes", _most(one.classes), _typically(one.typical_classes)),
-    ]
+    about = one.design or f"{one.n_tasks:,} tasks"
+    console.print(f"{one.mean:.2f} ± {one.tasks:.2f} ({100 * found.level:g} %): {about}")
+    rows = [("other tasks of the same images", f"± {one.tasks:.2f}", "as printed")]
+    if one.n_tasks is not None:
+        rows[0] = (*rows[0][:2], "the usual one")
+    notes = [_NOTE] if one.design else []
+    if one.design is None:
+        rows += [("new images of these classes", "not known", ""), ("new classes", "not known", "")]
+        notes.append(_NO_DESIGN)
+    else:
+        rows += [
+            ("new images of these classes", _most(one.images), _typically(one.typical_images)),
+            ("new classes", _most(one.classes), _typically(one.typical_classes)),
+        ]
+    if one.n_tasks is not None:
+        notes.append(_NO_IDS)
     names = ("interval for", f"{100 * found.level:g} %", "")
     columns = [Column(name, itemgetter(i)) for i, name in enumerate(names)]
     console.print()
-    print_table(Table("", tuple(columns), rows, (_NOTE,)), console)
+    print_table(Table("", tuple(columns), rows, tuple(notes)), console)
 
 
 _NOTE = (
     "At most: by Hoeffding's bound, whatever the method. Typically: the median of image "
     "collections inside the package, answered by nearest means."
+)
+
+_NO_DESIGN = (
+    "How much wider they can be follows from --ways, --shots and --queries with --dataset, or with "
+    "--classes and --images."
+)
+_NO_IDS = (
+    "Accuracies do not say which images tasks share. Run the sampler again from its seed and log "
+    "the ids of each task beside its accuracy (docs/own_tasks.md): then these intervals are "
+    "estimated."
 )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,9 @@ class Report(AsFrame):
 
     as_html: ClassVar[Callable[[Report], str] | None] = None
     """The same for notebooks."""
+
+    as_json: ClassVar[Callable[[Report], str] | None] = None
+    """The same for machines."""
 
     signature: Signature
     sets: tuple[TaskSetReport, ...]
@@ -103,6 +107,12 @@ class Report(AsFrame):
     def _repr_html_(self) -> str | None:
         write = type(self).as_html
         return None if write is None else write(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, as ``fslbench score --format json`` writes them."""
+        assert self.as_json is not None, "set by the package"  # noqa: S101
+        content: dict[str, Any] = json.loads(type(self).as_json(self))
+        return content
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"

@@ -11,16 +11,20 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.leave_one_out.hoeffding import variance_factor
 from benchmark_spec.catalogue.test_splits import test_split, unknown_split
-from benchmark_spec.errors import FSLBenchError, ResultsError
+from benchmark_spec.errors import AccuracyError, FSLBenchError, ResultsError, listing
+from fslbench_data.submission.accuracies import read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
 """What stands behind ±: a confidence interval, a standard error, a standard deviation."""
@@ -125,23 +129,28 @@ class Printed:
 
     Attributes
     ----------
+    design
+        What the tasks were drawn from; None where only accuracies are known.
     tasks
         For other tasks of the same images: what was printed.
     images, typical_images
-        For new images of the same classes: at most, and typically.
+        For new images of the same classes: at most, and typically; None without a design.
     classes, typical_classes
-        For new classes; None where every task has all classes.
+        For new classes; None where every task has all classes, too.
+    n_tasks
+        Number of accuracies, where these are known and not what was printed.
     """
 
     method: str
     mean: float
-    design: Design
+    design: Design | None
     tasks: float
-    images: float
-    typical_images: float
+    images: float | None
+    typical_images: float | None
     classes: float | None
     typical_classes: float | None
     warning: str = ""
+    n_tasks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,8 @@ class Difference:
     @property
     def images(self) -> bool:
         """Whether it is certainly significant for new images."""
-        return abs(self.difference) > self.first.images + self.second.images
+        widths = self.first.images, self.second.images
+        return None not in widths and abs(self.difference) > sum(w for w in widths if w)
 
     @property
     def classes(self) -> bool:
@@ -189,7 +199,7 @@ class Reported:
         """Every pair of results on the same data set, ways and shots, the higher one first."""
         pairs = []
         for one, other in combinations(self.results, 2):
-            if _question(one.design) == _question(other.design):
+            if one.design and other.design and _question(one.design) == _question(other.design):
                 higher, lower = (one, other) if one.mean >= other.mean else (other, one)
                 pairs.append(Difference(higher, lower))
         return pairs
@@ -203,9 +213,10 @@ class Reported:
                 {
                     "first": pair.first.method,
                     "second": pair.second.method,
-                    "dataset": pair.first.design.dataset,
-                    "ways": pair.first.design.ways,
-                    "shots": pair.first.design.shots,
+                    **{
+                        name: getattr(pair.first.design, name)
+                        for name in ("dataset", "ways", "shots")
+                    },
                     "difference": round(pair.difference, 6),
                     "significant": {
                         name: getattr(pair, name) for name in ("tasks", "images", "classes")
@@ -221,7 +232,7 @@ def _question(design: Design) -> tuple[object, ...]:
 
 
 def reported(
-    results: str | Path | Iterable[Mapping[str, Any]],
+    results: str | Path | Iterable[Mapping[str, Any]] | ArrayLike,
     *,
     dataset: str | None = None,
     classes: int | None = None,
@@ -240,6 +251,7 @@ def reported(
     results
         A result such as ``"91.72 ± 0.55"``, the path of a CSV file, or rows.  Rows have a `result`
         and may have `method` and any of the parameters below, which stand for all other rows.
+        Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column.
     dataset
         A data set whose test split is known, such as miniImageNet, or any name if sizes are given.
     classes, images
@@ -269,13 +281,15 @@ def reported(
         "queries": queries,
         "tasks": tasks,
     }
+    if (accuracies := _accuracies(results)) is not None:
+        return Reported((_of_accuracies(*accuracies, given, level),), level)
     rows: Iterable[Mapping[str, Any]]
     if isinstance(results, str) and _PRINTED.search(_plain(results)):
         rows, where = [{"result": results}], ""
     elif isinstance(results, (str, Path)):
         rows, where = _read(Path(results)), str(results)
     else:
-        rows, where = results, ""
+        rows, where = cast("Iterable[Mapping[str, Any]]", results), ""
     made = []
     for number, row in enumerate(rows, 1):
         try:
@@ -290,6 +304,64 @@ def reported(
     if not made:
         raise ResultsError("there are no results", where=where)
     return Reported(tuple(made), level)
+
+
+def is_accuracies(path: Path) -> bool:
+    """Tell whether a file holds accuracies alone: .npy, .txt, or .csv of one column of numbers."""
+    if path.suffix.lower() != ".csv":
+        return path.suffix.lower() in (".npy", ".txt")
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        first, second = (stream.readline(MOST_BYTES).strip() for _ in range(2))
+    return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
+
+
+_NUMBER = re.compile(r"\d*\.?\d+(e[-+]?\d+)?")
+
+
+def _accuracies(results: object) -> tuple[NDArray[np.float64], str] | None:
+    """Return accuracies and where they are from; None if results are something else."""
+    if isinstance(results, str | Path):
+        path = Path(results)
+        is_result = isinstance(results, str) and _PRINTED.search(_plain(results))
+        return None if is_result or not is_accuracies(path) else (read_accuracies(path), str(path))
+    if isinstance(results, Mapping) or not hasattr(results, "__len__"):
+        return None
+    if any(isinstance(row, Mapping) for row in results):  # type: ignore[attr-defined]
+        return None
+    try:
+        return np.asarray(results, np.float64), "accuracies"
+    except (TypeError, ValueError):
+        return None
+
+
+def _of_accuracies(
+    accuracies: NDArray[np.float64], where: str, given: Mapping[str, Any], level: float
+) -> Printed:
+    """Say what accuracies show; of new images and classes only with a design."""
+    if accuracies.ndim != 1 or accuracies.size < 2:
+        raise AccuracyError(
+            f"the accuracies are of shape {accuracies.shape}",
+            where=where,
+            expected="one number a task, of at least 2 tasks",
+        )
+    scale = 100.0 if accuracies.max(initial=0) > 1 else 1.0  # percentages, or fractions
+    outside = ~((accuracies >= 0) & (accuracies <= scale))
+    if (bad := np.flatnonzero(outside)).size:
+        raise AccuracyError(
+            f"{bad.size} accuracies are not numbers from 0 to {scale:g}",
+            where=f"{where}, tasks {listing(bad.tolist())}",
+            fix="run these tasks again",
+        )
+    tasks = int(accuracies.size)
+    if given["tasks"] not in (None, tasks):
+        raise ResultsError(f"tasks is {given['tasks']}", where=where, expected=f"{tasks}, or none")
+    percent = accuracies * (100 / scale)
+    error = float(percent.std(ddof=1)) / sqrt(tasks)
+    known = any(given[name] is not None for name in given if name != "tasks")
+    design = _design({**given, "tasks": tasks}) if known else None
+    return replace(_widths("", float(percent.mean()), error, design, level), n_tasks=tasks)
 
 
 def _read(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -347,10 +419,18 @@ def _printed(
     z = NormalDist().inv_cdf((1 + level) / 2)
     error = half / {"ci": z, "se": 1.0, "sd": sqrt(design.tasks)}[spread]
     warning = _implausible(mean, error, design, spread)
+    found = _widths(str(row.get("method") or ""), mean, error, design, level)
+    return replace(found, warning=warning)
+
+
+def _widths(method: str, mean: float, error: float, design: Design | None, level: float) -> Printed:
+    """Return the half-widths that follow from a standard error over tasks."""
+    width = NormalDist().inv_cdf((1 + level) / 2) * error
+    if design is None:
+        return Printed(method, mean, None, width, None, None, None, None)
     bound = design.class_factor
-    width = z * error
     return Printed(
-        str(row.get("method") or ""),
+        method,
         mean,
         design,
         width,
@@ -358,7 +438,6 @@ def _printed(
         width * design.typical(design.image_factor, 0),
         width * bound if isfinite(bound) else None,
         width * design.typical(bound, 1) if isfinite(bound) else None,
-        warning,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,3 +138,57 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path) -> None:
     path.write_text("name,value\na,1\n", encoding="utf-8")
     result = CliRunner().invoke(main, ["reported", str(path), *OPTIONS])
     assert "there is no column 'result'" in result.stderr
+
+
+ACCURACIES = np.random.default_rng(0).binomial(75, 0.8, 600) / 75
+SIZES = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15}
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.csv"])
+@pytest.mark.parametrize("scale", [1, 100])
+def test_accuracies_without_ids(name: str, scale: int, tmp_path: Path) -> None:
+    file = tmp_path / name
+    np.save(file, scale * ACCURACIES) if name == "a.npy" else np.savetxt(file, scale * ACCURACIES)
+    (one,) = fb.reported(file).results
+    assert one.mean == pytest.approx(100 * ACCURACIES.mean())
+    assert one.tasks == pytest.approx(196 * ACCURACIES.std(ddof=1) / sqrt(600), rel=1e-4)
+    assert (one.design, one.images, one.classes, one.n_tasks) == (None, None, None, 600)
+    (bounded,) = fb.reported((scale * ACCURACIES).tolist(), **SIZES).results
+    (printed,) = fb.reported(f"{one.mean:.9f} ± {one.tasks:.9f}", **SIZES, tasks=600).results
+    for kind in ("tasks", "images", "typical_images", "classes", "typical_classes"):
+        assert getattr(bounded, kind) == pytest.approx(getattr(printed, kind))
+    result = CliRunner().invoke(main, ["score", str(file)])
+    assert result.exit_code == 0, result.output
+    assert f"{one.mean:.2f} ± {one.tasks:.2f} (95 %): 600 tasks" in result.stdout
+    for line in ("other tasks of the same images", "not known", "again from its seed"):
+        assert line in result.stdout
+    options = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
+    result = CliRunner().invoke(main, ["score", str(file), *options])
+    assert f"± {bounded.images:.2f} at most" in result.stdout
+    result = CliRunner().invoke(main, ["score", str(file), "--format", "json"])
+    assert json.loads(result.stdout)["results"][0]["n_tasks"] == 600
+    result = CliRunner().invoke(main, ["score", str(file), "--format", "csv"])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "given", "what"),
+    [
+        ([0.5], {}, "accuracies are of shape"),
+        ([0.5, float("nan")], {}, "1 accuracies are not numbers from 0 to 1"),
+        ([50.0, 101.0], {}, "1 accuracies are not numbers from 0 to 100"),
+        ([0.5, 0.7], {"dataset": "miniImageNet"}, "not known how many ways"),
+        ([0.5, 0.7], {"tasks": 3}, "tasks is 3"),
+    ],
+)
+def test_accuracies_that_are_refused(
+    accuracies: list[float], given: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(FSLBenchError, match=what):
+        fb.reported(accuracies, **given)
+
+
+def test_sizes_are_of_accuracies_alone() -> None:
+    result = CliRunner().invoke(main, ["score", "x.parquet", "--ways", "5"])
+    assert result.exit_code == 2
+    assert "--ways is of accuracies alone" in result.output
