@@ -76,10 +76,11 @@ SUBMISSION_OPTIONAL = pa.schema(
         ("fingerprint", pa.string()),
         ("run", pa.string()),
         ("transductive", pa.bool_()),
+        ("inductive", pa.bool_()),
     ]
 )
 """The columns that a submission may have besides; `run` names training seeds of one method, and
-`transductive` says of a method what its metadata says."""
+`transductive` and `inductive` say of a method what its metadata says."""
 
 
 def tasks(protocol: Protocol) -> pa.Schema:

@@ -152,13 +152,14 @@ def with_marks(
 ) -> pa.Table:
     """Return the table with columns in the place of metadata: `fingerprint` and `transductive`.
 
-    Columns that are there stay.
+    And `inductive`, where a method says that it is. Columns that are there stay.
     """
     names = [table.column(name).to_pylist() for name in ("method", "dataset", "task_set")]
-    if "transductive" not in table.column_names:
-        marked = {name for name, about in methods.items() if about.transductive}
-        marks = pa.array([name in marked for name in names[0]], pa.bool_())
-        table = table.append_column("transductive", marks)
+    for mark in ("transductive", "inductive"):
+        marked = {name for name, about in methods.items() if getattr(about, mark)}
+        if mark not in table.column_names and (marked or mark == "transductive"):
+            marks = pa.array([name in marked for name in names[0]], pa.bool_())
+            table = table.append_column(mark, marks)
     if "fingerprint" not in table.column_names:
         of_group = {key: binding.fingerprint for key, binding in bindings.items()}
         texts = [of_group.get(key) for key in zip(*names, strict=True)]

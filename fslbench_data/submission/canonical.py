@@ -114,7 +114,7 @@ def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
         return columns.run_column(column, where)
     if name == "fingerprint":
         return columns.text_column(column, name, where)
-    if name == "transductive":
+    if name in ("transductive", "inductive"):
         return columns.boolean_column(column, name, where)
     if name in SUBMISSION_OPTIONAL.names:
         return columns.list_column(column, name, TYPES[name], where)

@@ -98,7 +98,7 @@ def readable(path: Path) -> Iterator[None]:
         ) from None
 
 
-COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive")
+COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")
 """Columns of a submission but those that say what was answered."""
 
 
@@ -173,7 +173,7 @@ def _read_csv(path: Path) -> Content:
         column = table.column(name)
         if name in columns.ABOUT:
             column = columns.parse_integers(column, name, source)
-        elif name == "transductive":
+        elif name in ("transductive", "inductive"):
             column = columns.parse_booleans(column, name, source)
         elif name in ("class_correct", "predictions"):
             column = columns.parse_lists(column, name, source, TYPES[name])

@@ -143,6 +143,20 @@ class Rows:
             counts += np.split(np.asarray(block, kind), ends[begin : end - 1] - first)
         return counts
 
+    @cached_property
+    def inductive(self) -> set[str]:
+        """Names of the methods that say so, in the metadata or in all of their rows."""
+        about = self.submission.methods
+        names = {name for name, method in about.items() if method.inductive}
+        if "inductive" in self.columns:
+            sql = (
+                'SELECT method FROM rows JOIN groups USING ("group") GROUP BY method '
+                "HAVING bool_and(coalesce(inductive, false))"
+            )
+            found = self.connection.execute(sql).fetchall()
+            names |= {self.methods[number] for (number,) in found}
+        return {name for name in names if name not in about or not about[name].transductive}
+
     def right_queries(self, release: Release) -> dict[int, RightQueries]:
         """Return which queries were right, by the position of the answer.
 
@@ -151,12 +165,11 @@ class Rows:
         """
         if "predictions" not in self.columns:
             return {}
-        about = self.submission.methods
         found: dict[int, RightQueries] = {}
         wanted: dict[str, list[int]] = {}
         for number, ((method, text), members) in enumerate(self.answers.items()):
             suite = suite_of(self.keys[members[0]].info.name.suite)
-            if method in about and about[method].inductive and suite.uniform:
+            if method in self.inductive and suite.uniform:
                 wanted.setdefault(text, []).append(number)
         every = list(self.answers.values())
         sql = (
@@ -195,7 +208,15 @@ class Terms:
 
 
 _NAMES = ("method", "dataset", "task_set", "run")
-_VALUES = ("task_id", "n_correct", "n_query", "transductive", "class_correct", "predictions")
+_VALUES = (
+    "task_id",
+    "n_correct",
+    "n_query",
+    "transductive",
+    "inductive",
+    "class_correct",
+    "predictions",
+)
 
 
 def register(submission: Submission, release: Release) -> Rows:
