@@ -3,8 +3,8 @@
 Two methods answer 600 tasks by nearest means, on eight dimensions and on six of them; classes are
 centres from N(0, I), and images lie about them (:mod:`studies.coverage.leave_one_out.lines`).
 *images*: the classes stay, of CENTRES draws which data sets take in turn; *classes*: they are drawn
-anew for every data set.  The truth is the mean over tasks drawn alike whose images, or classes, no other
-task has.
+anew for every data set.  The truth is the mean over tasks drawn alike whose images, or classes, no
+other task has.
 
 5 to 10 ways
     Ways and queries evenly, shots of each class evenly from 1 to 10.

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
-from benchmark_spec.errors import NoIntervalError, SchemaError, SpecError, TaskLogError
+from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
+from fslbench_data.cli import main
 from fslbench_data.scoring.own_release import open_log
 
 CLASSES, IMAGES, TASKS = 14, 40, 300
@@ -104,11 +106,12 @@ def test_every_command_takes_them(
     assert "one" in fb.table(own).markdown()
     drawn = fb.plot("forest", own, datasets="log", task_sets="episodes-10w6s8q")
     assert "svg" in drawn.svg
-    with fb.connect(own) as connection:
-        found = connection.sql("SELECT task_id, class_ids, support FROM tasks LIMIT 2").fetchall()
+    with fb.connect(submissions=own) as connection:
+        found = connection.execute("SELECT task_id, class_ids, support FROM tasks LIMIT 2").fetchall()
         assert len(found[0][1]) != 0
-    with pytest.raises(SpecError, match="differ in their numbers"):
-        fb.plan(pilot=own, versus="two")
+    words = ["plan", "--pilot", f"{path}::one", "--versus", "two"]
+    found = CliRunner().invoke(main, words)
+    assert "differ in their numbers" in found.stderr
 
 
 def test_tasks_of_one_shape_have_nearly_the_intervals_of_the_usual_formula() -> None:
