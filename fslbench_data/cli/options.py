@@ -307,7 +307,7 @@ def design_options(command: Command) -> Command:
 
     @wraps(command)
     def with_design(**given: Any) -> Any:
-        design = {name: given.pop(f"of_{name}") for name in _OF_DESIGN}
+        design: dict[str, Any] = {name: given.pop(f"of_{name}") for name in _OF_DESIGN}
         return command(design=design, **given)
 
     for name, about in reversed(_OF_DESIGN.items()):

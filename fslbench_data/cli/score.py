@@ -92,7 +92,7 @@ def score(
     matrix: bool,
     bias: bool,
     pool: dict[str, Any],
-    design: dict[str, int | None],
+    design: dict[str, Any],
     output_format: str | None,
     path: Path | None,
     **chosen: Any,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from fslbench_data.render.console import print_table
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.reported import Difference, Reported
+from fslbench_data.scoring.reported import Difference, Printed, Reported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,15 +25,16 @@ def values(found: Reported) -> Table:
         "",
         (
             Column("method", attrgetter("method")),
-            *(
-                Column(name, lambda one, name=name: getattr(one.design, name, None))
-                for name in design
-            ),
+            *(Column(name, _of_design(name)) for name in design),
             Column("mean", attrgetter("mean")),
             *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
         ),
         found.results,
     )
+
+
+def _of_design(name: str) -> Callable[[Printed], object]:
+    return lambda one: getattr(one.design, name, None)
 
 
 def tables(found: Reported) -> list[Table]:
@@ -148,7 +150,7 @@ _KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classe
 
 
 def _set(pair: Difference) -> str:
-    of = pair.first.design
+    of = pair.design
     return f"{of.dataset} {of.ways}-way {of.shots}-shot".strip()
 
 

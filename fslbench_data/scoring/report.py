@@ -110,8 +110,9 @@ class Report(AsFrame):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, as ``fslbench score --format json`` writes them."""
-        assert self.as_json is not None, "set by the package"  # noqa: S101
-        content: dict[str, Any] = json.loads(type(self).as_json(self))
+        write = type(self).as_json
+        assert write is not None, "the package sets it"  # noqa: S101
+        content: dict[str, Any] = json.loads(write(self))
         return content
 
     def __repr__(self) -> str:

@@ -165,6 +165,12 @@ class Difference:
     second: Printed
 
     @property
+    def design(self) -> Design:
+        """What the tasks of both were drawn from; numbers of queries and tasks are the first's."""
+        assert self.first.design is not None, "only such results are compared"  # noqa: S101
+        return self.first.design
+
+    @property
     def difference(self) -> float:
         """Points that the first is above the second."""
         return self.first.mean - self.second.mean
@@ -213,10 +219,9 @@ class Reported:
                 {
                     "first": pair.first.method,
                     "second": pair.second.method,
-                    **{
-                        name: getattr(pair.first.design, name)
-                        for name in ("dataset", "ways", "shots")
-                    },
+                    "dataset": pair.design.dataset,
+                    "ways": pair.design.ways,
+                    "shots": pair.design.shots,
                     "difference": round(pair.difference, 6),
                     "significant": {
                         name: getattr(pair, name) for name in ("tasks", "images", "classes")

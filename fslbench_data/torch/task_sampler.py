@@ -95,8 +95,8 @@ class TaskSampler(Sampler[list[int]]):
 
         Positions are among the classes, which are in the order of the images.
         """
-        images = torch.stack([image for image, _ in batch])
-        images = images.reshape(self.n_way, -1, *images.shape[1:])
+        stacked = torch.stack([image for image, _ in batch])
+        images = stacked.reshape(self.n_way, -1, *stacked.shape[1:])
         of = torch.arange(self.n_way)
         classes = [label for _, label in batch][:: self.n_shot + self.n_query]
         return (

@@ -20,7 +20,7 @@ def main() -> None:
     found = reported(TABLE, ways=5, queries=15, tasks=3000)
 
     def task_set(pair: Difference) -> tuple[str, int]:
-        return pair.first.design.dataset, pair.first.design.shots
+        return pair.design.dataset, pair.design.shots
 
     print(head("data set", "shots", "methods", "differences", "other tasks", "new images",
                "new classes", "new classes: at most ±", "typically ±"))  # fmt: skip

@@ -48,7 +48,8 @@ def test_wandb(report: Any, tmp_path: Path) -> None:
         assert found["scores"][0]["method"] == report.to_dict()["scores"][0]["method"]
 
 
-def test_mlflow(report: Any, tmp_path: Path) -> None:
+def test_mlflow(report: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow", reason="needs mlflow", exc_type=ImportError)
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run():
