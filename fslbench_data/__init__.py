@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
+    from fslbench_data.scoring.all_ways import all_ways
     from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
@@ -49,6 +50,7 @@ __all__ = [
     "TaskSampler",
     "TaskSet",
     "__version__",
+    "all_ways",
     "compare",
     "connect",
     "easyfsl",
@@ -76,6 +78,7 @@ _HOMES = {
     "Task": "tasks",
     "TaskSampler": "torch.task_sampler",
     "TaskSet": "tasks",
+    "all_ways": "scoring.all_ways",
     "compare": "scoring.compare",
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
+    from fslbench_data.scoring.all_ways import AllWays
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.own_release import LogFacts
     from fslbench_data.scoring.report import Report
@@ -106,6 +107,21 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
         json=lambda: json_text(found.to_dict()),
         table=lambda console: reported_text.print_reported(found, console),
         paper=lambda: (reported_text.tables(found), "", ()),
+    )
+
+
+def write_all_ways(found: AllWays, output_format: str | None, path: Path | None) -> None:
+    """Write what results with all classes at once show."""
+    from fslbench_data.render import all_ways_text
+    from fslbench_data.render.table import csv_text, json_text
+
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_text(all_ways_text.values(found)),
+        json=lambda: json_text(found.to_dict()),
+        table=lambda console: all_ways_text.print_all_ways(found, console),
+        paper=lambda: (all_ways_text.tables(found), "", ()),
     )
 
 

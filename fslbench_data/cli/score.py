@@ -106,6 +106,9 @@ def score(
     Without FILE, the reference methods are compared with each other.  Task sets made with
     attributes of images are read with --bias.
 
+    One FILE with the predicted class of every test image (columns method, image, class, predicted,
+    draw) holds results with all classes at once, as CLIP adapters and linear probes are evaluated.
+
     One FILE of accuracies alone, one a task (.npy, .txt, or CSV of one column), says little of new
     images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
     """
@@ -113,6 +116,7 @@ def score(
         format_of,
         say_left_out,
         say_narrower,
+        write_all_ways,
         write_bias,
         write_matrix,
         write_means,
@@ -122,6 +126,8 @@ def score(
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
+    from fslbench_data.scoring.all_ways import all_ways, is_all_ways
+    from fslbench_data.scoring.own_release import columns_of
     from fslbench_data.scoring.reported import is_accuracies, reported
     from fslbench_data.scoring.score import score_selected
 
@@ -140,6 +146,9 @@ def score(
         dataset = next(iter(chosen["datasets"]), None)
         found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
+        return
+    if len(files) == 1 and is_all_ways(columns_of(files[0])):
+        write_all_ways(all_ways(files[0], level=chosen["level"]), output_format, path)
         return
     if asked := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{asked} is of accuracies alone, one a task")

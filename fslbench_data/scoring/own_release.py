@@ -408,18 +408,18 @@ def log_of(sources: object) -> OwnLog | None:
 
 def is_log(source: object) -> bool:
     """Whether a file or a frame holds own tasks: it has a column class_ids, and no task_set."""
-    names = _columns(source)
+    names = columns_of(source)
     return "class_ids" in names and "task_set" not in names
 
 
-def _columns(source: object) -> Collection[str]:
+def columns_of(source: object) -> list[str]:
     """Return the names of a file's or a frame's columns; none where they cannot be read."""
     if not isinstance(source, str | Path):
         names = getattr(source, "column_names", getattr(source, "columns", ()))
-        return names if isinstance(names, Collection) else ()
+        return [*names] if isinstance(names, Collection) else []
     path = Path(source)
     if not path.is_file():
-        return ()
+        return []
     try:
         if path.suffix.lower() == ".parquet":
             return list(pq.read_schema(path).names)
@@ -427,7 +427,7 @@ def _columns(source: object) -> Collection[str]:
             line = file.readline(1 << 24)
         if path.suffix.lower() in (".jsonl", ".ndjson"):
             row = json.loads(line)
-            return row if isinstance(row, dict) else ()
+            return [*row] if isinstance(row, dict) else []
     except (OSError, ValueError, RecursionError, pa.ArrowException):
-        return ()  # reading it as a submission says what is wrong
-    return line.strip().replace('"', "").split(",") if path.suffix.lower() == ".csv" else ()
+        return []  # reading it as a submission says what is wrong
+    return line.strip().replace('"', "").split(",") if path.suffix.lower() == ".csv" else []

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from studies.coverage import (
+    all_ways,
     boards,
     dataset_means,
     episodes,
@@ -45,6 +46,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "training-runs": training_runs.part,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
+    "all-ways": all_ways.part,
     "episodes": episodes.part,
     "queries-known": queries_known.part,
     "queries-known-real": queries_known.real_part,

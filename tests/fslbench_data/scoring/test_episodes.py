@@ -107,7 +107,9 @@ def test_every_command_takes_them(
     drawn = fb.plot("forest", own, datasets="log", task_sets="episodes-10w6s8q")
     assert "svg" in drawn.svg
     with fb.connect(submissions=own) as connection:
-        found = connection.execute("SELECT task_id, class_ids, support FROM tasks LIMIT 2").fetchall()
+        found = connection.execute(
+            "SELECT task_id, class_ids, support FROM tasks LIMIT 2"
+        ).fetchall()
         assert len(found[0][1]) != 0
     words = ["plan", "--pilot", f"{path}::one", "--versus", "two"]
     found = CliRunner().invoke(main, words)

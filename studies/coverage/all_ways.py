@@ -1,0 +1,131 @@
+"""Coverage for new test images and new draws of the support, with all classes at once.
+
+Classes are centres from N(0, I) in eight dimensions, images lie about them; two methods answer by
+nearest means, on eight dimensions and on six.  Data sets of a line take CENTRES draws of classes in
+turn; each has its own test images, and its own training images of which supports are drawn.  The
+truth is the mean over supports and test images that no data set has.
+
+The *habit* is ± t(R-1)·sd of the draws' means/√R; *images* counts the test images alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.special import stdtrit
+
+from analysis_sql.intervals.all_ways import spread
+from studies.common import LEVEL, Array, Z, head, marked, row
+from studies.coverage.leave_one_out.lines import Classes, World
+
+LIMIT, CENTRES, TRUE_DRAWS = 93.0, 10, 400
+WIDEST = {3: 2.0, 5: 1.4, 16: 1.15}
+WORLD = World()
+
+
+@dataclass(frozen=True)
+class Line:
+    """Test images of each class, shots, draws, and training images of a class (0: many)."""
+
+    name: str
+    sizes: tuple[int, ...]
+    shots: int
+    draws: int
+    pool: int = 0
+
+
+LINES = (
+    Line("1 shot", (100,) * 10, 1, 3),
+    Line("16 shots", (50,) * 10, 16, 3),
+    Line("16 shots", (50,) * 10, 16, 5),
+    Line("16 shots", (50,) * 10, 16, 16),
+    Line("many classes", (20,) * 100, 2, 3),
+    Line("unequal classes", tuple(int(n) for n in np.geomspace(10, 200, 20)), 4, 3),
+    Line("16 of 40 images", (50,) * 10, 16, 5, 40),
+)
+
+
+def _right(means: Array, test: Array, label: Array) -> Array:
+    """Tell which test images (n, D) both methods answer rightly (2, n), by class means (C, D)."""
+    return np.array(
+        [
+            (2 * test[:, :d] @ means[:, :d].T - np.square(means[:, :d]).sum(1)).argmax(1) == label
+            for d in (8, 6)
+        ]
+    )
+
+
+def _fresh(line: Line, rng: np.random.Generator, classes: Classes, number: int) -> Array:
+    """Draw support images (C, number, D)."""
+    which = np.repeat(np.arange(len(line.sizes)), number)
+    return WORLD.images(rng, classes, which).reshape(len(line.sizes), number, -1)
+
+
+def _truth(line: Line, rng: np.random.Generator, classes: Classes) -> Array:
+    """Compute both methods' expected accuracies, all test images alike."""
+    label = np.repeat(np.arange(len(line.sizes)), line.sizes)
+    total = np.zeros(2)
+    for _ in range(TRUE_DRAWS):
+        means = _fresh(line, rng, classes, line.shots).mean(axis=1)
+        total += _right(means, WORLD.images(rng, classes, label), label).mean(axis=1)
+    return np.asarray(total / TRUE_DRAWS)
+
+
+def _data_set(line: Line, rng: np.random.Generator, classes: Classes) -> tuple[Array, Array]:
+    """Draw a data set: means (2,) and half-widths (3, 2): habit, images, both."""
+    label = np.repeat(np.arange(len(line.sizes)), line.sizes)
+    test = WORLD.images(rng, classes, label)
+    pool = _fresh(line, rng, classes, line.pool) if line.pool else None
+    answers = []
+    for _ in range(line.draws):
+        if pool is None:
+            support = _fresh(line, rng, classes, line.shots)
+        else:
+            order = rng.random(pool.shape[:2]).argpartition(line.shots, axis=1)[:, : line.shots]
+            support = np.take_along_axis(pool, order[..., None], axis=1)
+        answers.append(_right(support.mean(axis=1), test, label))
+    right = np.array(answers, float).swapaxes(0, 1)
+    weights = np.array(line.sizes) / sum(line.sizes)
+    means, half = [], []
+    for x in (right[0], right[0] - right[1]):
+        found = spread(x, label, weights, LEVEL, shots=line.shots, pool=line.pool)
+        alone = spread(x.mean(axis=0, keepdims=True), label, weights, LEVEL)
+        sd = x.mean(axis=1).std(ddof=1) / np.sqrt(line.draws)
+        habit = -float(stdtrit(line.draws - 1, (1 - LEVEL) / 2)) * sd
+        means.append(found.mean)
+        half.append([habit, alone.halfwidth, found.halfwidth])
+    return np.array(means), np.array(half).T
+
+
+def _some(line: Line, seed: int, sets: int, turn: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng([seed, turn, LINES.index(line)])
+    classes = WORLD.classes(rng, len(line.sizes))
+    one, other = _truth(line, rng, classes)
+    made = [_data_set(line, rng, classes) for _ in range(sets)]
+    means, half = (np.array(each) for each in zip(*made, strict=True))
+    return means - np.array([one, one - other]), half
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print the rows of each design; count those that miss a limit."""
+    print(head("", "C, test images", "S", "draws", "of", "habit", "images", "both", "width"))
+    missed = 0
+    with ProcessPoolExecutor(options.processes) as pool:
+        for line in LINES:
+            work = partial(_some, line, options.seed, options.sets // CENTRES)
+            found = list(pool.map(work, range(CENTRES)))
+            errors, half = (np.concatenate(part) for part in zip(*found, strict=True))
+            for column, of in enumerate(("one", "difference")):
+                error = errors[:, column]
+                holds = 100 * (np.abs(error)[:, None] <= half[:, :, column]).mean(axis=0)
+                width = half[:, 2, column].mean() / (Z * np.sqrt((error**2).mean()))
+                low, wide = holds[2] < LIMIT, width > WIDEST[line.draws]
+                cells = [holds[0], holds[1], marked(holds[2], low), marked(width, wide, 2)]
+                size = f"{len(line.sizes)}, {sum(line.sizes)}"
+                print(row(line.name, size, line.shots, line.draws, of, *cells), flush=True)
+                missed += int(low) + int(wide)
+    return missed

@@ -1,0 +1,151 @@
+"""All classes at once: the statistics by hand, logs of predictions, and the command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import t as student
+
+import fslbench_data as fb
+from analysis_sql.intervals.all_ways import spread
+from benchmark_spec.errors import DoubledTaskError, MissingTaskError, SchemaError
+from fslbench_data.cli import main
+
+OWNER = np.repeat([0, 1, 2], [8, 12, 20])
+ALIKE = np.array([8, 12, 20]) / 40
+
+
+def _right(draws: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    easy = rng.normal(size=OWNER.size)
+    return (rng.normal(size=(draws, OWNER.size)) < 0.8 + easy).astype(float)
+
+
+def test_the_formula_written_out() -> None:
+    x = _right(4)
+    mean = sum(w * x[:, c == OWNER].mean() for c, w in enumerate(ALIKE))
+    draws = sum(w * x[:, c == OWNER].mean(axis=1) for c, w in enumerate(ALIKE)).var(ddof=1) / 4
+    images, both, freedom = 0.0, 0.0, draws**2 / 3
+    for c, w in enumerate(ALIKE):
+        own = x[:, c == OWNER]
+        n = own.shape[1]
+        part = w**2 * own.mean(axis=0).var(ddof=1) / n
+        rest = own - own.mean(axis=0) - own.mean(axis=1, keepdims=True) + own.mean()
+        both += w**2 * (rest**2).sum() / (3 * (n - 1)) / (4 * n)
+        images += part
+        freedom += part**2 / (n - 1)
+    whole = max(draws + images - both, draws, images)
+    df = whole**2 / freedom
+    found = spread(x, OWNER, ALIKE, 0.95)
+    assert found.mean == pytest.approx(mean)
+    assert found.df == pytest.approx(df)
+    assert found.halfwidth == pytest.approx(student.ppf(0.975, df) * np.sqrt(whole))
+    assert found.draws == pytest.approx(draws / whole)
+    assert found.p == pytest.approx(2 * student.sf(abs(mean) / np.sqrt(whole), df))
+
+
+def test_draws_from_few_training_images_count_for_more() -> None:
+    x = _right(5)
+    many, few = (spread(x, OWNER, ALIKE, 0.95, shots=16, pool=n) for n in (0, 40))
+    assert few.halfwidth > many.halfwidth
+    assert few.mean == many.mean
+
+
+def test_one_draw_speaks_of_test_images_alone() -> None:
+    found = spread(_right(1), OWNER, ALIKE, 0.95)
+    assert np.isnan(found.draws)
+    assert found.halfwidth > 0
+    same = spread(np.zeros((3, 40)), OWNER, ALIKE, 0.95)
+    assert (same.mean, same.halfwidth, same.p) == (0.0, 0.0, 1.0)
+    assert np.isnan(spread(np.ones((3, 40)), OWNER, ALIKE, 0.95).halfwidth)
+
+
+def test_an_image_that_some_draws_took_for_support() -> None:
+    x = _right(4)
+    x[0, 3] = x[2, 17] = np.nan
+    found, whole = spread(x, OWNER, ALIKE, 0.95), spread(_right(4), OWNER, ALIKE, 0.95)
+    assert found.halfwidth == pytest.approx(whole.halfwidth, rel=0.2)
+    expected = sum(w * np.nanmean(x[:, c == OWNER], axis=0).mean() for c, w in enumerate(ALIKE))
+    assert found.mean == pytest.approx(expected)
+
+
+def _log() -> list[dict[str, Any]]:
+    """Rows of two methods with three draws each, and of one without draws."""
+    rows = []
+    for method, draws in (("adapter", 3), ("prompt", 3), ("zero-shot", 1)):
+        for draw, own in enumerate(_right(draws, seed=len(method))):
+            for image, (label, right) in enumerate(zip(OWNER, own, strict=True)):
+                rows.append(
+                    {
+                        "method": method,
+                        "draw": draw if draws > 1 else None,
+                        "shots": 16 if draws > 1 else None,
+                        "image": f"{image}.jpg",
+                        "class": f"c{label}",
+                        "predicted": f"c{label}" if right else f"c{(label + 1) % 3}",
+                    }
+                )
+    return rows
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "csv", "jsonl", "parquet"])
+def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
+    import pandas as pd
+
+    rows, path = _log(), tmp_path / f"log.{form}"
+    frame = pd.DataFrame(rows)
+    sources: dict[str, Any] = {
+        "rows": lambda: rows,
+        "columns": lambda: {name: [row[name] for row in rows] for name in rows[0]},
+        "csv": lambda: frame.to_csv(path, index=False) or path,
+        "jsonl": lambda: path.write_text("".join(json.dumps(r) + "\n" for r in rows)) and path,
+        "parquet": lambda: frame.to_parquet(path, index=False) or path,
+    }
+    found = fb.all_ways(sources[form]())
+    assert [(one.method, one.draws, one.shots) for one in found.results] == [
+        ("adapter", 3, 16),
+        ("prompt", 3, 16),
+        ("zero-shot", 1, 16),
+    ]
+    right = _right(3, seed=len("adapter"))
+    assert found.results[0].images == spread(right, OWNER, ALIKE, 0.95, shots=16)
+    apart = right - _right(1, seed=len("zero-shot"))
+    assert found.differences[1].versus == "zero-shot"
+    assert found.differences[1].images == spread(apart, OWNER, ALIKE, 0.95, shots=16)
+    equal = spread(right, OWNER, np.full(3, 1 / 3), 0.95, shots=16)
+    assert found.results[0].classes == equal
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    text = CliRunner().invoke(main, ["score", str(path)])
+    assert text.exit_code == 0
+    assert "40 test images, 3 classes at once" in " ".join(text.stdout.split())
+    assert "adapter  zero-shot" in text.stdout
+    content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
+    assert content["results"][0]["images"]["halfwidth"] > 0
+    assert content["results"][2]["images"]["draws"] is None
+    lines = CliRunner().invoke(main, ["score", str(path), "--format", "csv"]).stdout.splitlines()
+    assert len(lines) == 1 + 3 + 3
+    assert repr(fb.all_ways(path)).startswith("<AllWays: 40 test images of 3 classes")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (lambda rows: rows.append(dict(rows[0])), DoubledTaskError, "twice in one draw"),
+        (lambda rows: rows.pop(), MissingTaskError, "39 of 40 test images"),
+        (lambda rows: rows[0].update({"class": "c1"}), SchemaError, "of two classes"),
+        (lambda rows: rows[0].update(shots=2.5), SchemaError, "shots is 2.5"),
+        (lambda rows: [row.pop("predicted") for row in rows], SchemaError, "misses the column"),
+        (lambda rows: rows[0].update(method=""), Exception, "method"),
+    ],
+)
+def test_what_is_refused(change: Any, kind: type[Exception], said: str) -> None:
+    rows = _log()
+    change(rows)
+    with pytest.raises(kind, match=said):
+        fb.all_ways(rows)
