@@ -81,7 +81,8 @@ def release(
     """Make a release as SPEC.toml describes it.
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`,
-    `fewstab`, `glyphs` or `meta_dataset`.  Interrupted, it goes on where it was when called again,
+    `fewstab`, `glyphs`, `meta_dataset`, or a data set of few-shot papers, such as `miniimagenet`
+    (docs/releases.md).  Interrupted, it goes on where it was when called again,
     and gives the same release; a finished one is left as it is.  The last options say how features
     of networks are extracted, where SPEC.toml asks for any.
     """
