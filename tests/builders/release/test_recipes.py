@@ -1,20 +1,15 @@
-"""Specifications of the data sets of few-shot papers: what they name is there, and one is built."""
+"""Specifications of the data sets of few-shot papers: what they name is there."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
 from few_shot_folders import all_classes, shrink, write_few_shot
-from tiny_features import TINY, write_checkpoint
 
-from builders.cli import main
 from builders.features import Settings
 from builders.release import preflight
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import find_spec, read_spec
 from builders.sources import FEW_SHOT
-from fslbench_data.release.release import load_release
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 CLIP, DINO = "open_clip:ViT-B-16/openai", "timm:vit_base_patch14_dinov2.lvd142m"
@@ -60,37 +55,3 @@ def test_the_networks_are_known_to_their_packages() -> None:
         CLIP,
         DINO,
     }
-
-
-@pytest.mark.slow
-def test_a_release_of_a_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of tiny pictures of miniImageNet's 20 classes, with a tiny network in place of both."""
-    pil = pytest.importorskip("PIL.Image")
-    name, of_each, raw = "miniimagenet", 24, tmp_path / "raw"
-    novel = shrink(monkeypatch, of_each)[name].parts["novel"]
-    chance = np.random.default_rng(0)
-    for label in novel:
-        colour, place = chance.integers(40, 216, 3), raw / name / "test" / label
-        place.mkdir(parents=True)
-        for n in range(of_each):
-            pixels = colour + chance.integers(-40, 40, (4, 4, 3))
-            pil.fromarray(pixels.astype(np.uint8)).save(place / f"{label}{n:08d}.png")
-    text = find_spec(Path(name)).read_text(encoding="utf-8")
-    text = text.replace(f'"{CLIP}", "{DINO}"', f'"{TINY}"').replace('["NCC", "LR"]', '["NCC"]')
-    text = text.replace("closed = 600", "closed = 20").replace('"closed", "pooled"', '"closed"')
-    (tmp_path / "small.toml").write_text(text, encoding="utf-8")
-    spec, release = str(tmp_path / "small.toml"), str(tmp_path / "release")
-    weights = write_checkpoint(tmp_path)
-    for command in (
-        ["release", spec, "--raw", str(raw), "--weights", str(weights), "-o", release],
-        ["verify", release, "--raw", str(raw), "--spec", spec],
-    ):
-        result = CliRunner().invoke(main, command)
-        assert result.exit_code == 0, result.output
-    made = load_release(release)
-    (dataset,) = made.manifest.datasets
-    assert (dataset.name, len(made.classes(name))) == (name, 20)
-    sets = {str(info.name) for info in made.task_sets}
-    assert {"closed-5w1s15q", "closed-5w5s15q"} < sets
-    assert sum(text.startswith("open-5w") for text in sets) == 2
-    assert made.features(name, TINY).shape == (480, 64)
