@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 from click.testing import CliRunner
 
@@ -15,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 os.environ |= {"COLUMNS": "120", "LC_ALL": "C.UTF-8"}
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
