@@ -58,7 +58,6 @@ COMMANDS = {
         "fslbench leaderboard --results results_of_superclasses --task-set open-5w5s5q "
         "--task-set closed-5w5s5q",
     ],
-    "agreement": ["fslbench-build agreement titles pixels --dataset openclipart"],
     "query-size": [
         "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "
         "--seeds 2"
