@@ -46,7 +46,9 @@ def detections(
     return _detection(names[1], names[0], b, a, level), _detection(names[0], names[1], a, b, level)
 
 
-def _detection(by: str, of: str, detected: list[frozenset[str]], true: list[frozenset[str]], level: float) -> Detection:
+def _detection(
+    by: str, of: str, detected: list[frozenset[str]], true: list[frozenset[str]], level: float
+) -> Detection:
     shares = np.array(
         [len(x & y) / len(y) for x, y in zip(detected, true, strict=True) if y], np.float64
     )
