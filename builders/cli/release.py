@@ -56,12 +56,6 @@ def init(folder: Path, path: Path | None) -> None:
     "again. May be repeated.",
 )
 @click.option(
-    "--earlier",
-    metavar="R",
-    help="A release, such as the one before, or `embedded`: its features and reference results are "
-    "taken over where images, tasks, network, settings, packages and processor are the same.",
-)
-@click.option(
     "--dry-run",
     "only_told",
     is_flag=True,
@@ -74,7 +68,6 @@ def release(
     raw: Path | None,
     allow_missing: bool,
     extracted: tuple[Path, ...],
-    earlier: str | None,
     only_told: bool,
     **extraction: Any,
 ) -> None:
@@ -113,10 +106,7 @@ def release(
         raise click.UsageError("give -o, a new folder, or --dry-run")
     before = is_finished(folder)
     with steps(f"making {specification.name} {specification.version}") as progress:
-        older = None if earlier is None else open_release(earlier)
-        manifest = build_release(
-            specification, folder, **how, features=ready, earlier=older, progress=progress
-        )
+        manifest = build_release(specification, folder, **how, features=ready, progress=progress)
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]
     click.echo(
