@@ -31,13 +31,11 @@ Texts = Iterator[str]
 """A column of values as JSON: a leaf of objects that are written many at a time."""
 
 
-def render_json(report: Report) -> str:
-    """The signature (as text and in parts), scores and comparisons, in percentage points."""
-    return "".join(json_pieces(report))
-
-
 def json_pieces(report: Report) -> Iterator[str]:
-    """Give the same a method's comparisons at a time, since they may be very many."""
+    """Give the signature (as text and in parts), scores and comparisons, in percentage points.
+
+    A method's comparisons are a piece, since they may be very many.
+    """
     comparisons = '\n "comparisons": ['
     before, _, after = json_text(_content(report)).partition(comparisons)
     yield before + comparisons

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from class_aware_interval import class_aware_interval
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import Verdict, adjust

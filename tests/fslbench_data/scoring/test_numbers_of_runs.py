@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from class_aware_interval import class_aware_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from independent_validator import Facts, refusal
@@ -20,7 +21,6 @@ from scipy import optimize, stats
 
 import fslbench_data as fb
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import DoubledTaskError, TooLargeError
