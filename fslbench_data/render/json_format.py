@@ -57,7 +57,6 @@ def _content(report: Report) -> dict[str, Any]:
         "estimands": {
             **{str(kind): ESTIMANDS[kind] for kind in kinds},
             "p_sign_flip": INDEPENDENT_TASKS,
-            "bootstrap": INDEPENDENT_TASKS,
         },
         "scores": [_score(score) for each in report.sets for score in each.scores],
         "comparisons": [],
@@ -138,7 +137,7 @@ def _comparison(
         "reason": _texts(c.reason for c in comparisons),
         "evidence": {
             name: _objects(map(attrgetter(name), evidence), 2)
-            if name in ("bootstrap", "identical")
+            if name == "identical"
             else _texts(map(attrgetter(name), evidence))
             for name in (field.name for field in fields(Evidence))
         },

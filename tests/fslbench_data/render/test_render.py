@@ -115,7 +115,6 @@ def test_json_is_the_same_every_time_and_whole(
         "images",
         "classes",
         "p_sign_flip",
-        "bootstrap",
     }
     assert content["comparisons"][0]["new_classes"]["difference"]["kind"] == "class-aware"
 
