@@ -235,14 +235,13 @@ def review(
 @command(short_help="Propose FILE to a results repository on the Hub.")
 @click.argument("file", type=FILE)
 @click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
-@click.option("--dry-run", is_flag=True, help="Check everything, and send nothing.")
-def submit(file: Path, to: str, dry_run: bool) -> None:
+def submit(file: Path, to: str) -> None:
     """Check FILE against the releases of a results repository, and open a pull request there.
 
     Its name in the repository is the SHA-256 of its content. Doing it again opens no second pull
     request. The account is that of `hf auth login`.
     """
-    from fslbench_data.leaderboard.submit import open_proposal, prepare, propose
+    from fslbench_data.leaderboard.submit import prepare, propose
     from fslbench_data.sandbox.client import read_untrusted
     from fslbench_data.submission.model import Submission
 
@@ -252,7 +251,5 @@ def submit(file: Path, to: str, dry_run: bool) -> None:
     say(f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}")
     if proposal.accepted:
         click.echo(f"{to} has these results already, as {proposal.path}")
-    elif dry_run:
-        click.echo(open_proposal(proposal) or f"would propose {proposal.path} to {to}")
     else:
         click.echo(propose(proposal))

@@ -171,10 +171,3 @@ def test_a_token_without_rights(
     assert token not in str(caught.value)
     said = _submit(str(answers), "--to", "org/results")
     assert (said.exit_code, token in said.output) == (2, False)
-
-
-def test_a_dry_run_sends_nothing(results: HubServer, answers: Path) -> None:
-    said = _submit(str(answers), "--to", "org/results", "--dry-run")
-    assert said.exit_code == 0, said.output
-    assert "would propose submissions/" in said.stdout
-    assert not [r for r in results.requests if r.method == "POST" and "commit" in r.path]
