@@ -59,12 +59,6 @@ def _results_option(about: str) -> Callable[[Command], Command]:
     type=click.Choice(["table", "csv", "json", "markdown", "latex", "html"]),
     help="By default the one that the ending of --output names, else table; html is a page.",
 )
-@click.option(
-    "--push-space",
-    "space",
-    metavar="ORG/NAME",
-    help="Publish the page as a static Space of the Hub; with -o page.html.",
-)
 @output_option
 def leaderboard(
     where: str,
@@ -75,7 +69,6 @@ def leaderboard(
     every: bool,
     check: bool,
     output_format: str | None,
-    space: str | None,
     path: Path | None,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
@@ -97,8 +90,6 @@ def leaderboard(
 
     check_output(path)
     form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
-    if space is not None and (form != "html" or path is None):
-        raise click.UsageError("--push-space publishes the page: give -o page.html, too")
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
@@ -118,10 +109,6 @@ def leaderboard(
         # a folder's path is no one else's business
         at = files.where if isinstance(files, HubResults) else "."
         output(leaderboard_page(ranking, at), path)
-        if space is not None and path is not None:
-            from fslbench_data.render.page.space import push_space
-
-            click.echo(push_space(path, space, "leaderboard"))
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
