@@ -1,8 +1,9 @@
 """Whether somebody else's features are those of a release: compared on the canaries.
 
-``python -m studies.reference_results.doctor`` prints what differs.  ``--features`` is a folder that ``fslbench-build features`` has written, or a .npy file of the
-canaries' features, (32, D), with ``--backbone``; ``--release`` or ``--against``, another such
-folder, is what they are compared with.  The exit code is 1 if they do not agree.
+``python -m studies.reference_results.doctor`` prints what differs.  ``--features`` is a folder that
+``fslbench-build features`` has written, or a .npy file of the canaries' features, (32, D), with
+``--backbone``; it is compared with ``--release`` or with ``--against``, another such folder.
+The exit code is 1 if they do not agree.
 """
 
 from __future__ import annotations
