@@ -61,14 +61,6 @@ def check_attribute_set_name(name: str, where: str = "") -> str:
     return name
 
 
-def benchmark_task_id(dataset: str, task_set: str) -> str:
-    """Return the name of a task set as a task of a Hub benchmark: ``cub-open-5w5s5q``.
-
-    No two are the same, since the name of a data set has no dash.
-    """
-    return f"{check_dataset_name(dataset)}-{task_set}"
-
-
 def check_method_name(name: str, where: str = "", what: str = "method") -> str:
     """Return `name` if it can name a method, or a run: visible, not long, no formula, unmarked."""
     wrong = ""

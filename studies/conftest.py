@@ -6,15 +6,17 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
-from click.testing import CliRunner
 
-import builders.cli
+from fslbench_data.release.release import load_release
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 os.environ |= {"COLUMNS": "120", "LC_ALL": "C.UTF-8"}
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
@@ -24,13 +26,20 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def published(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The first paper's released accuracies, as ``fslbench-build import-published`` writes them."""
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    raw = root.parent / "shared/published_results"
-    if not raw.is_dir():
+def shared(root: Path) -> Path:
+    """The folder of input that stands beside the repository."""
+    folder = root.parent / "shared"
+    if not folder.is_dir():
         pytest.skip("needs the folder `shared` beside the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The first paper's released accuracies, as :mod:`studies.published_results` writes them."""
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
+    from studies.published_results.__main__ import import_published
+
     path = str(tmp_path_factory.mktemp("published") / "published.parquet")
-    result = CliRunner().invoke(builders.cli.main, ["import-published", str(raw), "-o", path])
-    assert result.exit_code == 0, result.output
+    import_published(shared / "published_results", load_release()).write(path)
     return path

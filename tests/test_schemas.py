@@ -17,7 +17,6 @@ from golden_inputs import INPUTS
 from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.cli import main as build_main
 from fslbench_data.cli import main
-from fslbench_data.scoring.answer_frame import ANSWER
 from fslbench_data.scoring.relation import COMPARISONS, SCORES
 
 COMMANDS = {
@@ -58,7 +57,6 @@ COMMANDS = {
         "fslbench leaderboard --results results_of_superclasses --task-set open-5w5s5q "
         "--task-set closed-5w5s5q",
     ],
-    "agreement": ["fslbench-build agreement titles pixels --dataset openclipart"],
     "query-size": [
         "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "
         "--seeds 2"
@@ -166,9 +164,7 @@ def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
     return filled(key) or any(key.startswith(f"{path}[].") and not filled(path) for path in lists)
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"), [("answer", ANSWER), ("scores", SCORES), ("comparisons", COMPARISONS)]
-)
+@pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
 def test_columns_of_frames_and_sql_tables_are_documented(
     name: str, schema: pa.Schema, root: Path
 ) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,9 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
 from analysis_sql.comparison.verdicts import constant_p, paired_p
-from analysis_sql.intervals.arrays import AnyInts, Floats, settled
-from analysis_sql.intervals.counts import REFERENCE, Counts, Moments, for_new_runs
-from analysis_sql.intervals.intervals import Interval, check_level
+from analysis_sql.intervals.arrays import Floats, settled
+from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
+from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.student import mixture_quantiles, student_tail
 
@@ -160,29 +159,3 @@ def tails(design: ClassDesign, u: NDArray[Any], norm2: Floats, mean: Floats) -> 
         score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
         p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
     return p
-
-
-def class_aware_interval(
-    design: ClassDesign, counts: AnyInts, queries_per_task: int, level: float
-) -> Interval:
-    """Compute the class-aware interval (estimand: new classes) of one method or paired difference.
-
-    Parameters
-    ----------
-    counts : int (T,)
-        Correct queries of each task, or differences of two methods'.
-    queries_per_task
-        Queries in a task.
-    """
-    x = np.asarray(counts)[None, :]
-    moments = Counts(x, np.array([x.shape[1]]), queries_per_task).moments()
-    prefix = design.prefix(x.shape[1])
-    width = float(halfwidths(prefix, prefix.coordinates(x), moments, level)[0])
-    return Interval(
-        "class-aware",
-        level,
-        prefix.tasks,
-        float(moments.mean[0]),
-        None if isnan(width) else width,
-        bool(moments.constant[0]),
-    )

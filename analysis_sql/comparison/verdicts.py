@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import isnan, nan
+from math import isnan
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -329,9 +329,3 @@ def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidt
     reach = np.add(halfwidth, versus_halfwidth)
     codes = np.where(np.abs(gap) > reach, np.where(gap > 0, BETTER, WORSE), INCONCLUSIVE)
     return np.where(np.isnan(reach), NOT_ESTIMABLE, codes).astype(np.int8)
-
-
-def direct_verdict(method: Interval, versus: Interval) -> Verdict:
-    """Verdict of comparing two separate intervals: conclusive when they do not overlap."""
-    widths = [nan if i.halfwidth is None else i.halfwidth for i in (method, versus)]
-    return VERDICTS[int(direct_verdicts(method.mean, widths[0], versus.mean, widths[1]))]

@@ -28,7 +28,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
 INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
-"""What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
+"""What sign-flip tests, bounds and confidence sequences are about."""
 
 
 @dataclass(frozen=True)

@@ -213,12 +213,6 @@ def _first_line(error: Exception) -> str:
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
 
 
-def rule_names() -> list[str]:
-    """Names of the rules, sorted."""
-    paths = (files("analysis_sql") / "queries" / "rules").iterdir()
-    return sorted(path.name.removesuffix(".sql") for path in paths)
-
-
 def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
     """Return the first rows that break a rule, and in `total` how many do; none if none does."""
     whether, which = _text("rules", rule).split(";\n")

@@ -11,18 +11,15 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import paired_p
 from analysis_sql.intervals.bounds import Saturation, saturation
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.few_tasks import BootstrapInterval, bca_intervals, sign_flip
 from analysis_sql.intervals.power import detectable_difference
+from analysis_sql.intervals.sign_flip import sign_flip
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
-"""Below so many tasks the sign-flip test and the bootstrap stand beside Student's interval."""
+"""Below so many tasks the sign-flip test stands beside Student's interval."""
 
 POWER = 0.8
 """How often the detectable difference is found; at levels of at most 20 % none is told."""
-
-SEED = 0
-"""Of the bootstrap: the same results have the same interval."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +29,9 @@ class Evidence:
     p: float | None
     """Two-sided, of the test whose interval it is; None where T < 2."""
     p_sign_flip: float | None
-    bootstrap: BootstrapInterval | None
-    """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
-    interval, about new images of these classes, tasks taken as independent; None where one of the
-    two has several training runs, of which they know nothing."""
+    """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test, about new images of
+    these classes, tasks taken as independent; None where one of the two has several training runs,
+    of which it knows nothing."""
     detectable: float | None
     """The smallest true difference that these tasks would show four times in five, for new images
     of these classes, the tasks' standard deviation taken as true (percentage points); None where it
@@ -51,9 +47,6 @@ def evidence(
     correct, tasks = differences.correct, differences.correct.shape[1]
     moments = differences.moments()
     few = design is not None and 2 <= tasks < FEW_TASKS
-    bootstraps: list[BootstrapInterval] = []
-    if few:
-        bootstraps = bca_intervals(correct, differences.queries_per_task, level, seed=SEED)
     alone = few & (differences.run_variance == 0)
     shares = np.asarray(paired_p(moments, kind), float)
     detectable = np.full(shares.shape, np.nan)
@@ -65,7 +58,6 @@ def evidence(
         Evidence(
             p=_or_none(shares[i]),
             p_sign_flip=sign_flip(d).p if alone[i] else None,
-            bootstrap=bootstraps[i] if alone[i] and not bootstraps[i].constant else None,
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )
@@ -73,7 +65,7 @@ def evidence(
     ]
 
 
-NO_EVIDENCE = Evidence(None, None, None, None, None)
+NO_EVIDENCE = Evidence(None, None, None, None)
 """Of results that were stopped by what they showed."""
 
 

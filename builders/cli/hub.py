@@ -24,12 +24,6 @@ from fslbench_data.cli.options import FILE
     is_flag=True,
     help="Only propose it in a pull request. Once that is merged, run again without this: it tags.",
 )
-@click.option("--tag", metavar="vX.Y.Z", help="The version of the release, with a v; so if absent.")
-@click.option(
-    "--register-benchmark",
-    is_flag=True,
-    help="Once it is tagged, add eval.yaml, which registers it as a benchmark of the Hub.",
-)
 def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     """Publish a release on the Hugging Face Hub.
 
@@ -41,7 +35,6 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
     from benchmark_spec.errors import listing
-    from builders.hub.publish import BENCHMARK_FILE
     from builders.hub.publish import publish as run
     from fslbench_data.render.console import steps
 
@@ -64,10 +57,6 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
         click.echo("the main branch holds it: run the same command without --create-pr, which tags")
     elif done.changes is not None:
         click.echo(f"published as {address}, commit {done.commit}")
-    if done.registration is not None:
-        commit, proposal = done.registration
-        where = f"commit {commit}" if proposal is None else f"proposed in {proposal.url}"
-        click.echo(f"{BENCHMARK_FILE} registers it as a benchmark of the Hub: {where}")
 
 
 @click.command("results-repo")

@@ -1,4 +1,4 @@
-"""``fslbench-build source``, ``fetch``, ``features`` and ``doctor``."""
+"""``fslbench-build source``, ``fetch`` and ``features``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from builders.cli.options import (
-    FOLDER,
     check_table_file,
     engine_from,
     extraction_options,
@@ -20,7 +19,7 @@ from builders.cli.options import (
     spec_option,
 )
 from builders.sources import PACKAGED, source_module
-from fslbench_data.cli.options import FILE, output_to, release_option
+from fslbench_data.cli.options import FILE, output_to
 
 
 @click.command()
@@ -187,83 +186,3 @@ def features(
     for table in made.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
     click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)
-
-
-@click.command()
-@click.option(
-    "--features",
-    "path",
-    type=click.Path(path_type=Path, exists=True),
-    required=True,
-    metavar="DIR",
-    help="What `fslbench-build features` has written; or a .npy file of the canaries' features, "
-    "(32, D), with --backbone.",
-)
-@click.option("--backbone", help="Whose features they are; the folder says so itself.")
-@release_option
-@click.option(
-    "--against",
-    type=FOLDER,
-    metavar="DIR",
-    help="Compare with another such folder instead of a release.",
-)
-@click.pass_context
-def doctor(
-    ctx: click.Context, path: Path, backbone: str | None, release: str | None, against: Path | None
-) -> None:
-    """Compare your own features of the canaries with a release's.
-
-    The canaries are 32 pictures in 8 classes; `fslbench-build source canaries --pictures DIR`
-    writes them. Says how far the features are from those expected, how many predictions of nearest
-    centroids change, and what is likely to be wrong. Ends with exit code 1 if they do not agree
-    within the tolerance that the release has recorded.
-    """
-    from benchmark_spec.errors import ReleaseError
-    from builders.features.doctor import SENTENCES, diagnose, tolerance_of
-    from builders.features.precomputed import read_precomputed
-    from builders.sources.packaged.canaries import NAME
-    from fslbench_data.files import load_numbers
-    from fslbench_data.release.release import load_release
-
-    made: list[dict[str, Any]] = []  # what is recorded of both
-    if path.is_dir():
-        extracted = read_precomputed(path)
-        own, backbone = extracted.features(NAME), backbone or extracted.backbone
-        made.append(extracted.provenance(NAME))
-    elif backbone is None:
-        raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
-    else:
-        try:
-            own = load_numbers(path)
-        except (OSError, ValueError) as error:
-            raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
-    if against is not None:
-        if release is not None:
-            raise click.UsageError("give --release or --against, not both")
-        other = read_precomputed(against)
-        expected, where = other.features(NAME), str(against)
-        made.append(other.provenance(NAME))
-    else:
-        opened = load_release(release)
-        if NAME not in opened.datasets:
-            raise ReleaseError(
-                f"release {opened} has no features of the canaries",
-                expected="a release with features of a network",
-                fix="name one with --release, or a folder with --against",
-            )
-        expected, where = opened.features(NAME, backbone), str(opened)
-        tables = opened.manifest.tables
-        table = next(t for t in tables if (t.dataset, t.name) == (NAME, backbone))
-        made.append(dict(table.provenance))
-    diagnosis = diagnose(own, expected, tolerance_of(*made))
-    click.echo(
-        f"{backbone}, {path} against {where}\n"
-        f"cosine of the canaries' features: lowest {diagnosis.lowest:.6f} ({diagnosis.worst}), "
-        f"mean {diagnosis.mean:.6f}; at least {diagnosis.tolerance:g} is expected\n"
-        f"largest difference {diagnosis.largest:.4g}, {diagnosis.relative:.3g} times the root mean "
-        f"square\n"
-        f"nearest-centroid predictions flipped: {diagnosis.flipped} of {diagnosis.predictions}\n"
-        f"{SENTENCES[diagnosis.verdict]}"
-    )
-    if not diagnosis.agrees:
-        ctx.exit(1)

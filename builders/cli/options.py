@@ -109,9 +109,9 @@ extraction_options = _all_of(
 """The options that say how features are extracted."""
 
 
-def made_option(name: str, about: str, *, required: bool = True) -> Callable[[F], F]:
+def made_option(name: str, about: str) -> Callable[[F], F]:
     """Make the option of the folder that a command fills; called again, it goes on there."""
-    return click.option("-o", "--output", name, type=FILE, required=required, help=about)
+    return click.option("-o", "--output", name, type=FILE, required=True, help=about)
 
 
 def check_table_file(path: Path | None) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from fslbench_data.cli.options import (
-    FILE,
     check_output,
     level_option,
     output_option,
@@ -19,25 +18,8 @@ from fslbench_data.cli.options import (
 
 
 @click.command("query-size")
-@click.option("--dataset", default="", metavar="D", help="Data set; the folder's own if absent.")
-@click.option(
-    "--features",
-    metavar="B",
-    help="Backbone of the release; with --images, the folder that `features` has written.",
-)
-@click.option(
-    "--images",
-    type=FILE,
-    metavar="FILE",
-    help="Images table, as `source -o` writes it: no release is needed.",
-)
-@click.option(
-    "--predictions",
-    type=FILE,
-    metavar="FILE",
-    help="Results with predictions on task sets of the release, instead of features and a head.",
-)
-@click.option("--method", default="", metavar="M", help="Of the predictions; their only one.")
+@click.option("--dataset", required=True, metavar="D")
+@click.option("--features", required=True, metavar="B", help="Backbone of the release.")
 @click.option(
     "--head", default="NCC", show_default=True, help="NCC, MatchingNet, LR or LinearProbe."
 )
@@ -66,10 +48,7 @@ from fslbench_data.cli.options import (
 @output_option
 def query_size(
     dataset: str,
-    features: str | None,
-    images: Path | None,
-    predictions: Path | None,
-    method: str,
+    features: str,
     head: str,
     queries: str,
     release: str | None,
@@ -81,38 +60,20 @@ def query_size(
 
     Draws task sets of every number of queries Q, runs a head on their features, fits how the
     variance of a task's accuracy falls with Q, and says which Q* the fit prefers, how sure that
-    is, and what other numbers cost. A method's predictions say the same of that method.
+    is, and what other numbers cost.
     """
-    from builders.query_size.sweep import QuerySets, of_folder, of_predictions, sweep
+    from builders.query_size.sweep import QuerySets, sweep
     from builders.query_size.text import print_sweep, sweep_csv, sweep_json
     from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.submission.model import Submission
 
     check_output(path)
-    if predictions is not None:
-        if features or images or settings["parts"]:
-            raise click.UsageError("--predictions takes no --features, --images or --parts")
-    elif not features:
-        raise click.UsageError(
-            "give --features of the release, --images and their --features, or --predictions"
-        )
-    if not dataset and images is None:
-        raise click.UsageError("give --dataset, one of the release")
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
+    sets = QuerySets.of(load_release(release), dataset, features, head, **how)
     asked = parse_queries(queries)
-    if predictions is not None:
-        how |= {"seeds": settings["seeds"], "level": settings["level"]}
-        submission = Submission.read(predictions)
-        swept = of_predictions(submission, load_release(release), dataset, method=method, **how)
-    else:
-        if images is not None:
-            sets = of_folder(images, Path(str(features)), head, dataset=dataset, **how)
-        else:
-            sets = QuerySets.of(load_release(release), dataset, str(features), head, **how)
-        with steps("sweeping the number of queries") as progress:
-            swept = sweep(sets, asked, **settings, progress=progress)
+    with steps("sweeping the number of queries") as progress:
+        swept = sweep(sets, asked, **settings, progress=progress)
     write(
         output_format,
         path,

@@ -35,7 +35,7 @@ def init(folder: Path, path: Path | None) -> None:
 
 @click.command()
 @click.argument("spec", type=FILE, metavar="SPEC.toml")
-@made_option("folder", "A new folder, or one that a build of the same left.", required=False)
+@made_option("folder", "A new folder, or one that a build of the same left.")
 @click.option(
     "--raw",
     type=ABSOLUTE,
@@ -55,40 +55,26 @@ def init(folder: Path, path: Path | None) -> None:
     help="What `fslbench-build features` has made, perhaps on another machine: not extracted "
     "again. May be repeated.",
 )
-@click.option(
-    "--earlier",
-    metavar="R",
-    help="A release, such as the one before, or `embedded`: its features and reference results are "
-    "taken over where images, tasks, network, settings, packages and processor are the same.",
-)
-@click.option(
-    "--dry-run",
-    "only_told",
-    is_flag=True,
-    help="Make nothing; say what would be made, and what is missing: exit code 1 if anything is.",
-)
 @extraction_options
 def release(
     spec: Path,
-    folder: Path | None,
+    folder: Path,
     raw: Path | None,
     allow_missing: bool,
     extracted: tuple[Path, ...],
-    earlier: str | None,
-    only_told: bool,
     **extraction: Any,
 ) -> None:
     """Make a release as SPEC.toml describes it.
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`,
-    `fewstab`, `glyphs` or `meta_dataset`.  Interrupted, it goes on where it was when called again,
+    `fewstab`, `glyphs`, `meta_dataset`, or a data set of few-shot papers, such as `miniimagenet`
+    (docs/releases.md).  Interrupted, it goes on where it was when called again,
     and gives the same release; a finished one is left as it is.  The last options say how features
     of networks are extracted, where SPEC.toml asks for any.
     """
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
     from builders.release.features import uses_networks
-    from builders.release.preflight import dry_run
     from builders.release.spec_file import find_spec, read_spec
     from builders.release.writer import is_finished
     from fslbench_data.render.console import steps
@@ -98,23 +84,16 @@ def release(
     settings = None
     if uses_networks(specification) or elsewhere:
         settings = settings_from(**extraction)
-    how: dict[str, Any] = {"raw": raw, "allow_missing": allow_missing, "settings": settings}
-    ready = [read_precomputed(path) for path in extracted]
-    if only_told:
-        with steps("reading what a build would read") as progress:
-            planned = dry_run(specification, **how, extracted=ready, progress=progress)
-        for line in planned.lines():
-            click.echo(line)
-        if planned.missing:
-            click.get_current_context().exit(1)
-        return
-    if folder is None:
-        raise click.UsageError("give -o, a new folder, or --dry-run")
     before = is_finished(folder)
     with steps(f"making {specification.name} {specification.version}") as progress:
-        older = None if earlier is None else open_release(earlier)
         manifest = build_release(
-            specification, folder, **how, features=ready, earlier=older, progress=progress
+            specification,
+            folder,
+            raw=raw,
+            allow_missing=allow_missing,
+            settings=settings,
+            features=[read_precomputed(path) for path in extracted],
+            progress=progress,
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]

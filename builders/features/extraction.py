@@ -30,13 +30,15 @@ from builders.features.block_job import (
     work_folder,
 )
 from builders.features.decoding import Batch, Batches, Gives, inputs_on_gpu, problem_of
-from builders.features.doctor import AGREEMENT
 from builders.features.processor import Device, default_batch, default_threads, facts
 from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 
 NVJPEG = "nvJPEG"
+AGREEMENT = {"float32": 0.9999, "bfloat16": 0.95}
+"""The least cosine of each canary's features to another extraction's, by what was computed in."""
+
 BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
 """Images of a block: what a killed run loses.  Block b is the ids from their number · b."""
 

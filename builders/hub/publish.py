@@ -28,11 +28,8 @@ from benchmark_spec.manifest import (
     Manifest,
     Redistribution,
     Table,
-    config_and_split,
     without_shard,
 )
-from benchmark_spec.naming import benchmark_task_id
-from benchmark_spec.protocol import TaskSetName
 from builders.hub.repository import (
     Changes,
     Proposal,
@@ -54,12 +51,6 @@ from fslbench_data.render.export import write_drawn
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
-
-BENCHMARK_FILE = "eval.yaml"
-"""What registers a release as a benchmark of the Hub: its tasks are what the files
-``.eval_results/*.yaml`` of model repositories refer to."""
-
-FRAMEWORK = "fslbench"
 
 
 def release_files(
@@ -100,35 +91,6 @@ def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
         if not p.is_dir() and temporary_of(p.name) is None
     )
     return tuple(sorted(path for path in paths if path not in files))
-
-
-def benchmark_file(manifest: Manifest) -> str:
-    """Write the text of eval.yaml: one task for each task set that has a headline metric.
-
-    These are the sets whose tasks share no image, but for those made with attributes of images.
-    """
-    import yaml
-
-    tasks = []
-    for table in manifest.tables:
-        name = TaskSetName.parse(table.name) if table.kind == "tasks" else None
-        if name and name.interval == "open" and not name.attributes:
-            config, split = config_and_split(table)
-            identifier = benchmark_task_id(table.dataset, table.name)
-            tasks.append({"id": identifier, "config": config, "split": split})
-    if not tasks:
-        raise ReleaseError(
-            f"{manifest.name} has no task set that a benchmark of the Hub could rank by",
-            expected="a task set whose tasks share no image, such as of the suite `open`",
-            fix="publish it without --register-benchmark, in a repository that has no eval.yaml",
-        )
-    content = {
-        "name": manifest.name,
-        "description": manifest.description,
-        "evaluation_framework": FRAMEWORK,
-        "tasks": tasks,
-    }
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
 FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
@@ -183,18 +145,13 @@ def redistribution_of(dataset: Dataset) -> Redistribution:
     return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution
 
 
-Registration = tuple[str, Proposal | None]
-"""A commit that brings eval.yaml, and the pull request that proposes it, if any."""
-
-
 @dataclass(frozen=True)
 class Published:
     """What was published, and where.
 
     `changes` were committed or proposed, None if all was published before; `proposal` is the pull
     request that waits to be merged; `compared` files were downloaded again and found to be equal;
-    `registration` is what registers it as a benchmark now; files `left_out` are no part of the
-    release.
+    files `left_out` are no part of the release.
     """
 
     manifest: Manifest
@@ -205,7 +162,6 @@ class Published:
     changes: Changes | None = None
     proposal: Proposal | None = None
     compared: int = 0
-    registration: Registration | None = None
     left_out: tuple[str, ...] = ()
 
 
@@ -215,8 +171,6 @@ def publish(
     *,
     private: bool = False,
     create_pr: bool = False,
-    tag: str | None = None,
-    register_benchmark: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Publish a release, or finish what an earlier run began.
@@ -227,11 +181,6 @@ def publish(
         ``ORG/NAME``; the repository is made, perhaps a `private` one, if there is none.
     create_pr
         Only propose the release in a pull request; a later run without this sets the tag.
-    tag
-        ``v`` and the release's version, which it also is if not given.
-    register_benchmark
-        Add eval.yaml, in a commit after the release's; a repository that has one keeps it up to
-        date in any case.
 
     Raises
     ------
@@ -242,7 +191,7 @@ def publish(
         If the repository holds something else, the tag another release, or the Hub refuses.
     """
     folder, manifest = read_manifest(folder)
-    release_tag = _checked(manifest, repo_id, tag)
+    _check_account(repo_id)
     check_licences(manifest)
     verified = verify(folder, lambda path: progress(f"verifying {path}"))
     if problems := verified.problems:
@@ -257,13 +206,14 @@ def publish(
     release = Release(manifest, Folder(folder))
     with scratch_folder("publish") as scratch:
         files = release_files(folder, manifest, repo_id, scratch, progress)
-        left = Publication(Repository(repo_id), release, files, release_tag, create_pr, progress)
-        done = left.run(private=private, register=register_benchmark)
+        done = Publication(Repository(repo_id), release, files, create_pr, progress).run(
+            private=private
+        )
     return replace(done, left_out=left_out(folder, files))
 
 
-def _checked(manifest: Manifest, repo_id: str, tag: str | None) -> str:
-    """Return the tag, after what can be seen to be wrong without the network."""
+def _check_account(repo_id: str) -> None:
+    """Refuse what can be seen to be wrong without the network."""
     from huggingface_hub import get_token
 
     if not is_repo_id(repo_id):
@@ -271,23 +221,14 @@ def _checked(manifest: Manifest, repo_id: str, tag: str | None) -> str:
             f"{repo_id!r} is not the name of a repository",
             expected="ORG/NAME: letters, digits, dashes, dots and underscores",
         )
-    expected = f"v{manifest.version}"
-    if tag not in (None, expected):
-        raise HubError(
-            f"the tag {tag} does not say the version of {manifest.name}, which is "
-            f"{manifest.version}",
-            expected=expected,
-            fix="leave --tag out, or give the release that version",
-        )
     if get_token() is None:
         raise HubAccessError(
             "nobody is logged in to the Hub",
             fix="log in with an account that may write there: hf auth login, or HF_TOKEN",
         )
-    return expected
 
 
-_OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md", BENCHMARK_FILE)
+_OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md")
 """Files that a repository without a release may hold when the first one comes."""
 
 
@@ -298,7 +239,6 @@ class Publication:
     repo: Repository
     release: Release
     files: dict[str, ReleaseFile]
-    tag: str
     create_pr: bool
     progress: Callable[[str], None]
 
@@ -307,26 +247,25 @@ class Publication:
         """Of the release."""
         return self.release.manifest
 
-    def run(self, *, private: bool, register: bool) -> Published:
+    @property
+    def tag(self) -> str:
+        """``v`` and the release's version."""
+        return f"v{self.manifest.version}"
+
+    def run(self, *, private: bool) -> Published:
         """Do what is left to do; see :func:`builders.hub.publish.publish`."""
-        if register:
-            benchmark_file(self.manifest)  # which may refuse
         self.progress("looking at the repository")
         refs = self._repository(private)
         commit = refs.tags.get(self.tag)
         if commit is None:
-            done = self._published_now(refs)
-            return self._registered(done, done.commit, register) if done.tagged else done
+            return self._published_now(refs)
         self._check_tagged(commit)
-        done = Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)
-        return self._registered(done, refs.main, register)
+        return Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)
 
     def _published_now(self, refs: Refs) -> Published:
         """Commit or propose the release, and tag it once the main branch holds it."""
         self._check_version(refs)
         remote = self.repo.files(refs.main)
-        if BENCHMARK_FILE in remote:
-            benchmark_file(self.manifest)
         what = changes(self.files, remote, self._before(refs, remote))
         commit, proposal = refs.main, None
         if what:
@@ -443,35 +382,6 @@ class Publication:
         return self.repo.commit(
             files, what, message=message, parent=parent, create_pr=self.create_pr
         )
-
-    def _registered(self, done: Published, main: str, register: bool) -> Published:
-        """Bring eval.yaml up to date, or add it if asked: in a commit of its own, after the tag."""
-        remote = self.repo.files(main)
-        if not register and BENCHMARK_FILE not in remote:
-            return done
-        if changes(self.files, remote, None):  # which holds another version
-            if not register:
-                return done
-            raise HubError(
-                f"the main branch of {self.repo.id} does not hold {self.tag} any more, and it is "
-                "what registers a benchmark",
-                fix="register the release that the main branch holds",
-            )
-        files = {BENCHMARK_FILE: small_file(benchmark_file(self.manifest).encode())}
-        what = changes(files, remote, None)
-        if not what:
-            return done
-        try:
-            made = self._commit(files, what, main, f"{self.manifest.name} as a benchmark")
-            self.repo.check(files, made[0], self.progress)
-        except HubError as error:
-            raise type(error)(
-                f"{done.repo_id}@{done.tag} is published, but not as a benchmark: {error.what}",
-                where=f"{error.where}: {BENCHMARK_FILE}",
-                expected=error.expected or f"{FRAMEWORK} in the Hub's list of frameworks",
-                fix=error.fix or "have the name entered there, then run the same command again",
-            ) from None
-        return replace(done, registration=made)
 
 
 def _number(manifest: Manifest) -> tuple[int, ...]:

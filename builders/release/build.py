@@ -28,7 +28,6 @@ from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.read import raw_folder, read_source
-from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
 
 Drawn = tuple[pa.Table, dict[str, Any]]
@@ -43,7 +42,6 @@ def build_release(
     allow_missing: bool = False,
     settings: Settings | None = None,
     features: Sequence[PrecomputedFeatures] = (),
-    earlier: Release | None = None,
     progress: Progress = silent,
 ) -> Manifest:
     """Make a whole release, or go on with one; the result is the same, byte for byte.
@@ -62,9 +60,6 @@ def build_release(
         the canaries.
     features
         Some that were extracted before, such as on another machine.
-    earlier
-        A release whose features and reference results are taken over where they would be made just
-        so.
 
     Raises
     ------
@@ -90,7 +85,7 @@ def build_release(
         raise problem
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
-    shared = FeatureBuild(writer, settings, progress, features, earlier)
+    shared = FeatureBuild(writer, settings, progress, features)
     datasets = {
         dataset.name: DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets
     }

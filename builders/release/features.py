@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.naming import slug
-from benchmark_spec.schemas import check_features
 from builders.attributes import Recipe
 from builders.execution.steps import Made, Step, digest_of
 from builders.features import Settings, features_of, is_network
-from builders.features.compress import STORED, base_of, pca_int8
-from builders.features.extraction import described
+from builders.features.compress import base_of, pca_int8
 from builders.features.precomputed import (
     FILE,
     PrecomputedFeatures,
@@ -38,7 +33,6 @@ from fslbench_data.evaluation.progress import Progress as Counter
 from fslbench_data.evaluation.progress import counted
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
-from fslbench_data.release.tables import read_table
 
 ImagesOf = Callable[[], ImageSet]
 """Reads a data set, when it is needed."""
@@ -82,15 +76,10 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
     return replace(spec, datasets=(*others, replace(listed[0], features=features)))
 
 
-_OF_PROJECTION = (*STORED, "scale", "pca")
-"""What the provenance of a projection says otherwise than its backbone's, or besides."""
-
-
 class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
-    Features that were `extracted` before are taken in place of extracting anew, and those of an
-    `earlier` release that would be made just so: all that a provenance says has to be equal.
+    Features that were `extracted` before are taken in place of extracting anew.
     """
 
     def __init__(
@@ -99,10 +88,8 @@ class FeatureBuild:
         settings: Settings,
         progress: Progress,
         extracted: Sequence[PrecomputedFeatures] = (),
-        earlier: Release | None = None,
     ) -> None:
         self.writer, self.settings, self.progress = writer, settings, progress
-        self.earlier, self._networks = earlier, dict[str, dict[str, Any]]()
         self._extracted = {
             (dataset, given.backbone): given for given in extracted for dataset in given.datasets
         }
@@ -116,11 +103,6 @@ class FeatureBuild:
             )
 
     def _add(self, dataset: str, name: str, images: ImagesOf) -> Made:
-        given = self._before(dataset, base_of(name)[0])
-        taken = None if given else self._of_earlier(dataset, name)
-        if taken:
-            self.progress(f"{dataset}: features of {name} of {self.earlier}")
-            return self.writer.add_features(dataset, name, *taken)
         self.progress(f"{dataset}: features of {name}")
         with self._pieces(dataset, name, images) as (pieces, provenance):
             return self.writer.add_features(dataset, name, pieces, provenance)
@@ -150,46 +132,6 @@ class FeatureBuild:
     def work(self, what: str, made_of: Sequence[Any]) -> Path:
         """Name a folder, there until the release is whole, for what is made of just this."""
         return self.writer.folder / KEPT / f"{slug(what)[-60:]}-{digest_of(made_of)[:16]}"
-
-    def as_now(self, dataset: str, backbone: str) -> dict[str, Any]:
-        """Tell how features are made or would be; empty of pixels that are not written."""
-        given = self._before(dataset, backbone)
-        if given:
-            return given.provenance(dataset)
-        for table in tables_of(self.writer.so_far(), "features", dataset, backbone):
-            return dict(table.provenance)
-        if not is_network(backbone):
-            return {}
-        if backbone not in self._networks:
-            self._networks[backbone] = described(canaries.read(), backbone, self.settings, None)
-        images = self.writer.digest("images", dataset)
-        return as_json({**self._networks[backbone], "dataset": dataset, "images": images})
-
-    def as_earlier(self, kind: Kind, dataset: str, name: str = "") -> bool:
-        """Tell whether the earlier release has a table of the same values, or neither has it."""
-        then, now = (
-            [(t.digest, t.provenance.get("scale")) for t in tables_of(release, kind, dataset, name)]
-            for release in (self.earlier, self.writer.so_far())
-        )
-        return then == now
-
-    def _of_earlier(
-        self, dataset: str, name: str
-    ) -> tuple[list[NDArray[Any]], dict[str, Any]] | None:
-        """Return an earlier release's features, a shard a piece, if they would be made so now."""
-        base, dimensions = base_of(name)
-        shards = tables_of(self.earlier, "features", dataset, name)
-        reference = tables_of(self.earlier, "features", canaries.NAME, base)
-        if self.earlier is None or not is_network(base) or not shards or not reference:
-            return None
-        made, now = dict(shards[0].provenance), self.as_now(dataset, base)
-        others = () if dimensions is None else _OF_PROJECTION  # which hides the dtype
-        alike = [{k: v for k, v in one.items() if k not in others} for one in (made, now)]
-        if reference[0].provenance.get("dtype") != now["dtype"] or alike[0] != alike[1]:
-            return None
-        path_of = self.earlier.files.path
-        tables = (read_table(path_of(t), t, partial(check_features, where=t.path)) for t in shards)
-        return [_stored(table) for table in tables], made if dimensions is None else made | STORED
 
     @contextmanager
     def _pieces(
@@ -256,16 +198,3 @@ def tables_of(release: Release | None, kind: Kind, dataset: str, name: str = "")
     """List the table of a kind, or its shards; empty where a release does not hold it."""
     tables, key = release.manifest.tables if release else (), (kind, dataset, name)
     return [t for t in tables if (t.kind, t.dataset, t.name) == key]
-
-
-def as_json(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a provenance as a manifest gives it back."""
-    content: dict[str, Any] = json.loads(json.dumps(dict(provenance)))
-    return content
-
-
-def _stored(table: pa.Table) -> NDArray[Any]:
-    """Return features (n, D) as a table has them: of older releases int8 without their scale."""
-    column = table.column("feature").combine_chunks()
-    values: NDArray[Any] = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
-    return values

@@ -1,21 +1,16 @@
-"""What of a specification cannot be made, and what would be: told before it is made."""
+"""What of a specification cannot be made, told before it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import TaskSetName, suite_of
-from builders.attributes import Recipe, check_recipe, make_attributes
-from builders.attributes.captioner import GIVEN
+from builders.attributes import Recipe, check_recipe
 from builders.baselines.heads import HEADS, head_of
 from builders.execution.engine import LocalEngine
 from builders.features import Settings, check_backbone, is_network, pixels
@@ -28,13 +23,10 @@ from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
 from builders.release.queries import backbone_of, no_number, release_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
-from builders.sampling import Groups, count_tasks, groups_of
-from builders.sampling.published import draw_published
-from builders.sampling.with_attributes import draw_with_attributes
+from builders.sampling import Groups
 from builders.sources import GENERAL, SOURCES, source_module
-from builders.sources.image_set import Progress, silent
 from builders.sources.packaged import canaries
-from builders.sources.read import check_options, listed_sizes, read_source, terms_of
+from builders.sources.read import check_options, listed_sizes, terms_of
 from fslbench_data.tasks.draw import checked_sizes
 
 # ---- what a specification asks for ---------------------------------------------------------------
@@ -301,128 +293,3 @@ def _no_choice(
         draws = Draws(dataset.name, rule.suite, way, shot, sizes, groups)
         if draws.tasks(1, 0) < 2:
             yield no_number(dataset.name, draws)
-
-
-# ---- a dry run -----------------------------------------------------------------------------------
-
-FEW = 20
-"""Tasks below which Student's quantile makes intervals wide."""
-
-WIDE = "few: wide intervals; see `fslbench plan`"
-
-
-@dataclass
-class DryRun:
-    """What a build would make, by data set in words, and what it would stop at."""
-
-    made: dict[str, list[str]] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines that the command prints."""
-        for lines in self.made.values():
-            yield from lines
-        yield "missing:" if self.missing else "nothing is missing"
-        yield from (f"  {line}" for what in self.missing for line in what.splitlines())
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What is known of a data set: the attributes are those that came with it, by label."""
-
-    spec: DatasetSpec
-    sizes: tuple[int, ...]
-    groups: Groups | None = None
-    attributes: Mapping[str, pa.Table] = field(default_factory=dict)
-
-
-def dry_run(
-    spec: ReleaseSpec,
-    raw: Path | None = None,
-    *,
-    allow_missing: bool = False,
-    settings: Settings | None = None,
-    extracted: Sequence[PrecomputedFeatures] = (),
-    progress: Progress = silent,
-) -> DryRun:
-    """Read what a build would read and say what would be made, and what it would stop at later.
-
-    No task is drawn, but one with attributes that came with the images: whether there is any
-    depends on which images have them.  Raises what a build raises at once.
-    """
-    settings = settings or Settings()
-    check_spec(spec, settings)
-    run = DryRun()
-    for dataset in spec.datasets:
-        try:
-            read = _read(dataset, raw, allow_missing, progress)
-        except FSLBenchError as error:
-            run.missing.append(str(error))
-            continue
-        run.missing += map(str, _no_choice(dataset, read.sizes, read.groups))
-        images, sets = sum(read.sizes), list[tuple[str, str, str]]()
-        for text in dataset.listed:
-            try:
-                sets.append((text, *_planned(read, text)))
-            except SamplingError as error:
-                run.missing.append(str(error))
-        width = max((len(text) for text, _, _ in sets), default=0)
-        names = dict.fromkeys(base_of(n)[0] for n in (*dataset.features, *dataset.backbones))
-        run.made[dataset.name] = [
-            f"{dataset.name}: {len(read.sizes):,} classes, {images:,} images",
-            *(f"  {text:<{width}}  {tasks:>12}  {note}".rstrip() for text, tasks, note in sets),
-            *(f"  features of {name}: {images:,} images" for name in names),
-        ]
-    run.missing += map(str, _missing_for_networks(spec, settings, extracted))
-    return run
-
-
-def _read(dataset: DatasetSpec, raw: Path | None, allow_missing: bool, progress: Progress) -> _Read:
-    if dataset.source == CATALOGUE:
-        return _Read(dataset, tuple(lookup(dataset.name).class_sizes))
-    folder = None if raw is None else raw / dataset.folder
-    images = read_source(
-        dataset.source,
-        folder,
-        name=dataset.name,
-        options=dataset.options,
-        allow_missing=allow_missing,
-        progress=progress,
-    )
-    recipes = {label: Recipe.parse(text) for label, text in dataset.attributes.items()}
-    tables = {
-        label: make_attributes(images, recipe, dataset.source, folder, Path()).table
-        for label, recipe in recipes.items()
-        if recipe.attributes == GIVEN
-    }
-    return _Read(dataset, images.class_sizes, groups_of(images.images), tables)
-
-
-def _planned(read: _Read, text: str) -> tuple[str, str]:
-    """Say how many tasks a set would have, and a note; a SamplingError why there can be none."""
-    if LEFT_OPEN.fullmatch(text):
-        one, ten = (_tasks(read, TaskSetName.parse(f"{text}{query}q")) for query in (1, 10))
-        note = "Q is chosen while it is built"
-        if one is not None and ten is not None and one != ten:
-            note += f": {one:,} tasks at Q = 1, {ten:,} at 10"
-        return "", note + (f"; {WIDE}" if one is not None and one < FEW else "")
-    number = _tasks(read, TaskSetName.parse(text))
-    if number is None:
-        return "", "as many as attributes allow"
-    return f"{number:,} tasks", WIDE if number < FEW else ""
-
-
-def _tasks(read: _Read, name: TaskSetName) -> int | None:
-    """Count the tasks of a set; None where attributes decide."""
-    dataset, sizes, groups = read.spec, read.sizes, read.groups
-    asked, suite = dataset.number_of_tasks(name.suite), suite_of(name.suite)
-    if suite.attributes or (suite.interval == "closed" and asked is not None):
-        checked_sizes(sizes, name.protocol, dataset.name)
-        if (of_images := read.attributes.get(suite.attributes)) is not None:
-            one: dict[str, Any] = {"seed": dataset.seed, "tasks": 1, "groups": groups}
-            draw_with_attributes(dataset.name, name, sizes, attributes=of_images, **one)
-        return asked
-    if name.suite == "published":
-        return len(draw_published(sizes, name.protocol, dataset=dataset.name))
-    counted = count_tasks(dataset.name, name, sizes, seed=dataset.seed, groups=groups)
-    return counted if asked is None else min(asked, counted)

@@ -17,7 +17,7 @@ from builders.features.compress import base_of
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import QuerySets, sweep
-from builders.release.features import FeatureBuild, ImagesOf, tables_of
+from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
@@ -63,34 +63,7 @@ class QueryChoices:
         return chosen
 
     def _made(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> Made:
-        evidence = self._taken_over(dataset, rule, pair) or self._choose(dataset, rule, pair)
-        return Made({}, evidence.as_json())
-
-    def _taken_over(
-        self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot
-    ) -> QueryEvidence | None:
-        """Return an earlier release's choice, if it follows from the same features of its own."""
-        earlier, name = self._features.earlier, dataset.name
-        if earlier is None or rule.release or rule.dataset not in ("", name):
-            return None
-        backbone = backbone_of(dataset, rule)
-        method, now = f"{backbone}/{rule.head}", self._features.as_now(name, backbone)
-        results = tables_of(earlier, "results", "", method)
-        extraction = results[0].provenance.get("extraction", {}) if results else {}
-        if not extraction or any(now.get(key) != value for key, value in extraction.items()):
-            return None
-        if not self._features.as_earlier("images", name):
-            return None
-        of = {"method": method, "suite": rule.suite, "seeds": rule.seeds}
-        of |= {"dataset": name, "release": "", "images": "these"}
-        for info in earlier.task_sets:
-            why, protocol = earlier.provenance(info).get(EVIDENCE, {}), info.name.protocol
-            same = (info.dataset, protocol.way, protocol.shot) == (name, *pair)
-            if same and of == {key: why.get(key) for key in of}:
-                what = "{}: the number of queries of {}w{}s of {}".format(name, *pair, earlier)
-                self._features.progress(what)
-                return QueryEvidence.parse(dict(why))
-        return None
+        return Made({}, self._choose(dataset, rule, pair).as_json())
 
     def _made_of(self, dataset: DatasetSpec, rule: QuerySpec) -> list[Any]:
         """List what a choice follows from, in JSON."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
 from builders.features.backbone import Backbone
 from builders.features.backbones import load_backbone
-from builders.release.features import FeatureBuild, ImagesOf, as_json, tables_of
+from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, FineTuningSpec, ReleaseSpec
 from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
@@ -99,70 +96,32 @@ class ResultsBuild:
         return [*of, tasks]
 
     def _run(self, method: _Method) -> Made:
-        release, earlier, name = self._writer.so_far(), self._features.earlier, method.backbone
+        release, name = self._writer.so_far(), method.backbone
         made: dict[str, dict[str, Any]] = {}
 
         def features_of(dataset: str) -> Features:
             values, made[dataset] = self._features.of(dataset, name, self._images[dataset])
             return values
 
+        settings = self._settings
         network = None
         if method.head == "FT":
-            settings = self._settings
             network = load_backbone(name, settings.weights, device=settings.device)
             provenance: dict[str, Any] = {"head": "FT", "network": network.describe()}
         else:
             provenance = {"head": method.head, "features": name}
-            if earlier:
-                for dataset, _ in method.parts:
-                    made[dataset.name] = self._features.as_now(dataset.name, name)
-        extracted = not network and any(name not in dataset.features for dataset, _ in method.parts)
-        expected = dict(provenance)
-        if extracted and earlier:
-            expected["extraction"] = _common(made)
-        taken: dict[str, Submission] = {}
-        for dataset, tuning in method.parts:
-            answers = method.answers(release, dataset, tuning)
-            before = self._of_earlier(method, expected, dataset.name, answers)
-            if before is not None:
-                taken[dataset.name] = before
-        if len(taken) < len(method.parts):
-            self._features.progress(method.name)
-        if taken:
-            some = "" if len(taken) == len(method.parts) else f" on {', '.join(taken)}"
-            self._features.progress(f"{method.name}{some} of {earlier}")
+        self._features.progress(method.name)
         parts = []
         for dataset, tuning in method.parts:
-            if dataset.name in taken:
-                parts.append(taken[dataset.name])
-            elif network is not None and tuning is not None:
+            if network is not None and tuning is not None:
                 parts.append(self._tuned(method, network, release, dataset, tuning))
             else:
-                how: dict[str, Any] = {
-                    "engine": self._settings.engine,
-                    "threads": self._settings.threads,
-                }
+                how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
                 one = [dataset.name]
                 parts.append(run_head(release, method.head, name, one, features=features_of, **how))
-        if extracted:
+        if network is None and any(name not in dataset.features for dataset, _ in method.parts):
             provenance["extraction"] = _common(made)
         return self._writer.add_results(merge(parts), provenance)
-
-    def _of_earlier(
-        self, method: _Method, provenance: Mapping[str, Any], dataset: str, answers: Bindings
-    ) -> Submission | None:
-        """Return the earlier release's results on a data set, if they would be the same now."""
-        earlier, same = self._features.earlier, self._features.as_earlier
-        entries = tables_of(earlier, "results", "", method.name)
-        if earlier is None or not entries or dict(entries[0].provenance) != as_json(provenance):
-            return None
-        results = earlier.reference(method.name)
-        then = {key: binding for key, binding in results.bindings.items() if key[1] == dataset}
-        features = "" if method.head == "FT" else method.backbone
-        if then != answers or not (same("images", dataset) and same("features", dataset, features)):
-            return None
-        here = pc.equal(results.table.column("dataset").cast(pa.string()), dataset)
-        return replace(results, table=results.table.filter(here), bindings=then)
 
     def _tuned(
         self,

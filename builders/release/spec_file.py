@@ -82,7 +82,7 @@ class _SpecFile(Struct, forbid_unknown_fields=True):
 def find_spec(path: Path) -> Path:
     """The file at `path`, or the specification of that name that comes with the package."""
     shipped = {file.stem: file for file in Path(str(files("builders") / "specs")).glob("*.toml")}
-    if not path.exists() and str(path) in shipped:
+    if not path.is_file() and str(path) in shipped:
         return shipped[str(path)]
     if not path.exists() and not path.suffix:
         raise UnknownNameError("specification", str(path), shipped, fix="or name a file")

@@ -316,8 +316,7 @@ def finished_release(folder: Path, name: str, version: str, recipe: str) -> Mani
             f"{folder} holds a finished release of another specification or version of fslbench",
             where=f"{manifest.name}@{manifest.version}, made with {manifest.made_with}",
             expected="a new or empty folder: a release is never edited in place",
-            fix=f"name another folder with -o; with --earlier {folder} features and results that "
-            "stay the same are taken over",
+            fix="name another folder with -o",
         )
     clear_temporary(folder, deep=True)  # what killed runs left
     (folder / LOCK_FILE).unlink(missing_ok=True)

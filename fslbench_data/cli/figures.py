@@ -126,19 +126,12 @@ def plot(
     "Show hard tasks in pictures, of the images in this folder, as for `fslbench evaluate`; "
     "without one, of those that the release holds: a release in a folder does so anyway."
 )
-@click.option(
-    "--push-space",
-    "space",
-    metavar="ORG/NAME",
-    help="Publish the page as a static Space of the Hub.",
-)
 @output_to("folder", "Folder of the page, index.html.", required=True)
 def report(
     files: tuple[Path, ...],
     release: str | None,
     sweeps: tuple[Path, ...],
     images: Path | Literal[True] | None,
-    space: str | None,
     pool: dict[str, Any],
     folder: Path,
     **chosen: Any,
@@ -148,20 +141,12 @@ def report(
     The page is one file that needs no server and asks nothing of the network: open it from disk,
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
-    from benchmark_spec.errors import LicenceError
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.page import INDEX
     from fslbench_data.render.page.make import make_page
 
     check_free(folder / INDEX)
-    if space is not None and isinstance(images, Path):
-        raise LicenceError(
-            "a page with pictures of a folder is not published: their licence may forbid it",
-            where=f"--images {images} --push-space {space}",
-            expected="pictures that a release holds, which may be passed on",
-            fix="leave out --images, or publish the page yourself if you have the right to",
-        )
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["unbound"] else []
     with steps("making the page") as step:
@@ -176,7 +161,3 @@ def report(
             progress=step,
         )
     say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
-    if space is not None:
-        from fslbench_data.render.page.space import push_space
-
-        click.echo(push_space(path, space))

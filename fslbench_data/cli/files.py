@@ -28,54 +28,30 @@ RESULTS = (".parquet", ".csv", ".jsonl")
 @release_option
 @unbound_option
 @log_options
-@click.option(
-    "--recognise", is_flag=True, help="Test whether the results are of these tasks, if bound too."
-)
 def validate(
     files: tuple[Path, ...],
     release: str | None,
     unbound: bool,
-    recognise: bool,
     pool: dict[str, Any],
 ) -> None:
     """Check that FILEs can be scored, together if they are several, and say what they answer.
 
-    Of results that do not say which tasks they were made on (--unbound), it is tested whether
-    they know: whether the classes of the tasks explain them, and whether they correlate with the
-    reference methods' results. Recognised: p at most 0.001.
-
-    Exit code 0 if every rule is met, whether tasks are recognised or not; otherwise the first
-    broken rule is explained, with its rows and how to fix them, and the exit code is 2.
+    Exit code 0 if every rule is met; otherwise the first broken rule is explained, with its rows
+    and how to fix them, and the exit code is 2.
     """
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.console import screen, steps
-    from fslbench_data.render.recognition_text import group_conclusions, together
+    from fslbench_data.render.console import screen
     from fslbench_data.scoring.own_release import log_of
-    from fslbench_data.scoring.recognition import recognise_tasks
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
     own = log_of(sources_of(files, pool))
     validated = own.answers if own else check(files, opened, allow_unbound=unbound)
-    tested = [group for group in validated.groups if recognise or not group.bound]
-    conclusions: dict[int, str] = {}
-    summary: list[str] = []
-    if tested:
-        with steps("testing whose tasks these are") as step:
-            recognised = recognise_tasks(validated, opened, groups=tested, progress=step)
-        of_group = zip(tested, group_conclusions(recognised), strict=True)
-        conclusions = {id(group): f"; {text}" for group, text in of_group}
-        summary = list(together(recognised))
     with screen() as console:
         for group in validated.groups:
             part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
             bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
-            told = conclusions.get(id(group), "")
-            console.print(
-                f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}{told}"
-            )
-        for line in summary:
-            console.print(line)
+            console.print(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}")
     if own is not None:
         say(f"{files[0]} is a valid log of one's own tasks")
         return
@@ -154,8 +130,7 @@ def import_accuracies(
     """Turn a list of accuracies, one a task in order, into a submission.
 
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
-    tasks it was made on: scoring it needs --unbound, and fslbench validate --unbound says whether
-    the accuracies themselves tell that these are the tasks.
+    tasks it was made on: scoring it needs --unbound.
     """
     from benchmark_spec.errors import SpecError
     from fslbench_data.release.release import load_release

@@ -59,12 +59,6 @@ def _results_option(about: str) -> Callable[[Command], Command]:
     type=click.Choice(["table", "csv", "json", "markdown", "latex", "html"]),
     help="By default the one that the ending of --output names, else table; html is a page.",
 )
-@click.option(
-    "--push-space",
-    "space",
-    metavar="ORG/NAME",
-    help="Publish the page as a static Space of the Hub; with -o page.html.",
-)
 @output_option
 def leaderboard(
     where: str,
@@ -75,7 +69,6 @@ def leaderboard(
     every: bool,
     check: bool,
     output_format: str | None,
-    space: str | None,
     path: Path | None,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
@@ -97,8 +90,6 @@ def leaderboard(
 
     check_output(path)
     form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
-    if space is not None and (form != "html" or path is None):
-        raise click.UsageError("--push-space publishes the page: give -o page.html, too")
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
@@ -118,10 +109,6 @@ def leaderboard(
         # a folder's path is no one else's business
         at = files.where if isinstance(files, HubResults) else "."
         output(leaderboard_page(ranking, at), path)
-        if space is not None and path is not None:
-            from fslbench_data.render.page.space import push_space
-
-            click.echo(push_space(path, space, "leaderboard"))
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
@@ -235,63 +222,21 @@ def review(
 @command(short_help="Propose FILE to a results repository on the Hub.")
 @click.argument("file", type=FILE)
 @click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
-@click.option("--model", metavar="ORG/MODEL", help="Propose the results to this model's page, too.")
-@click.option("--method", metavar="M", help="Which of FILE's methods the model is.")
-@click.option("--dry-run", is_flag=True, help="Check everything, and send nothing.")
-def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: bool) -> None:
+def submit(file: Path, to: str) -> None:
     """Check FILE against the releases of a results repository, and open a pull request there.
 
-    Its name in the repository is the SHA-256 of its content. With --model the accuracies, with
-    interval kind, half-width, level and T, are proposed to the model's repository as well.
-    Doing it again opens no second pull request. The account is that of `hf auth login`.
+    Its name in the repository is the SHA-256 of its content. Doing it again opens no second pull
+    request. The account is that of `hf auth login`.
     """
-    from fslbench_data.leaderboard.submit import (
-        PATH,
-        entries,
-        merged,
-        only_method,
-        open_proposal,
-        prepare,
-        propose,
-        pull_request,
-    )
-    from fslbench_data.render.escaping import escaped
+    from fslbench_data.leaderboard.submit import prepare, propose
     from fslbench_data.sandbox.client import read_untrusted
-    from fslbench_data.scoring.score import score
     from fslbench_data.submission.model import Submission
 
-    if method is not None and model is None:
-        raise click.UsageError("--method says which method the model is, and needs --model")
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
     submission = read_untrusted(file) if parquet else Submission.read(file)
     proposal = prepare(submission, to)
     say(f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}")
-
-    def page(source: str) -> bytes:
-        """The model's file with these results; whatever is wrong with it is said here."""
-        report = score(submission, proposal.release, references=False)
-        name = only_method(proposal.answers, method)
-        return merged(str(model), entries(report, name, source))
-
-    new = page(proposal.url) if model is not None else b""  # before anything is sent
-    url = proposal.url if proposal.accepted else ""
-    if url:
+    if proposal.accepted:
         click.echo(f"{to} has these results already, as {proposal.path}")
-    elif dry_run:
-        address = open_proposal(proposal.repo_id, "dataset", proposal.title, [proposal.path])
-        click.echo(address or f"would propose {proposal.path} to {to}")
     else:
-        url = propose(proposal)
-        click.echo(url)
-    if model is None:
-        return
-    if not new:
-        click.echo(f"{model} has these results already, in {PATH}")
-    elif dry_run:
-        click.echo(f"would propose {PATH} to {model}:\n{new.decode()}", nl=False)
-    else:
-        name = escaped(only_method(proposal.answers, method))
-        title = f"FSLBench results ({proposal.digest[:12]})"
-        text = f"Accuracies of {name} on {proposal.release}, with their intervals; per-task "
-        files = {PATH: page(url)}
-        click.echo(pull_request(model, "model", files, title, f"{text}results: {url}"))
+        click.echo(propose(proposal))

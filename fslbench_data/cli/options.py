@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MORE: tuple[str, ...] = (
     "level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
     "superclasses", "trained", "inductive", "of_classes", "of_images", "of_ways", "of_shots",
-    "of_queries", "overwrite", "recognise", "transductive", "description",
+    "of_queries", "overwrite", "transductive", "description",
 )  # fmt: skip
 """Options that are listed under a heading of their own, after the others."""
 

@@ -192,10 +192,10 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
     )
 
 
-def write_summary(report: Report, output_format: str | None, path: Path | None) -> None:
+def write_counts(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
+    from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
-    from fslbench_data.render.verdict_views import counts_table, counts_tables
 
     signature = str(report.signature)
 
@@ -227,21 +227,6 @@ def write_means(report: Report, output_format: str | None, path: Path | None) ->
         json=lambda: json_text({"signature": signature, "means": objects(values(report))}),
         table=lambda console: _print(dataset_mean_tables(report), console),
         paper=lambda: (dataset_mean_tables(report), signature, ()),
-    )
-
-
-def write_matrix(report: Report, output_format: str | None, path: Path | None) -> None:
-    """Write methods against methods; files for machines hold every comparison, as always."""
-    from fslbench_data.render import csv_format, json_format
-    from fslbench_data.render.verdict_views import MATRIX_NOTE, matrices
-
-    write(
-        output_format,
-        path,
-        csv=lambda: csv_format.render_csv(report),
-        json=lambda: json_format.json_pieces(report),
-        table=lambda console: _print(matrices(report), console, [MATRIX_NOTE]),
-        paper=lambda: (matrices(report), str(report.signature), (MATRIX_NOTE,)),
     )
 
 

@@ -17,7 +17,6 @@ from fslbench_data.cli.options import (
     details_option,
     level_option,
     log_options,
-    output,
     output_option,
     release_option,
     report_format_option,
@@ -52,12 +51,6 @@ from fslbench_data.cli.options import (
 @details_option
 @signature_option
 @click.option(
-    "--brief",
-    is_flag=True,
-    hidden=True,
-    help="One line a method for scripts: how many comparisons came to which verdict.",
-)
-@click.option(
     "--means",
     is_flag=True,
     help="Means over data sets of the same ways and shots, and their differences, with intervals.",
@@ -66,13 +59,6 @@ from fslbench_data.cli.options import (
     "--counts",
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
-)
-@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
-@click.option(
-    "--matrix",
-    is_flag=True,
-    hidden=True,
-    help="Methods against methods on each task set: a mark for each kind of interval.",
 )
 @bias_option
 @log_options
@@ -85,11 +71,8 @@ def score(
     all_references: bool,
     details: bool,
     whole_signature: bool,
-    brief: bool,
     means: bool,
     counts: bool,
-    summary: bool,
-    matrix: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
@@ -118,11 +101,10 @@ def score(
         say_narrower,
         write_all_ways,
         write_bias,
-        write_matrix,
+        write_counts,
         write_means,
         write_report,
         write_reported,
-        write_summary,
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
@@ -134,9 +116,7 @@ def score(
     views = {
         "--bias": bias,
         "--means": means,
-        "--counts": counts or summary,
-        "--matrix": matrix,
-        "--brief": brief,
+        "--counts": counts,
         "--details": details,
     }
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
@@ -161,17 +141,10 @@ def score(
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
-    if brief:
-        from fslbench_data.render.verdict_views import brief_text
-
-        output(brief_text(report, all_references=all_references), path)
-    elif means:
+    if means:
         write_means(report, output_format, path)
-    elif counts or summary:
-        write_summary(report, output_format, path)
-        say_left_out(report)
-    elif matrix:
-        write_matrix(report, output_format, path)
+    elif counts:
+        write_counts(report, output_format, path)
         say_left_out(report)
     else:
         write_report(

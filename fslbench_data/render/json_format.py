@@ -31,13 +31,11 @@ Texts = Iterator[str]
 """A column of values as JSON: a leaf of objects that are written many at a time."""
 
 
-def render_json(report: Report) -> str:
-    """The signature (as text and in parts), scores and comparisons, in percentage points."""
-    return "".join(json_pieces(report))
-
-
 def json_pieces(report: Report) -> Iterator[str]:
-    """Give the same a method's comparisons at a time, since they may be very many."""
+    """Give the signature (as text and in parts), scores and comparisons, in percentage points.
+
+    A method's comparisons are a piece, since they may be very many.
+    """
     comparisons = '\n "comparisons": ['
     before, _, after = json_text(_content(report)).partition(comparisons)
     yield before + comparisons
@@ -59,7 +57,6 @@ def _content(report: Report) -> dict[str, Any]:
         "estimands": {
             **{str(kind): ESTIMANDS[kind] for kind in kinds},
             "p_sign_flip": INDEPENDENT_TASKS,
-            "bootstrap": INDEPENDENT_TASKS,
         },
         "scores": [_score(score) for each in report.sets for score in each.scores],
         "comparisons": [],
@@ -140,7 +137,7 @@ def _comparison(
         "reason": _texts(c.reason for c in comparisons),
         "evidence": {
             name: _objects(map(attrgetter(name), evidence), 2)
-            if name in ("bootstrap", "identical")
+            if name == "identical"
             else _texts(map(attrgetter(name), evidence))
             for name in (field.name for field in fields(Evidence))
         },

@@ -9,14 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
-from fslbench_data.submission.frames import AsFrame
 
 if TYPE_CHECKING:
     from fslbench_data.scoring.dataset_means import DatasetMean
@@ -25,11 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report(AsFrame):
+class Report:
     """All scores and comparisons of a submission.
-
-    A table of it has the comparisons of its answer, a row each: the columns of
-    :data:`fslbench_data.scoring.answer_frame.ANSWER`.
 
     Attributes
     ----------
@@ -92,12 +87,6 @@ class Report(AsFrame):
         from fslbench_data.scoring.dataset_means import dataset_means
 
         return dataset_means(self.sets)
-
-    def to_arrow(self) -> pa.Table:
-        """The comparisons of the answer as a table, one row each."""
-        from fslbench_data.scoring.answer_frame import answer_table
-
-        return answer_table(self)
 
     def __str__(self) -> str:
         """Return the answer as the terminal shows it, where the package has said how."""

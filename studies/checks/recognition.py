@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.recognition import Answered, Recognition, blocks, recognise
+from studies.recognition.statistics import Answered, Recognition, blocks, recognise
 
 SIZES = (250, 180, 120, 120, 90, 90, 70, 60, 60, 50, 50, 45, 45, 40, 40, 40)
 """Images of classes that run out one after another, as vgg_flower's do."""

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from analysis_sql.intervals.bounds import near_perfect
-from analysis_sql.intervals.few_tasks import bca_intervals
 from analysis_sql.intervals.intervals import Interval
 from studies.common import LEVEL, Array, head, row
+from studies.coverage.bootstrap import bca_intervals
 
 TASKS, QUERIES = (13, 30, 100, 600), (25, 50)
 ACCURACIES, OVERDISPERSION = (0.985, 0.99, 0.995, 0.999), (0.0, 0.02, 0.1)

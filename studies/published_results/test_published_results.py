@@ -22,7 +22,7 @@ def page(root: Path) -> str:
 
 
 def _summary(path: str, form: str) -> str:
-    shown = ["score", path, "--summary", "--format", form]
+    shown = ["score", path, "--counts", "--format", form]
     return CliRunner().invoke(fslbench_data.cli.main, shown).stdout
 
 
@@ -45,17 +45,6 @@ def test_superclasses_are_summed_by_data_set(published: str, page: str) -> None:
     assert {row[0]: row[2:] for row in rows if row and row[0] in sums} == {
         dataset: [str(number) for number in numbers.values()] for dataset, numbers in sums.items()
     }
-
-
-def test_the_matrix_is_what_the_command_prints(
-    published: str, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    chosen = ["--matrix", "--dataset", "dtd", "--task-set", "published-5w5s5q"]
-    said = CliRunner().invoke(fslbench_data.cli.main, ["score", published, *chosen]).stdout
-    lines = [line.rstrip() for line in said.partition("\n\n")[0].splitlines()]
-    assert len(lines) == 15
-    assert "\n".join(["```text", *lines, "```"]) in page
 
 
 def test_the_counts_are_those_of_the_figure(published: str, page: str) -> None:

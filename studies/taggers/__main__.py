@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from analysis_sql.bias import contrast, interval_of, rank_correlation, worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.protocol import suite_of
-from builders.attributes.agreement import Detection, agreement
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import LadderAnswers, ladder_answers
 from fslbench_data.scoring.selection import Selected, select
 from fslbench_data.tasks import TaskSet
 from studies.common import correlation, printed, signed
 from studies.taggers import ANSWERS, DATASET, RELEASE
+from studies.taggers.detection import Detection, detections
 
 RANDOM, BIASED = "random", "biased"
 
@@ -164,7 +164,7 @@ def detected(found: Detection) -> str:
 
 def detection(one: Tagger, other: Tagger) -> tuple[Detection, Detection]:
     """Compute how much of one's words the other finds, and the other way round."""
-    return agreement(one.table, other.table, (one.name, other.name), LEVEL).detection
+    return detections(one.table, other.table, (one.name, other.name), LEVEL)
 
 
 def tagger_rows(by: By) -> Iterator[Sequence[str]]:

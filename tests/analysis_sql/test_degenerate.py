@@ -21,8 +21,8 @@ from analysis_sql.comparison.verdicts import (
     paired_verdicts,
 )
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.few_tasks import sign_flip
 from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.sign_flip import sign_flip
 from analysis_sql.ranking.evidence import evidence
 from analysis_sql.ranking.told_apart import contest, lead
 

@@ -2,7 +2,6 @@ import pytest
 
 from benchmark_spec.errors import MethodNameError, SpecError, listing, rows
 from benchmark_spec.naming import (
-    benchmark_task_id,
     check_dataset_name,
     check_method_name,
     slug,
@@ -56,9 +55,3 @@ def test_rows_are_counted_from_one_and_not_listed_for_ever() -> None:
     assert rows([0]) == "data row 1"
     assert rows(range(10)) == "data rows 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
     assert listing([1, 2], most=2) == "1, 2"
-
-
-def test_tasks_of_a_hub_benchmark() -> None:
-    assert benchmark_task_id("cub", "open-5w5s5q") == "cub-open-5w5s5q"
-    with pytest.raises(SpecError):
-        benchmark_task_id("cub-open", "5w5s5q")

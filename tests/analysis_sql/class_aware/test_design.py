@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from class_aware_interval import class_aware_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pair_halfwidths import pair_halfwidths
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval, halfwidths, relative_halfwidths
+from analysis_sql.class_aware.intervals import halfwidths, relative_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.class_aware.likelihood import variance_components
 from analysis_sql.intervals.counts import Counts, Moments

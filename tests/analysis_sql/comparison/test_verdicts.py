@@ -7,11 +7,11 @@ from analysis_sql.comparison.verdicts import (
     VERDICTS,
     PairInterval,
     Verdict,
-    direct_verdict,
+    direct_verdicts,
     paired_verdicts,
 )
 from analysis_sql.intervals.counts import Counts, Moments
-from analysis_sql.intervals.intervals import Interval, halfwidths
+from analysis_sql.intervals.intervals import halfwidths
 
 
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
@@ -80,13 +80,18 @@ def test_a_constant_difference_needs_enough_tasks_for_a_sign_flip_test(
 
 
 def test_separate_intervals_that_touch_overlap() -> None:
-    def at(mean: float, halfwidth: float | None) -> Interval:
-        return Interval("open", 0.95, 9, mean, halfwidth, False)
-
-    assert direct_verdict(at(50, 2), at(54, 2)) is Verdict.INCONCLUSIVE
-    assert direct_verdict(at(50, 1.9), at(54, 2)) is Verdict.WORSE
-    assert direct_verdict(at(54, 2), at(50, 1.9)) is Verdict.BETTER
-    assert direct_verdict(at(54, None), at(50, 1.9)) is Verdict.NOT_ESTIMABLE
+    found = direct_verdicts(
+        np.array([50, 50, 54, 54]),
+        np.array([2, 1.9, 2, np.nan]),
+        np.array([54, 54, 50, 50]),
+        np.array([2, 2, 1.9, 1.9]),
+    )
+    assert [VERDICTS[code] for code in found.tolist()] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.WORSE,
+        Verdict.BETTER,
+        Verdict.NOT_ESTIMABLE,
+    ]
 
 
 def test_verdicts_agree_with_the_paired_t_test() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.intervals.few_tasks import sign_flip
+from analysis_sql.intervals.sign_flip import sign_flip
 from benchmark_spec.errors import SpecError
 
 
@@ -61,12 +61,12 @@ def test_listed_sums_of_halves_give_what_the_distribution_gives(
     tasks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     d = np.random.default_rng(tasks).integers(-90_000, 140_000, tasks)
-    monkeypatch.setattr("analysis_sql.intervals.few_tasks._sums_up_to", None)
-    monkeypatch.setattr("analysis_sql.intervals.few_tasks._PLACES", 1 << 24)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._sums_up_to", None)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._PLACES", 1 << 24)
     dense = sign_flip(d).p
     monkeypatch.undo()
-    monkeypatch.setattr("analysis_sql.intervals.few_tasks._half_chances", None)
-    monkeypatch.setattr("analysis_sql.intervals.few_tasks._PLACES", 1)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._half_chances", None)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._PLACES", 1)
     assert sign_flip(d).p == dense  # to the last bit
 
 

@@ -246,8 +246,6 @@ def test_a_release_with_problems_is_refused(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--tag", "v1.0.1"), "the tag v1.0.1 does not say the version of small"),
-        (("--tag", "1.0.0"), "expected: v1.0.0"),
         (("--repo-id", "bench"), "'bench' is not the name of a repository"),
         (("--repo-id", "org/a/b"), "is not the name of a repository"),
         (("--token", "x"), "No such option"),
@@ -260,11 +258,6 @@ def test_wrong_options(
     assert result.exit_code == 2
     assert said in result.output
     assert not hub.requests
-
-
-def test_the_tag_may_be_given(hub: HubServer, release: Path, publish: Publish) -> None:
-    assert publish(release, "--tag", "v1.0.0").exit_code == 0
-    assert list(hub.repo(REPO).tags) == ["v1.0.0"]
 
 
 def test_a_private_repository(hub: HubServer, release: Path, publish: Publish) -> None:

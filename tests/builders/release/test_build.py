@@ -193,7 +193,7 @@ def test_a_finished_build_run_again_says_so(
     assert f"{folder} is finished" in again.stderr
     assert _content(folder) == before
     for other in ({"seed": 1}, {"closed": 50}, {"version": "1.0.1"}):
-        with pytest.raises(OutputError, match=r"finished release of another(.|\n)*--earlier"):
+        with pytest.raises(OutputError, match="finished release of another"):
             build_release(spec_of(tmp_path, **other), folder)
     with pytest.raises(OutputError, match="finished release of another"):
         build_release(spec_of(tmp_path), folder, allow_missing=True)

@@ -1,22 +1,15 @@
-"""Everything that can be refused is refused before work, and a dry run says the same."""
+"""Everything that can be refused is refused before work."""
 
-import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 from tiny_features import write_pictures
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError
-from builders.features import Settings
 from builders.release.build import build_release
-from builders.release.preflight import dry_run
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
-from builders.sources.packaged.emoji import ATTRIBUTES
-from builders.sources.read import read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
@@ -148,16 +141,13 @@ def _said(run: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_refused_before_work_and_by_a_dry_run(
+def test_it_is_refused_before_work(
     case: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "timm:" in CASES[case][0]:
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     text, expected = CASES[case]
     spec, steps = _spec(tmp_path, text), list[str]()
-    missing: list[str] = []
-    told = _said(lambda: missing.extend(dry_run(spec, raw, settings=Settings()).missing))
-    assert expected in " ".join([told, *missing])
     monkeypatch.setattr("builders.sources.checking.look_at_files", lambda *_: pytest.fail("opened"))
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw, progress=steps.append))
     assert expected in said
@@ -175,7 +165,6 @@ def test_it_says_which_package_is_missing(
 
     monkeypatch.setattr("builders.release.preflight.require", require)
     spec = _spec(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
-    assert dry_run(spec, raw).missing == ["the package 'PIL' is not installed"]
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
     assert said == "the package 'PIL' is not installed"
     assert not (tmp_path / "r").exists()
@@ -183,31 +172,4 @@ def test_it_says_which_package_is_missing(
 
 def test_what_can_be_made_is_not_refused(raw: Path, tmp_path: Path) -> None:
     spec = _spec(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
-    assert not dry_run(spec, raw).missing
     assert build_release(spec, tmp_path / "r", raw=raw).tables
-
-
-def test_a_dry_run_says_that_attributes_are_too_sparse(
-    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One image of each class has a style, so no task has two support images of one."""
-    images = read_source("image_folder", raw / "tiny", name="tiny", options=OPTIONS_OF_TINY)
-    paths = images.images.column("path").to_pylist()
-    styles = {path: (ATTRIBUTES[number % 4],) for number, path in enumerate(paths[::5])}
-    ours = replace(images, attributes=styles, texts={})
-    monkeypatch.setattr("builders.release.preflight.read_source", lambda *_, **__: ours)
-    sets = [f"ladder_style-2w{shot}s1q" for shot in (1, 2)]
-    spec = _spec(
-        tmp_path,
-        f"""{HEAD}
-[[dataset]]
-name = "emoji"
-attributes = {{ style = "given" }}
-tasks = {{ closed = 600 }}
-task_sets = {json.dumps(sets)}
-""",
-    )
-    plan = dry_run(structs.replace(spec, datasets=spec.datasets[1:]), raw)
-    assert {line.split()[0][-6:] for line in plan.made["emoji"][1:]} == {"2w1s1q"}
-    assert len(plan.missing) == 5
-    assert all("0 2w2s1q tasks could be drawn" in missing for missing in plan.missing)

@@ -205,11 +205,3 @@ def test_two_releases_are_told_apart(
     for release in ("toy@2.0.0", "toy@1.0.0"):
         assert f"<h3>{release}, open: no image in two tasks</h3>" in text
         assert f"Submissions to {release}, and its reference methods." in text
-
-
-def test_a_space_needs_the_page(repository: Repository, tmp_path: Path) -> None:
-    where = ["leaderboard", "--results", str(repository.folder), "--push-space", "org/board"]
-    for options in ([], ["-o", str(tmp_path / "board.csv")]):
-        result = CliRunner().invoke(main, [*where, *options])
-        assert result.exit_code == 2
-        assert "give -o page.html, too" in result.stderr

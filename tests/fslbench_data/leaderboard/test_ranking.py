@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from best_set import best_set
+from class_aware_interval import class_aware_interval
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.protocol import TaskSetName

@@ -1,4 +1,4 @@
-"""Proposing results to a results repository and to a model's page."""
+"""Proposing results to a results repository."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 from hub_server import HubServer
 from hub_server.client import use_xet
@@ -15,7 +14,7 @@ import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.submit import prepare, propose
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 
 BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
@@ -23,11 +22,10 @@ BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
 
 @pytest.fixture
 def results(hub: HubServer, toy: Release) -> HubServer:
-    """A Hub with the toy release, a results repository and a model."""
+    """A Hub with the toy release and a results repository."""
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
-    hub.create_repo("somebody/model", kind="model", files={"README.md": b"# Model\n"})
     return hub
 
 
@@ -173,84 +171,3 @@ def test_a_token_without_rights(
     assert token not in str(caught.value)
     said = _submit(str(answers), "--to", "org/results")
     assert (said.exit_code, token in said.output) == (2, False)
-
-
-def test_a_model_page_gets_accuracies_with_their_intervals(
-    results: HubServer, answers: Path
-) -> None:
-    said = _submit(str(answers), "--to", "org/results", "--model", "somebody/model")
-    assert said.exit_code == 2
-    assert "--method: mine, other" in said.output
-    assert not [r for r in results.requests if r.method == "POST"]  # nothing was sent
-
-    kept = [{"dataset": {"id": "cais/hle", "task_id": "hle"}, "value": 20.9}]
-    stale = [{"dataset": {"id": "org/toy", "task_id": "cats-open-2w1s2q"}, "value": 1}]
-    path = ".eval_results/fslbench.yaml"
-    results.commit("somebody/model", {path: yaml.safe_dump([*kept, *stale]).encode()}, kind="model")
-    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
-    said = _submit(*arguments, "--method", "mine")
-    assert said.exit_code == 0, said.output
-    board_url, model_url = said.stdout.split()
-    assert model_url.endswith("/somebody/model/discussions/1")
-    entries = yaml.safe_load(results.read("somebody/model", path, "refs/pr/1", kind="model"))
-    assert entries[0] == kept[0]
-    (entry,) = entries[1:]
-    report = fb.score(Submission.read(answers), load_release("org/toy@v1.0.0"), references=False)
-    score = next(s for s in report.scores if (s.method, s.task_set) == ("mine", "open-2w1s2q"))
-    assert entry["dataset"] == {
-        "id": "org/toy",
-        "task_id": "cats-open-2w1s2q",
-        "revision": results.sha("org/toy", "v1.0.0"),
-    }
-    assert entry["value"] == pytest.approx(100 * 13 / 16)
-    assert entry["source"] == {"url": board_url, "name": "per-task results"}
-    assert (
-        f"open interval (new images of these classes) ± {score.accuracy.halfwidth:.2f}"
-        in (entry["notes"])
-    )
-    assert "class-aware interval (new classes) ± " in entry["notes"]
-    assert entry["notes"].endswith("level 95 %, T = 4 tasks")
-    assert _submit(*arguments, "--method", "mine").stdout == said.stdout  # not doubled
-
-
-def test_a_model_page_that_has_the_results_is_left_alone(results: HubServer, answers: Path) -> None:
-    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
-    _submit(*arguments, "--method", "mine")
-    results.merge("somebody/model", 1, kind="model")
-    results.merge("org/results", 1)
-    said = _submit(*arguments, "--method", "mine")
-    assert said.stdout.count("has these results already") == 2
-    dry = _submit(*arguments, "--method", "mine", "--dry-run")
-    assert dry.stdout == said.stdout
-
-
-@pytest.mark.parametrize("page", [None, b"not: [a, list", b"a: 1\n"])
-def test_a_wrong_model_is_noticed_before_anything_is_sent(
-    results: HubServer, answers: Path, page: bytes | None
-) -> None:
-    if page is not None:
-        results.create_repo("org/other", kind="model", files={".eval_results/fslbench.yaml": page})
-    arguments = [str(answers), "--to", "org/results", "--model", "org/other", "--method", "mine"]
-    assert _submit(*arguments).exit_code == 2
-    assert not [r for r in results.requests if r.method == "POST"]
-    assert "--method" in _submit(str(answers), "--to", "org/results", "--method", "mine").output
-
-
-def test_a_dry_run_sends_nothing(results: HubServer, answers: Path) -> None:
-    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
-    said = _submit(*arguments, "--method", "other", "--dry-run")
-    assert said.exit_code == 0, said.output
-    assert "would propose submissions/" in said.stdout
-    assert "task_id: cats-open-2w1s2q" in said.stdout
-    assert not [r for r in results.requests if r.method == "POST" and "commit" in r.path]
-
-
-def test_a_model_cannot_name_a_release_that_is_not_on_the_hub(
-    results: HubServer, example: fb.Submission, tmp_path: Path
-) -> None:
-    results.commit("org/results", {"leaderboard.toml": b'releases = ["embedded"]\n'})
-    example.write(tmp_path / "x.parquet")
-    said = _submit(str(tmp_path / "x.parquet"), "--to", "org/results", "--model", "somebody/model")
-    assert said.exit_code == 2
-    assert "embedded@2.3.0 is not on the Hub" in said.output
-    assert not [r for r in results.requests if r.method == "POST"]

@@ -53,5 +53,5 @@ def test_the_line_stands_behind_the_answer_alone(root: Path) -> None:
     assert line.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2 more)")
     assert line.endswith("% narrower")
     assert "tip:" not in answered.stdout
-    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--brief"]):
+    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
         assert "narrower" not in CliRunner().invoke(main, ["score", mine, *options]).stderr

@@ -21,7 +21,6 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.submit import _has_interval
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.claims import conclusive
@@ -142,10 +141,6 @@ def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Pat
     _run("report", path, "-o", tmp_path / "page")
     (html,) = (tmp_path / "page").glob("*.html")
     assert WORDS in html.read_text(encoding="utf-8")
-
-
-def test_not_on_a_model_s_page(part: Submission) -> None:
-    assert not any(_has_interval(score) for score in fb.score(part).scores if score.prefix)
 
 
 def test_a_release_s_own_prefix_is_ordinary(embedded: Release, part: Submission) -> None:

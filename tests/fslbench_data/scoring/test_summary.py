@@ -1,6 +1,5 @@
 """What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +11,6 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import contest
-from fslbench_data.render.verdict_views import brief_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import (
     Mark,
@@ -193,40 +191,6 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert set(answered.methods) == {"one/a", "one/b"}
     assert answered.unshown == ("one/c",)
     assert answered.other_sets == 2
-
-
-def _headline_counts(report: Report, method: str, *, classes: bool) -> Counter[Verdict]:
-    """Verdicts of one method among all, from its side, read from the comparisons one by one."""
-    turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
-    found: Counter[Verdict] = Counter()
-    for c in primary_comparisons(report.comparisons):
-        if method in (c.method, c.versus):
-            kind = next((k for k in c.intervals if "class" in k), None) if classes else None
-            verdict = c.verdict if kind is None else c.intervals[kind].verdict
-            found[verdict if c.method == method else turned.get(verdict, verdict)] += 1
-    return found
-
-
-@pytest.mark.slow
-def test_scripts_are_told_how_many_comparisons_came_to_which_verdict(emoji: Report) -> None:
-    keys = {
-        "better": [Verdict.BETTER],
-        "worse": [Verdict.WORSE],
-        "not_told_apart": [Verdict.INCONCLUSIVE, Verdict.IDENTICAL],
-        "not_estimable": [Verdict.NOT_ESTIMABLE],
-    }
-    found = {}
-    for line in brief_text(emoji).splitlines():
-        name, *fields = line.split("\t")
-        found[name] = numbers = {k: int(n) for k, n in (field.split("=") for field in fields)}
-        assert numbers["comparisons"] == numbers["new_classes_comparisons"] == 33
-        for prefix in ("", "new_classes_"):
-            expected = _headline_counts(emoji, name, classes=bool(prefix))
-            for key, verdicts in keys.items():
-                assert numbers[f"{prefix}{key}"] == sum(expected[v] for v in verdicts)
-    assert [*found] == [*emoji.sets[0].methods]
-    better, worse = (sum(numbers[key] for numbers in found.values()) for key in ("better", "worse"))
-    assert better == worse > 10
 
 
 def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:

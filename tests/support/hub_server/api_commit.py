@@ -7,8 +7,6 @@ import json
 from math import ceil
 from typing import Any
 
-import yaml
-
 from hub_server.access import User, check_discuss, check_write
 from hub_server.answers import Answer, HubError, as_json
 from hub_server.api_files import sign, signed
@@ -132,7 +130,6 @@ def commit(call: Call, repo: Repo, rev: str) -> Answer:
     tree = dict(parent.tree)
     for line in lines:
         _change(call, repo, tree, line["key"], line["value"])
-    _check_benchmark(call, tree)
     title, text = header.get("summary", ""), header.get("description", "")
     new = repo.commit(tree, (parent.oid,), title, text, user.name)
     answer = {
@@ -154,15 +151,6 @@ def commit(call: Call, repo: Repo, rev: str) -> Answer:
         return as_json(answer)
     pull.add(repo, "commit", user.name, {"subject": title, "oid": new.oid})
     return as_json(answer)
-
-
-def _check_benchmark(call: Call, tree: Tree) -> None:
-    """Refuse an eval.yaml whose framework is not in the list, in the Hub's own words."""
-    if call.hub.frameworks is None or "eval.yaml" not in tree:
-        return
-    content = yaml.safe_load(call.hub.store.read(tree["eval.yaml"]))
-    if content.get("evaluation_framework") not in call.hub.frameworks:
-        raise HubError(400, "Invalid eval.yaml: Invalid input: at evaluation_framework")
 
 
 def _parent(repo: Repo, rev: str, asked: str | None, create_pr: bool) -> Commit:

@@ -61,8 +61,6 @@ class HubServer:
         Entries in a page of a list; bytes above which an upload is sent in parts.
     xet
         Whether it has xet: "off" as at first, "on", or "broken", where its storage refuses.
-    frameworks
-        Names that eval.yaml may give as its framework; None for any.
     client_env
         Variables that point a client at this server, its caches and its token.
     """
@@ -89,7 +87,6 @@ class HubServer:
             self.page_size = 1000
             self.part_size = 64 * 2**20
             self.xet: Literal["off", "on", "broken"] = "off"
-            self.frameworks: set[str] | None = None
             self.accounts.clear()
             self.store.clear()
             self.faults.clear()

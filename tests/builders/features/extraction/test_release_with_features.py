@@ -1,9 +1,6 @@
 """A release whose features are a network's: canaries, projections, heads, and going on."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,6 @@ from msgspec import structs
 from tiny_features import ABOUT, TINY, read_pictures, write_pictures
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
-from benchmark_spec.manifest import Table
 from builders.cli import main
 from builders.features import Settings
 from builders.features.precomputed import write_precomputed
@@ -21,7 +17,7 @@ from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.submission.model import Submission
 
 SPEC = """
@@ -81,11 +77,6 @@ def test_it_has_the_features_and_those_of_the_canaries(
     assert release.features("canaries", TINY).shape == (32, 64)
     assert set(release.methods) == {f"{TINY}/NCC", f"{TINY}-pca8/NCC"}
     assert any("32 of 76 images, " in step and "images/s" in step for step in steps)
-    doctor = ["doctor", "--features"]
-    np.save(tmp_path / "own.npy", release.features("canaries", TINY))
-    own = [str(tmp_path / "own.npy"), "--backbone", TINY, "--release", str(folder)]
-    result = CliRunner().invoke(main, [*doctor, *own])
-    assert result.exit_code == 0, result.output
 
     class Stop(Exception):
         pass
@@ -213,86 +204,6 @@ def test_results_on_features_that_it_does_not_hold(
             continue
     assert any(step == f"{TINY}/FT on tiny" for step in seen)
     assert _files(tmp_path / "again") == _files(tmp_path / "lean")
-
-
-@pytest.mark.slow
-def test_fine_tuning_is_taken_over_from_an_earlier_release(
-    pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = _spec(tmp_path, pictures, methods=LEAN)
-    build_release(spec, tmp_path / "first", raw=pictures.parent, settings=settings)
-    first = load_release(tmp_path / "first")
-    ran: list[str] = []
-    tune = "builders.release.results.run_ft"
-    monkeypatch.setattr(tune, lambda *_, **__: ran.append("FT") or 1 / 0)
-    common = {"raw": pictures.parent, "settings": settings, "earlier": first}
-    build_release(spec, tmp_path / "again", **common)
-    assert _files(tmp_path / "again") == _files(tmp_path / "first")
-    more = _spec(tmp_path, pictures, methods=LEAN.replace("max_tasks = 2", "max_tasks = 3"))
-    with pytest.raises(ZeroDivisionError):  # other tasks: computed
-        build_release(more, tmp_path / "more", **common)
-    assert ran == ["FT"]
-    other = replace(first.manifest, tables=tuple(_of_another_network(first)))
-    with pytest.raises(ZeroDivisionError):
-        build_release(
-            spec, tmp_path / "other", **{**common, "earlier": Release(other, first.files)}
-        )
-
-
-@pytest.mark.slow
-def test_what_would_be_made_just_so_is_taken_over(
-    pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = _spec(tmp_path, pictures, methods=LEAN)
-    build_release(spec, tmp_path / "first", raw=pictures.parent, settings=settings)
-    first = load_release(tmp_path / "first")
-    common = {"raw": pictures.parent, "settings": settings}
-
-    def computed(what: str) -> Callable[..., Any]:
-        def fail(*_: object, **__: object) -> Any:
-            raise ComputedError(what)
-
-        return fail
-
-    for name in ("features_of", "write_precomputed", "pca_int8"):
-        monkeypatch.setattr(f"builders.release.features.{name}", computed(name))
-    for name in ("run_head", "run_ft"):
-        monkeypatch.setattr(f"builders.release.results.{name}", computed(name))
-    build_release(spec, tmp_path / "again", earlier=first, **common)
-    assert _files(tmp_path / "again") == _files(tmp_path / "first")
-
-    def with_other(kind: str, name: str, **other: object) -> Release:
-        tables = tuple(
-            replace(t, provenance={**t.provenance, **other})
-            if (t.kind, t.name) == (kind, name)
-            else t
-            for t in first.manifest.tables
-        )
-        return Release(replace(first.manifest, tables=tables), first.files)
-
-    for release, what in (
-        (with_other("features", TINY, processor="abacus"), "features_of"),
-        (with_other("features", TINY, dtype="bfloat16"), "write_precomputed"),
-        (with_other("features", f"{TINY}-pca8", block=7), "write_precomputed"),
-        (with_other("results", f"{TINY}/NCC", head="other"), "run_head"),
-    ):
-        with pytest.raises(ComputedError, match=what):
-            build_release(spec, tmp_path / "other", earlier=release, **common)
-        rmtree(tmp_path / "other")
-    others = _spec(tmp_path, pictures, methods=f"{LEAN}seed = 5\n")
-    with pytest.raises(ComputedError, match="run_head"):  # of other tasks
-        build_release(others, tmp_path / "other", earlier=first, **common)
-
-
-class ComputedError(Exception):
-    """What is computed, though it could be taken over, or has to be."""
-
-
-def _of_another_network(release: Release) -> Iterator[Table]:
-    for table in release.manifest.tables:
-        network = table.provenance.get("network")
-        changed = {**table.provenance, "network": {**network, "dtype": "x"}} if network else None
-        yield replace(table, provenance=changed) if changed else table
 
 
 def test_features_that_were_extracted_before(

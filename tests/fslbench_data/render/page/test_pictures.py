@@ -238,12 +238,6 @@ def test_the_command(release: Release, results: Submission, folder: Path, tmp_pa
     said = CliRunner().invoke(main, [*common, f"{out}3", "--images", str(tmp_path)])
     assert said.exit_code == 2
     assert "--pictures DIR" in said.output
-    said = CliRunner().invoke(
-        main, [*common, f"{out}4", "--images", raw, "--push-space", "org/page"]
-    )
-    assert said.exit_code == 2
-    assert "their licence may forbid it" in said.output
-    assert not (tmp_path / "page4").exists()
 
 
 def _many(release: Release) -> list[HardTask]:

@@ -1,4 +1,4 @@
-"""How many verdicts of each kind there are: a line a method, a line a task set, or a matrix."""
+"""How many comparisons each kind of interval calls conclusive: a line a task set."""
 
 from __future__ import annotations
 
@@ -8,23 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import BETTER, INCONCLUSIVE, NOT_ESTIMABLE, VERDICTS, WORSE
+from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import BESIDE
-from analysis_sql.ranking.told_apart import count_verdicts
-from benchmark_spec.errors import SubmissionError
-from benchmark_spec.protocol import IntervalKind
-from fslbench_data.render.figures.claims import claims_of
 from fslbench_data.render.interval_text import CARRIED, SHOWN_AS, STOPPED_NOTE
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.summary import PrimarySet, comparisons_to_show
-from fslbench_data.scoring.task_set_report import MARKS, TaskSetReport
-
-_TURNED = np.array([WORSE, BETTER, *range(INCONCLUSIVE, len(VERDICTS)), -1], np.int8)
-"""Verdicts from the other method's side, by their positions; the last is of none."""
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 COUNTS_NOTE = (
     "paired, new images: 0 lies outside the interval of the difference, or, where tasks reuse "
@@ -35,50 +26,6 @@ COUNTS_NOTE = (
     "images), 0 lies outside the closed interval of the difference. kept: claimed, and also for "
     "everything new that there is an interval for. –: no such interval."
 )
-MATRIX_NOTE = (
-    "+ the row is better, - worse, 0 no significant difference, = identical on every task, ? not "
-    "estimable, · no such interval; not corrected for multiple comparisons. Usual intervals: do "
-    "those of tasks that reuse images overlap, as papers print them? Separate intervals: do those "
-    "for new images? Else: does 0 lie outside the interval of the difference?"
-)
-
-
-def brief_text(report: Report, *, all_references: bool = False) -> str:
-    """Count the verdicts on each method of the report's summary, for new images and new classes.
-
-    A line a method: fields parted by tabs, each a name and a number.  Of runs that had a rule to
-    stop, and where there is no interval about new ones, nothing is estimable.
-    """
-    totals: dict[str, NDArray[np.int64]] = {}
-    for each, compared in comparisons_to_show(report, all_references=all_references):
-        about = PrimarySet.of(each)
-        images = None if about.images == "closed" else about.images
-        for row, others in compared.items():
-            counts = np.array([_counts(each, row, others, k) for k in (images, about.classes)])
-            totals[each.methods[row]] = totals.get(each.methods[row], 0) + counts
-    lines = []
-    for method, both in totals.items():
-        fields = [method]
-        for prefix, of in zip(("", "new_classes_"), both.tolist(), strict=True):
-            better, worse, inconclusive, identical, none = of
-            numbers = {"comparisons": sum(of), "better": better, "worse": worse}
-            numbers |= {"not_told_apart": inconclusive + identical, "not_estimable": none}
-            fields += [f"{prefix}{name}={number}" for name, number in numbers.items()]
-        lines.append("\t".join(fields) + "\n")
-    return "".join(lines)
-
-
-def _counts(
-    each: TaskSetReport, row: int, others: list[int], kind: IntervalKind | None
-) -> NDArray[np.int64]:
-    """Count the verdicts on a method, in the order of verdicts."""
-    codes = np.full(len(each.methods), -1)
-    if kind is not None:
-        verdict = each.pairs_of(kind).verdict
-        codes[: len(verdict)] = _TURNED[verdict[:, row]]
-        codes = np.where(each.asked[row], verdict[row], codes)
-    codes = np.where(codes < 0, NOT_ESTIMABLE, codes)[others]
-    return np.bincount(codes, minlength=len(VERDICTS))
 
 
 @dataclass(frozen=True)
@@ -189,55 +136,3 @@ def _notes(report: Report) -> tuple[str, ...]:
         *([STOPPED_NOTE] if stopped else []),
         *([f"Not counted, {PREFIX}: {left}."] if left else []),
     )
-
-
-def matrices(report: Report) -> list[Table]:
-    """Return a table a task set: a row a method, a column each of the submission's.
-
-    A cell has a mark for each kind of claim, from the field's habit to the most careful, as the
-    title says (Table 1 of Lafargue et al., TMLR 2024). Below it stands how many comparisons each
-    calls conclusive (their Figure 6).
-
-    Raises
-    ------
-    SubmissionError
-        If nothing is compared.
-    """
-    made = [_matrix(each) for each in report.sets if each.asked.any()]
-    if not made:
-        raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
-    return made
-
-
-def _matrix(each: TaskSetReport) -> Table:
-    claims = {name: codes for name, codes in claims_of(each).items() if (codes >= 0).any()}
-    own, methods = each.asked.shape
-    marks = np.full((methods, own), "", f"<U{len(claims)}")
-    for row, column in np.argwhere(each.asked).tolist():
-        codes = np.array([claim[row, column] for claim in claims.values()])
-        marks[column, row] = _text(_TURNED[codes])
-        if column < own:
-            marks[row, column] = _text(codes)
-    rows = np.flatnonzero((marks != "").any(axis=1)).tolist()
-
-    def heading(column: int) -> str:
-        return str(column + 1) if column in rows else f"{column + 1} {each.methods[column]}"
-
-    columns = [
-        Column(heading(column), partial(_cell, marks, column), "center")
-        for column in np.flatnonzero((marks != "").any(axis=0)).tolist()
-    ]
-    name = Column("method", lambda row: f"{row + 1} {each.methods[row]}")
-    about = f"{100 * each.level:.8g} % intervals, T = {each.scored.n_tasks}"
-    counts = count_verdicts({name: codes[each.counted] for name, codes in claims.items()})
-    conclusive = ", ".join(f"{name} {number.conclusive}" for name, number in counts.items())
-    note = f"Conclusive of {int(each.counted.sum())} comparisons: {conclusive}."
-    return Table(f"{each.scored}: {', '.join(claims)}; {about}", (name, *columns), rows, (note,))
-
-
-def _text(codes: NDArray[np.int8]) -> str:
-    return "".join(MARKS[code] or "·" for code in codes.tolist())
-
-
-def _cell(marks: NDArray[np.str_], column: int, row: int) -> str:
-    return str(marks[row, column])

@@ -1,9 +1,6 @@
 """Recognition: against the score of class_likelihood and full enumeration, by hand, simulated."""
 
-from importlib import import_module
 from itertools import permutations, product
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,7 +8,8 @@ import pytest
 from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.recognition import (
+from studies.checks import recognition as worlds
+from studies.recognition.statistics import (
     Answered,
     BlockOrders,
     ClassSums,
@@ -22,13 +20,6 @@ from analysis_sql.recognition import (
 )
 
 
-@pytest.fixture
-def worlds(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """What simulates results on other tasks; the benchmarks are no installed package."""
-    monkeypatch.syspath_prepend(str(root))
-    return import_module("studies.checks.recognition")
-
-
 def _one(ids: Any, values: Any, reference: Any = None, **options: int) -> Recognition:
     answer = Answered("mine", "cats", "open", np.array(ids), np.array(values), reference)
     return recognise([answer], **{"seed": 0, **options}).each[0]
@@ -37,7 +28,7 @@ def _one(ids: Any, values: Any, reference: Any = None, **options: int) -> Recogn
 # ---- the statistic -------------------------------------------------------------------------------
 
 
-def test_alone_it_is_the_score_of_the_class_variance(worlds: ModuleType) -> None:
+def test_alone_it_is_the_score_of_the_class_variance() -> None:
     rng = np.random.default_rng(1)
     ids, values = worlds.drawn(rng, worlds.SIZES, 10), rng.integers(0, 26, 200)
     values = values[: len(ids)]
@@ -62,7 +53,7 @@ def test_beside_another_task_set_by_hand() -> None:
     assert sums.joint.tolist() == [0.0, 0.0]
 
 
-def test_p_values_are_those_of_all_orders(worlds: ModuleType) -> None:
+def test_p_values_are_those_of_all_orders() -> None:
     rng = np.random.default_rng(2)
     ids = worlds.drawn(rng, (100,) * 7, 10)[:8]  # blocks of 2, 2, 2, 2
     values, reference = rng.integers(0, 26, 8), rng.random(8)
@@ -82,7 +73,7 @@ def test_p_values_are_those_of_all_orders(worlds: ModuleType) -> None:
     assert found.p >= min(found.by_classes, found.by_references)
 
 
-def test_units_and_names_of_classes_are_of_no_matter(worlds: ModuleType) -> None:
+def test_units_and_names_of_classes_are_of_no_matter() -> None:
     rng = np.random.default_rng(3)
     ids = worlds.drawn(rng, worlds.SIZES, 10)
     values = rng.integers(0, 26, len(ids))
@@ -94,7 +85,7 @@ def test_units_and_names_of_classes_are_of_no_matter(worlds: ModuleType) -> None
 # ---- what is concluded ---------------------------------------------------------------------------
 
 
-def test_right_tasks_are_recognised_and_others_are_not(worlds: ModuleType) -> None:
+def test_right_tasks_are_recognised_and_others_are_not() -> None:
     rng = np.random.default_rng(4)
     ids, other = worlds.drawn(rng, (400,) * 20, 10), worlds.drawn(rng, (400,) * 20, 10)
     values = worlds.hard_classes(rng, ids)
@@ -132,7 +123,7 @@ def test_not_testable(ids: Any, values: Any, said: str) -> None:
     assert said in found.reason
 
 
-def test_another_task_set_of_the_data_tells_of_the_classes(worlds: ModuleType) -> None:
+def test_another_task_set_of_the_data_tells_of_the_classes() -> None:
     large, small = worlds.two_sets(np.random.default_rng(6), wrong=False)
     assert recognise([small], seed=0).each[0].finding is Finding.NOT_TESTABLE
     found = recognise([large, small], seed=0, permutations=1999)
@@ -141,11 +132,11 @@ def test_another_task_set_of_the_data_tells_of_the_classes(worlds: ModuleType) -
     assert recognise([small, large], seed=0, permutations=1999).each == found.each[::-1]
 
 
-def test_a_wrong_task_set_beside_a_right_one_is_not_recognised(worlds: ModuleType) -> None:
+def test_a_wrong_task_set_beside_a_right_one_is_not_recognised() -> None:
     worlds.hold("wrong", [of.p for of in worlds.beside_a_right_one(40, 99, 120)], {0.05: 0.0})
 
 
-def test_methods_that_agree_are_no_more_than_one(worlds: ModuleType) -> None:
+def test_methods_that_agree_are_no_more_than_one() -> None:
     # the same wrong results thirty times over: their sum has the p-value of one
     rng = np.random.default_rng(8)
     ids = worlds.drawn(rng, worlds.SIZES, 10)
@@ -160,12 +151,12 @@ def test_methods_that_agree_are_no_more_than_one(worlds: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("world", ["other seed", "shuffled in blocks", "noise that drifts"])
-def test_other_tasks_are_seldom_recognised(world: str, worlds: ModuleType) -> None:
+def test_other_tasks_are_seldom_recognised(world: str) -> None:
     """At 5 %; ``python -m studies.checks recognition`` has ten times as many, and at 0.1 %."""
     found = worlds.others(world, 10, 200, 99)
     worlds.hold(world, [of.p for of in found], {0.05: 0.01})
     worlds.hold(world, [of.by_classes for of in found], {0.05: 0.01})
 
 
-def test_a_reversed_order_is_seldom_recognised(worlds: ModuleType) -> None:
+def test_a_reversed_order_is_seldom_recognised() -> None:
     worlds.hold("reversed", [of.p for of in worlds.reversed_orders(60, 99)], {0.05: 0.01})

@@ -6,17 +6,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError
-from builders.baselines.published_results import import_published, load_tensor
-from builders.cli import main
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
+from studies.published_results.__main__ import import_published, load_tensor, main
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Release:
+    return load_release()
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> None:
+    monkeypatch.setattr("sys.argv", ["published_results", *map(str, arguments)])
+    main()
 
 
 def _save(folder: Path, name: str, value: Any) -> Path:
@@ -26,7 +34,12 @@ def _save(folder: Path, name: str, value: Any) -> Path:
     return path
 
 
-def test_a_folder_becomes_a_submission(tmp_path: Path, embedded: Release) -> None:
+def test_a_folder_becomes_a_submission(
+    tmp_path: Path,
+    embedded: Release,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     counts = np.arange(9) % 36
     for head in ("NCC", "LR"):
         tensor = torch.tensor(100 * counts / 35, dtype=torch.float32)
@@ -34,10 +47,10 @@ def test_a_folder_becomes_a_submission(tmp_path: Path, embedded: Release) -> Non
     _save(tmp_path / "in", "1-shot/clip/NCC/aircraft.pt", torch.full((145,), 80.0))
     (tmp_path / "in/LICENSE").write_text("MIT")
     out = tmp_path / "x.parquet"
-    result = CliRunner().invoke(main, ["import-published", str(tmp_path / "in"), "-o", str(out)])
-    assert result.exit_code == 0, result.output
-    assert "methods: 2; data sets: 2; shots: 1, 10; not there: 5 of 8" in result.stderr
-    assert "clip/LR on aircraft at 1-shot, clip/LR on aircraft at 10-shot" in result.stderr
+    _run(monkeypatch, tmp_path / "in", "-o", out)
+    said = capsys.readouterr().out
+    assert "methods: 2; data sets: 2; shots: 1, 10; not there: 5 of 8" in said
+    assert "clip/LR on aircraft at 1-shot, clip/LR on aircraft at 10-shot" in said
     found = validate(Submission.read(out), embedded)
     assert {(g.method, str(g.info), g.tasks, g.bound) for g in found.groups} == {
         ("clip/LR", "dtd/published-5w10s7q", 9, True),
@@ -105,18 +118,21 @@ class Payload:
     ],
     ids=["dict", "list", "number", "text", "payload", "module", "sparse"],
 )
-def test_anything_but_a_tensor_is_refused(value: Any, tmp_path: Path) -> None:
+def test_anything_but_a_tensor_is_refused(
+    value: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     marker = Path("/tmp/fslbench-was-here")
     marker.unlink(missing_ok=True)
     path = _save(tmp_path, "10-shot/clip/NCC/dtd.pt", value)
     with pytest.raises(UnsafeFileError):
         load_tensor(path)
-    result = CliRunner().invoke(
-        main, ["import-published", str(tmp_path), "-o", str(tmp_path / "x.parquet")]
-    )
-    assert result.exit_code == 2
-    assert "Traceback" not in result.stderr
-    assert str(path) in result.stderr
+    with pytest.raises(SystemExit) as ended:
+        _run(monkeypatch, tmp_path, "-o", tmp_path / "x.parquet")
+    assert ended.value.code == 2
+    assert str(path) in capsys.readouterr().err
     assert not (tmp_path / "x.parquet").exists()
     assert not marker.exists()
 

@@ -1,18 +1,32 @@
-"""Whether a submission's results were made on the release's tasks, as far as the results tell."""
+"""Test whether results were made on a release's tasks: ``python -m studies.recognition FILE...``.
+
+Prints a line a method and task set, then one for all methods on a task set, then a summary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
-from analysis_sql.recognition import ALPHA, Answered, Recognitions, log_orders, recognise
-from fslbench_data.release.release import Release
+from benchmark_spec.errors import listing
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.validation.rows import Group
-from fslbench_data.validation.validate import Validated
+from fslbench_data.validation.validate import Validated, validate
+from studies.recognition.statistics import (
+    ALPHA,
+    Answered,
+    Finding,
+    Recognition,
+    Recognitions,
+    log_orders,
+    recognise,
+)
 
 SEED = 0
 """Of the permutations: the same results are always told the same."""
@@ -40,7 +54,7 @@ def recognise_tasks(
 ) -> Recognised:
     """Test whether results were made on the tasks of the release, in their order.
 
-    See :mod:`analysis_sql.recognition`.
+    See :mod:`studies.recognition.statistics`.
 
     Parameters
     ----------
@@ -96,3 +110,55 @@ def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
     if group.info.protocol.shot == 1 and len(equal) > 1:
         return ()
     return tuple(equal)
+
+
+def conclusion(found: Recognition) -> str:
+    """Such as ``tasks recognised, p = 0.0002 (classes 0.0310, references 0.0001)``."""
+    if found.p is None:
+        return f"tasks not testable{': ' + found.reason if found.reason else ''}"
+    said = "tasks recognised" if found.finding is Finding.RECOGNISED else "cannot tell the tasks"
+    parts = {"classes": found.by_classes, "references": found.by_references}
+    by = ", ".join(f"{name} {p:.4f}" for name, p in parts.items() if p is not None)
+    return f"{said}, p = {found.p:.4f} ({by})"
+
+
+def group_conclusions(found: Recognised) -> list[str]:
+    """What is concluded of each group, in their order."""
+    lines = []
+    for index, recognition in enumerate(found.found.each):
+        same = found.same_as.get(index)
+        note = f"; equal to {listing(same)} on every task" if same else ""
+        lines.append(conclusion(recognition) + note)
+    return lines
+
+
+def together(found: Recognised) -> Iterator[str]:
+    """What is concluded of several groups at once, and a summary."""
+    methods = Counter(group.info.text for group in found.groups)
+    for (dataset, task_set), each in found.found.task_sets.items():
+        if (number := methods[f"{dataset}/{task_set}"]) > 1:
+            yield f"all {number} methods on {dataset}/{task_set}: {conclusion(each)}"
+    counts = Counter(each.finding for each in found.found.each)
+    summary = ", ".join(
+        f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding]
+    )
+    if len(found.groups) > 1:
+        summary += f"; all together: {conclusion(found.found.together)}"
+    yield f"tasks of {len(found.groups)} results: {summary}"
+
+
+def main() -> None:
+    """Print what is found of each method on each task set, and of all together."""
+    parser = argparse.ArgumentParser(description="Test whether results are of a release's tasks.")
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--release", help="By default the one in the package.")
+    options = parser.parse_args()
+    release = load_release(options.release)
+    found = recognise_tasks(validate(options.files, release, allow_unbound=True), release)
+    for group, line in zip(found.groups, group_conclusions(found), strict=True):
+        print(f"{group.method} on {group.info}: {group.tasks} tasks; {line}")
+    print(*together(found), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,19 +3,24 @@
 import numpy as np
 import pytest
 
-from analysis_sql.recognition import Answered, Finding, Recognition, recognise
 from benchmark_spec.protocol import TaskSetName
 from builders.sampling import draw_task_set
-from fslbench_data.release.release import Release
-from fslbench_data.scoring.recognition import Recognised, recognise_tasks
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import Validated, validate
+from studies.recognition.__main__ import Recognised, recognise_tasks
+from studies.recognition.statistics import Answered, Finding, Recognition, recognise
 
 SHOTS = {1: "published-5w1s1q", 5: "published-5w5s5q"}
 SIGNS = ("traffic_signs", SHOTS[5])
 
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Release:
+    return load_release()
 
 
 @pytest.fixture(scope="module")

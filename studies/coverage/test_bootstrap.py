@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.intervals.few_tasks import BootstrapInterval, bca_intervals
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SpecError
+from studies.coverage.bootstrap import BootstrapInterval, bca_intervals
 
 
 def bca_interval(
@@ -67,13 +67,13 @@ def test_golden() -> None:
 
 
 def test_rows_are_resampled_alike_and_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from analysis_sql.intervals import few_tasks
+    from studies.coverage import bootstrap
 
     x = np.random.default_rng(0).binomial(25, 0.6, (4, 50))
     x[2] = 7
     together = bca_intervals(x, 25, seed=5, resamples=500)
     assert together == [bca_interval(row, 25, seed=5, resamples=500) for row in x]
-    monkeypatch.setattr(few_tasks, "_DRAWS_AT_ONCE", 333)
+    monkeypatch.setattr(bootstrap, "_DRAWS_AT_ONCE", 333)
     assert together == bca_intervals(x, 25, seed=5, resamples=500)
     # another seed is another interval, of about the same ends
     other = bca_intervals(x, 25, seed=6, resamples=500)

@@ -1,5 +1,6 @@
-"""``fslbench validate`` on results that do not say which tasks they were made on."""
+"""Recognising the tasks of results, with and without a fingerprint."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,22 +10,39 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from analysis_sql.recognition import Finding
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.recognition_text import together
-from fslbench_data.scoring.recognition import recognise_tasks
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from studies.recognition.__main__ import main as recognition
+from studies.recognition.__main__ import recognise_tasks, together
+from studies.recognition.statistics import Finding
 
 OPEN = "digits/open-5w1s1q"
+Told = Callable[[Path], list[str]]
 
 
-def _run(*arguments: object) -> tuple[list[str], str]:
-    result = CliRunner(env={"COLUMNS": "400"}).invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout.splitlines(), result.stderr
+@pytest.fixture(scope="module")
+def embedded() -> Release:
+    return fb.load_release()
+
+
+@pytest.fixture(scope="module")
+def example(root: Path) -> Submission:
+    return Submission.read(root / "examples/my_results.parquet")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Told:
+    """What the command prints of a file, as lines."""
+
+    def of(path: Path) -> list[str]:
+        monkeypatch.setattr("sys.argv", ["recognition", str(path)])
+        recognition()
+        return capsys.readouterr().out.splitlines()
+
+    return of
 
 
 def _counts(submission: Submission, key: str) -> np.ndarray:
@@ -41,40 +59,38 @@ def _imported(values: np.ndarray, key: str, folder: Path, name: str = "mine") ->
     """A submission of bare accuracies, as the command line makes it."""
     np.save(folder / "values.npy", values)
     path = folder / f"{name}.parquet"
-    _run(
-        "import-accuracies", folder / "values.npy", "--task-set", key, "--method", name,
-        "--fraction", "-o", path,
-    )  # fmt: skip
+    made = CliRunner().invoke(
+        main,
+        f"import-accuracies {folder / 'values.npy'} --task-set {key} --method {name} --fraction "
+        f"-o {path}",
+    )
+    assert made.exit_code == 0, made.output
     return path
 
 
-def test_bare_accuracies_are_recognised(example: Submission, tmp_path: Path) -> None:
+def test_bare_accuracies_are_recognised(example: Submission, tmp_path: Path, told: Told) -> None:
     path = _imported(_counts(example, OPEN) / 5, OPEN, tmp_path)
-    lines, errors = _run("validate", path, "--unbound")
-    assert lines[0].startswith(f"mine on {OPEN}: 176 tasks, unbound; tasks recognised, p = 0.000")
+    lines = told(path)
+    assert lines[0].startswith(f"mine on {OPEN}: 176 tasks; tasks recognised, p = 0.000")
     assert "references 0.0001)" in lines[0]
     assert lines[1:] == ["tasks of 1 results: 1 recognised"]
-    assert "is a valid submission" in errors
 
 
-def test_in_another_order_they_are_not(example: Submission, tmp_path: Path) -> None:
+def test_in_another_order_they_are_not(example: Submission, tmp_path: Path, told: Told) -> None:
     path = _imported(_counts(example, OPEN)[::-1] / 5, OPEN, tmp_path)
-    lines, _ = _run("validate", path, "--unbound")
-    assert "unbound; cannot tell the tasks, p = 0." in lines[0]
+    lines = told(path)
+    assert "; cannot tell the tasks, p = 0." in lines[0]
     assert lines[1] == "tasks of 1 results: 1 cannot tell"
 
 
-def test_bound_results_are_tested_only_if_asked(root: Path) -> None:
+def test_bound_results_are_told_alike_twice(root: Path, told: Told) -> None:
     path = root / "examples/my_results.parquet"
-    lines, _ = _run("validate", path)
-    assert len(lines) == 6
-    assert not any(" p = " in line for line in lines)
-    lines, _ = _run("validate", path, "--recognise")
+    lines = told(path)
     assert len(lines) == 7
-    assert sum("bound to" in line and "tasks recognised, p = 0.000" in line for line in lines) == 5
+    assert sum("tasks recognised, p = 0.000" in line for line in lines[:6]) == 5
     assert lines[2].endswith("tasks not testable: only 288 orders of the accuracies differ")
     assert lines[6].startswith("tasks of 6 results: 5 recognised, 1 not testable; all together: ")
-    assert lines == _run("validate", path, "--recognise")[0]
+    assert lines == told(path)
 
 
 def test_a_prefix_is_compared_with_its_tasks(example: Submission, embedded: Release) -> None:
@@ -96,11 +112,12 @@ def _copy(embedded: Release, key: str, reference: str, name: str = "mine") -> Su
     )
 
 
-def test_results_equal_to_a_reference_are_mentioned(embedded: Release, tmp_path: Path) -> None:
+def test_results_equal_to_a_reference_are_mentioned(
+    embedded: Release, tmp_path: Path, told: Told
+) -> None:
     path = tmp_path / "copy.parquet"
     _copy(embedded, "digits/open-5w5s5q", "pixels/LR").write(path)
-    lines, _ = _run("validate", path, "--unbound")
-    assert lines[0].endswith("; equal to pixels/LR on every task")
+    assert told(path)[0].endswith("; equal to pixels/LR on every task")
 
 
 def test_at_one_shot_class_means_are_single_images(embedded: Release) -> None:
@@ -111,18 +128,20 @@ def test_at_one_shot_class_means_are_single_images(embedded: Release) -> None:
     assert found.same_as == {1: ("pixels/NCC",)}
 
 
-def test_several_methods_and_release_without_references(toy: Release) -> None:
-    info = toy.task_set_info("cats", "closed-2w1s2q")
+def test_several_methods(embedded: Release) -> None:
+    info = embedded.task_set_info("digits", "open-5w10s7q")
+    counts = np.full((2, info.n_tasks), 35)
+    counts[0, 0] = 34
     parts = [
-        Submission.from_accuracies(np.array(counts) / 4, info, name, percent=False)
-        for name, counts in (("a", [0, 1, 2, 3, 4]), ("b", [4, 4, 4, 4, 4]))
+        Submission.from_accuracies(each / 35, info, name, percent=False)
+        for name, each in zip("ab", counts, strict=True)
     ]
-    found = recognise_tasks(fb.validate(merge(parts), toy, allow_unbound=True), toy)
+    found = recognise_tasks(fb.validate(merge(parts), embedded, allow_unbound=True), embedded)
     assert [each.finding for each in found.found.each] == [Finding.NOT_TESTABLE] * 2
-    assert found.found.each[0].reason == "only 4 orders of the accuracies differ"
+    assert found.found.each[0].reason.endswith("orders of the accuracies differ")
     assert found.found.each[1].reason == "the same accuracy on every task"
     lines = list(together(found))
-    assert lines[0].startswith("all 2 methods on cats/closed-2w1s2q: cannot tell the tasks, p = ")
+    assert lines[0].startswith("all 2 methods on digits/open-5w10s7q: ")
     assert lines[1].startswith("tasks of 2 results: 2 not testable; all together: ")
     assert found.same_as == {}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_sql.recognition import (
+from studies.recognition.statistics import (
     BLOCK,
     BlockOrders,
     blocks,

@@ -1,17 +1,23 @@
-"""Reading the per-task accuracies that Lafargue et al. (TMLR 2024) released."""
+"""Make a submission of the released per-task accuracies of Lafargue et al. (TMLR 2024).
+
+``python -m studies.published_results DIR -o published.parquet``: DIR is a checkout of their
+repository, RafLaf/FSL-benchmark-again, or the folder in it with the results:
+{1,5,10}-shot/<backbone>/<head>/<dataset>.pt.
+"""
 
 from __future__ import annotations
 
+import argparse
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SourceError, UnsafeFileError, listing
+from benchmark_spec.errors import FSLBenchError, SourceError, UnsafeFileError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -110,3 +116,21 @@ def load_tensor(path: Path) -> NDArray[Any]:
             fix="do not load it by other means unless you trust whoever made it",
         ) from None
     return array
+
+
+def main() -> None:
+    """Write the submission, and say what is in it; what is refused ends with exit code 2."""
+    parser = argparse.ArgumentParser(description="Make a submission of released accuracies.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    try:
+        submission = import_published(options.folder, load_release())
+    except FSLBenchError as error:
+        parser.exit(2, f"Error: {error}\n")
+    submission.write(options.output)
+    print(f"wrote {options.output}: {contents_text(submission)}")
+
+
+if __name__ == "__main__":
+    main()

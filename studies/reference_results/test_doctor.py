@@ -1,4 +1,4 @@
-"""``fslbench-build doctor``: features of the canaries against those expected."""
+"""Features of the canaries against those expected."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from tiny_features import TINY
+from tiny_features import TINY, write_checkpoint
 
 from benchmark_spec.errors import SpecError
-from builders.cli import main
 from builders.features import Settings
-from builders.features.doctor import AGREEMENT, diagnose, tolerance_of
+from builders.features.extraction import AGREEMENT
 from builders.features.precomputed import read_precomputed, write_precomputed
 from builders.sources.packaged import canaries
 from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, OF_EACH
+from studies.reference_results.doctor import diagnose, main, tolerance_of
 
 
 @pytest.fixture(scope="module")
@@ -103,33 +102,45 @@ def test_the_less_exact_of_two_decides() -> None:
     assert tolerance_of(exact, rough) == tolerance_of({}) == AGREEMENT["bfloat16"]
 
 
-def test_the_command(weights: Path, tmp_path: Path) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
+    weights = write_checkpoint(tmp_path)
     for name, dtype in (("a", "float32"), ("b", "bfloat16")):
         settings = Settings(weights=weights, threads=1, workers=0, dtype=dtype)  # type: ignore[arg-type]
         write_precomputed(canaries.read(), TINY, tmp_path / name, settings)
     own = read_precomputed(tmp_path / "a").features("canaries")
 
-    def run(*arguments: str) -> Any:
-        return CliRunner().invoke(main, ["doctor", "--features", *arguments])
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["doctor", "--features", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return code, said.out + said.err
 
-    same = run(str(tmp_path / "a"), "--against", str(tmp_path / "a"))
-    assert same.exit_code == 0, same.output
-    assert "The features are the same, bit for bit." in same.stdout
-    assert "flipped: 0 of 128" in same.stdout
-    rough = run(str(tmp_path / "b"), "--against", str(tmp_path / "a"))
-    assert rough.exit_code == 0, rough.output
-    assert f"at least {AGREEMENT['bfloat16']:g} is expected" in rough.stdout
-    assert "The features agree" in rough.stdout
+    code, said = run(str(tmp_path / "a"), "--against", str(tmp_path / "a"))
+    assert code == 0, said
+    assert "The features are the same, bit for bit." in said
+    assert "flipped: 0 of 128" in said
+    code, said = run(str(tmp_path / "b"), "--against", str(tmp_path / "a"))
+    assert code == 0, said
+    assert f"at least {AGREEMENT['bfloat16']:g} is expected" in said
+    assert "The features agree" in said
     np.save(tmp_path / "own.npy", own[::-1])
-    wrong = run(str(tmp_path / "own.npy"), "--backbone", TINY, "--against", str(tmp_path / "a"))
-    assert wrong.exit_code == 1
-    assert "do not agree" in wrong.stdout or "nothing in common" in wrong.stdout
-    nameless = run(str(tmp_path / "own.npy"), "--against", str(tmp_path / "a"))
-    assert nameless.exit_code == 2
-    assert "give --backbone" in nameless.output
+    code, said = run(
+        str(tmp_path / "own.npy"), "--backbone", TINY, "--against", str(tmp_path / "a")
+    )
+    assert code == 1
+    assert "do not agree" in said or "nothing in common" in said
+    code, said = run(str(tmp_path / "own.npy"), "--against", str(tmp_path / "a"))
+    assert (code, "--backbone" in said) == (2, True)
     (tmp_path / "no.npy").write_bytes(b"no")
-    no = run(str(tmp_path / "no.npy"), "--backbone", TINY, "--against", str(tmp_path / "a"))
-    assert no.exit_code == 2
+    code, said = run(str(tmp_path / "no.npy"), "--backbone", TINY, "--against", str(tmp_path / "a"))
+    assert (code, "no .npy file of numbers" in said) == (2, True)
     content = json.loads((tmp_path / "a/features.json").read_text())
     (tmp_path / "a" / content["tables"][0]["path"]).write_bytes(b"PAR1")
-    assert run(str(tmp_path / "b"), "--against", str(tmp_path / "a")).exit_code == 2
+    assert run(str(tmp_path / "b"), "--against", str(tmp_path / "a"))[0] == 2

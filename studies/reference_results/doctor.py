@@ -1,22 +1,32 @@
-"""Whether somebody else's features are those of a release: compared on the canaries."""
+"""Whether somebody else's features are those of a release: compared on the canaries.
+
+``python -m studies.reference_results.doctor`` prints what differs.  ``--features`` is a folder that
+``fslbench-build features`` has written, or a .npy file of the canaries' features, (32, D), with
+``--backbone``; it is compared with ``--release`` or with ``--against``, another such folder.
+The exit code is 1 if they do not agree.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import FSLBenchError, ReleaseError, SpecError
 from builders.features.compress import unit_rows
-from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, OF_EACH
+from builders.features.extraction import AGREEMENT
+from builders.features.precomputed import read_precomputed
+from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, NAME, OF_EACH
+from fslbench_data.files import load_numbers
+from fslbench_data.release.release import load_release
 
 Verdict = Literal["identical", "agrees", "close", "differs", "unrelated"]
-
-AGREEMENT = {"float32": 0.9999, "bfloat16": 0.95}
-"""The least cosine of each canary's features to another extraction's, by what was computed in."""
 
 CLOSE = 0.95
 """The mean cosine from which the network sees nearly the same pictures."""
@@ -127,3 +137,68 @@ def _predictions(features: NDArray[np.float64]) -> NDArray[np.int64]:
             centroids = unit_rows(support.mean(axis=1))
             predictions.append((query.reshape(-1, unit.shape[2]) @ centroids.T).argmax(axis=1))
     return np.concatenate(predictions)
+
+
+def compared(path: Path, backbone: str | None, release: str | None, against: Path | None) -> str:
+    """Return what is found, whose first line ends in the verdict."""
+    made: list[Mapping[str, Any]] = []
+    if path.is_dir():
+        extracted = read_precomputed(path)
+        own, backbone = extracted.features(NAME), backbone or extracted.backbone
+        made.append(extracted.provenance(NAME))
+    elif backbone is None:
+        raise SpecError(
+            "a .npy file does not say whose features it holds", fix="name them with --backbone"
+        )
+    else:
+        try:
+            own = load_numbers(path)
+        except (OSError, ValueError) as error:
+            raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
+    if against is not None:
+        other = read_precomputed(against)
+        expected, where = other.features(NAME), str(against)
+        made.append(other.provenance(NAME))
+    else:
+        opened = load_release(release)
+        if NAME not in opened.datasets:
+            raise ReleaseError(
+                f"release {opened} has no features of the canaries",
+                expected="a release with features of a network",
+                fix="name one with --release, or a folder with --against",
+            )
+        expected, where = opened.features(NAME, backbone), str(opened)
+        tables = opened.manifest.tables
+        made += [t.provenance for t in tables if (t.dataset, t.name) == (NAME, backbone)][:1]
+    found = diagnose(own, expected, tolerance_of(*made))
+    return (
+        f"{backbone}, {path} against {where}: {found.verdict}\n"
+        f"cosine of the canaries' features: lowest {found.lowest:.6f} ({found.worst}), "
+        f"mean {found.mean:.6f}; at least {found.tolerance:g} is expected\n"
+        f"largest difference {found.largest:.4g}, {found.relative:.3g} times the root mean "
+        f"square\n"
+        f"nearest-centroid predictions flipped: {found.flipped} of {found.predictions}\n"
+        f"{SENTENCES[found.verdict]}"
+    )
+
+
+def main() -> None:
+    """Print what is found; what cannot be compared ends with exit code 2."""
+    parser = argparse.ArgumentParser(description="Compare features with a release's.")
+    parser.add_argument("--features", type=Path, required=True)
+    parser.add_argument("--backbone")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--release")
+    which.add_argument("--against", type=Path)
+    options = parser.parse_args()
+    try:
+        text = compared(options.features, options.backbone, options.release, options.against)
+    except FSLBenchError as error:
+        parser.exit(2, f"Error: {error}\n")
+    print(text)
+    if not text.partition("\n")[0].endswith((": identical", ": agrees")):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Whether accuracies tell which tasks they were made on."""

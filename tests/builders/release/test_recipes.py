@@ -1,0 +1,57 @@
+"""Specifications of the data sets of few-shot papers: what they name is there."""
+
+from pathlib import Path
+
+import pytest
+from few_shot_folders import all_classes, shrink, write_few_shot
+
+from builders.features import Settings
+from builders.release import preflight
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import find_spec, read_spec
+from builders.sources import FEW_SHOT
+
+pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+CLIP, DINO = "open_clip:ViT-B-16/openai", "timm:vit_base_patch14_dinov2.lvd142m"
+
+
+def _recipe(name: str) -> ReleaseSpec:
+    return read_spec(find_spec(Path(name)))
+
+
+@pytest.mark.parametrize("name", FEW_SHOT)
+def test_a_recipe_passes_preflight(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch, 20)
+    weights: list[str] = []
+    monkeypatch.setattr(preflight, "check_weights", lambda of, folder: weights.append(of))
+    spec = _recipe(name)
+    (dataset,) = spec.datasets
+    assert (spec.name, dataset.name, dataset.source, dataset.folder) == (name,) * 4
+    preflight.check_spec(spec, Settings())
+    (missing,) = preflight.refusals(spec, tmp_path, Settings())
+    assert f"is not the raw folder of {name}" in str(missing)
+    write_few_shot(name, tmp_path / name, {"novel": all_classes(name, 20)["novel"]})
+    weights.clear()
+    assert list(preflight.refusals(spec, tmp_path, Settings())) == []
+    assert weights == [CLIP, DINO]
+
+
+def test_a_folder_of_the_same_name_is_not_taken_for_the_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "miniimagenet").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert _recipe("miniimagenet").name == "miniimagenet"
+
+
+def test_the_networks_are_known_to_their_packages() -> None:
+    clip = pytest.importorskip("open_clip")
+    assert "openai" in clip.list_pretrained_tags_by_model("ViT-B-16")
+    timm = pytest.importorskip("timm")
+    assert timm.list_pretrained(DINO.removeprefix("timm:"))
+    assert {of for name in FEW_SHOT for d in _recipe(name).datasets for of in d.features} == {
+        CLIP,
+        DINO,
+    }
