@@ -140,14 +140,14 @@ class Influences:
         self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
 
     def _with_queries(
-        self, parts: Mapping[LeftOut, tuple[Floats, ...]], rows: Ints, columns: Ints, same: Bools
+        self, parts: Mapping[LeftOut, tuple[Floats, ...]], rows: Ints, columns: Ints
     ) -> None:
         """Put V and τ for new images where it is known which queries were right."""
         first, second = np.flatnonzero(self._known[rows]), np.flatnonzero(self._known[columns])
         if self._queries is not None and first.size and second.size:
             where = np.ix_(first, second)
             places = self._place[rows[first]], self._place[columns[second]]
-            found = self._queries.block(*places, same[where])
+            found = self._queries.block(*places)
             for sums, own in zip(parts["images"], found, strict=False):
                 sums[where] = own
 
@@ -178,7 +178,7 @@ class Influences:
         mean = np.where(same, self._mean[rows, None], self._mean[rows, None] - self._mean[columns])
         noise = self._noise.block(rows, columns, same)
         parts = {name: sums.block(rows, columns, same) for name, sums in self._sums.items()}
-        self._with_queries(parts, rows, columns, same)
+        self._with_queries(parts, rows, columns)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
         hardly = np.argwhere(~same & (noise <= _HARDLY * both))
@@ -533,6 +533,9 @@ def _own(
         if at is None:
             continue
         rows = np.flatnonzero(counts.tasks == tasks)
+        if len(rows) == len(counts):  # as when all pairs are compared, which then are half done
+            yield at, rows, design.pairs(counts, level).own_at(tasks, at)
+            continue
         some = counts.some(rows)
         yield at, rows, Influences(at, shares(some, tasks), some.right).own(level)
 
@@ -569,9 +572,13 @@ class _AllPairs:
     def own(self, name: LeftOut, tasks: int) -> LeaveOneOut | None:
         """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
         design = self._design.at(tasks, name)
-        if design is not None and tasks not in self._own:
+        return None if design is None else self.own_at(tasks, design)
+
+    def own_at(self, tasks: int, design: Design) -> LeaveOneOut:
+        """Return the same of a design of the first tasks."""
+        if tasks not in self._own:
             self._own[tasks] = self._influences_at(tasks, design).own(self.level)
-        return None if design is None else self._own[tasks]
+        return self._own[tasks]
 
     def _influences_at(self, tasks: int, design: Design) -> Influences:
         if tasks not in self._influences:

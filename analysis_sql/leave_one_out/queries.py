@@ -21,14 +21,14 @@ the variances of the three parts, with the overlap of two tasks as uniform drawi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis_sql.intervals.arrays import Bools, Floats, Ints
+from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
@@ -37,6 +37,9 @@ from analysis_sql.leave_one_out.jackknife import (
     leave_out_images,
     per_unit,
 )
+
+_TOGETHER = 256
+"""Methods up to which all pairs are computed as soon as something of one is wanted."""
 
 LEAST_SIZE = 3
 """N_c/m below which a class keeps the jackknife of whole tasks."""
@@ -153,71 +156,72 @@ class QuerySums:
     ) -> None:
         """Take residuals (M, B) and which queries were right: of each method (B, K·Q)."""
         self._design, self._u, self._right = design, u, right
-        self._tasks = u.shape[1]
-        units = design.weights[0].size
-        self._a = np.asarray((design.support.T @ u.T).T)
-        self._e = np.zeros((len(u), units))
-        for number, (values, _) in enumerate(self._classes()):
-            at = design.units[number]
-            flat = values.reshape(len(u), -1)
-            to_unit = csr_array(
-                (np.ones(at.size), at, np.arange(at.size + 1)), shape=(at.size, units)
-            )
-            self._e += np.asarray((to_unit.T @ flat.T).T)
-        if design.rest is not None:
-            self._rest = design.rest.coordinates(u)
 
-    def _classes(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield e (M, J_c, Q) and u (M, J_c) of one class after another."""
-        made = self._design
-        for places in made.slots:
-            values = np.empty((len(self._u), places.size, made.queries))
-            for row, right in zip(values, self._right, strict=True):
-                known = right.counts if isinstance(right, RightQueries) else right
-                row[:] = known.reshape(-1, made.queries)[places]
-                if isinstance(right, RightQueries):
-                    row /= right.runs
-            values -= values.mean(axis=(1, 2), keepdims=True)
-            yield values, self._u[:, places // made.way]
+    def block(self, rows: Ints, columns: Ints) -> tuple[Floats, Floats]:
+        """Return V and τ of pairs (R, S), of a method itself where the two are the same."""
+        return self._of_pairs[0][np.ix_(rows, columns)], self._of_pairs[1][np.ix_(rows, columns)]
 
-    @property
+    @cached_property
     def own(self) -> tuple[Floats, Floats]:
         """V and τ of each method (M,)."""
-        return self._sums(lambda x, y, w: np.einsum("mr,mr,r->m", x, y, w, optimize=True))
+        if len(self._u) <= _TOGETHER:
+            variance, tau = (np.diagonal(values) for values in self._of_pairs)
+            return np.asarray(variance), np.asarray(tau)
+        return self._sums(lambda x, y, w: np.asarray((x * y) @ w))
 
-    def block(self, rows: Ints, columns: Ints, same: Bools) -> tuple[Floats, Floats]:
-        """Return the same of pairs (R, S), of a method itself where the two are the same."""
+    @cached_property
+    def _of_pairs(self) -> tuple[Floats, Floats]:
+        """V and τ of all pairs (M, M), of the methods themselves on the diagonal."""
 
-        def products(x: Floats, y: Floats, weights: Floats) -> Floats:
-            own = np.einsum("mr,mr,r->m", x, y, weights, optimize=True)
-            both = (x[rows] * weights) @ y[columns].T
-            both = both + (both if x is y else (y[rows] * weights) @ x[columns].T)
-            apart = own[rows, None] + own[columns] - both
-            return np.asarray(np.where(same, own[rows, None], apart))
+        def apart(x: Floats, y: Floats, weights: Floats) -> Floats:
+            both = (x * weights) @ y.T
+            own = np.diagonal(both)
+            found = own[:, None] + own - both - both.T
+            np.fill_diagonal(found, own)
+            return np.asarray(found)
 
-        return self._sums(products)
+        return self._sums(apart)
 
-    def _sums(self, products: Any) -> tuple[Floats, Floats]:
+    def _sums(self, products: Callable[[Floats, Floats, Floats], Floats]) -> tuple[Floats, Floats]:
         """Add up V and τ, with what gives Σ w x y of methods or Σ w (x_j-x_k)(y_j-y_k) of pairs."""
-        made, u, a, e = self._design, self._u, self._a, self._e
-        w_s, w_q, w_x = made.weights
+        made, u = self._design, self._u
         of_e, of_mean, of_both = made.of_class
         several, of_u2, of_e2, of_ue = made.errors
-        ones = np.ones(self._tasks)
-        variance = products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
-        variance = variance - products(u, u, made.noise)
-        squares = several * (products(u, u, ones) / self._tasks) ** 2
-        for number, (values, own) in enumerate(self._classes()):
+        noise = products(u, u, made.noise)
+        variance, units = -noise, made.weights[0].size
+        squares = several * (products(u, u, np.ones(u.shape[1])) / u.shape[1]) ** 2
+        e = np.zeros((len(u), units))
+        for number, places in enumerate(made.slots):
+            values, own = self._of_class(places), u[:, places // made.way]
             flat, mean = values.reshape(len(u), -1), values.mean(axis=2)
-            whole = products(flat, flat, np.ones(flat.shape[1]))
+            at = made.units[number]
+            where = np.ones(at.size), at, np.arange(at.size + 1)
+            e += np.asarray((csr_array(where, shape=(at.size, units)).T @ flat.T).T)
             one = np.ones(own.shape[1])
+            whole = products(flat, flat, np.ones(flat.shape[1]))
             variance = variance - of_e[number] * whole + of_mean[number] * products(mean, mean, one)
             variance = variance + of_both[number] * products(own, mean, one)
             d_u, d_e = products(own, own, one) / one.size, whole / flat.shape[1]
             squares = squares + of_u2[number] * d_u**2 + of_e2[number] * d_e**2
             squares = squares + of_ue[number] * d_u * d_e
+        a = np.asarray((made.support.T @ u.T).T)
+        w_s, w_q, w_x = made.weights
+        variance = variance + products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
         if made.rest is not None:
-            rest, x = made.rest, self._rest
-            variance = variance + products(x, x, rest.weights) + products(u, u, rest.noise)
-            squares = squares + (rest.scale * np.maximum(products(x, x, rest.totals), 0.0)) ** 2
-        return variance, np.sqrt(squares)
+            x = made.rest.coordinates(u)
+            variance = variance + products(x, x, made.rest.weights)
+            variance = variance + products(u, u, made.rest.noise)
+            totals = np.maximum(products(x, x, made.rest.totals), 0.0)
+            squares = squares + (made.rest.scale * totals) ** 2
+        return variance, np.sqrt(np.maximum(squares, 0.0))
+
+    def _of_class(self, places: Ints) -> Floats:
+        """Return e of the queries of one class (M, J_c, Q)."""
+        queries = self._design.queries
+        values = np.empty((len(self._u), places.size, queries))
+        for row, right in zip(values, self._right, strict=True):
+            known = right.counts if isinstance(right, RightQueries) else right
+            row[:] = known.reshape(-1, queries)[places]
+            if isinstance(right, RightQueries) and right.runs > 1:
+                row /= right.runs
+        return np.asarray(values - values.mean(axis=(1, 2), keepdims=True))

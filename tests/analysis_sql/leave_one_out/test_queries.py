@@ -113,7 +113,7 @@ def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right) -> None:
     u = design.residuals(right.mean((2, 3)))
     own, _ = QuerySums(design.queries, u, told(right)).own
     every = np.arange(3)
-    block, _ = QuerySums(design.queries, u, told(right)).block(every, every, np.eye(3, dtype=bool))
+    block, _ = QuerySums(design.queries, u, told(right)).block(every, every)
     assert np.diag(block) == pytest.approx(own, rel=1e-10)
     for j in range(3):
         expected = by_definition(tasks, u[j], right[j]) + of_whole_tasks(design, u[j])
