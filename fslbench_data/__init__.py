@@ -131,6 +131,6 @@ def _as_html(report: Report) -> str:
 
 def _as_json(report: Report) -> str:
     """Write a report as the command's JSON."""
-    from fslbench_data.render.json_format import render_json
+    from fslbench_data.render.json_format import json_pieces
 
-    return render_json(report)
+    return "".join(json_pieces(report))

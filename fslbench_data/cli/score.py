@@ -60,6 +60,7 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
+@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
 @bias_option
 @log_options
 @design_options
@@ -73,6 +74,7 @@ def score(
     whole_signature: bool,
     means: bool,
     counts: bool,
+    summary: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
@@ -116,7 +118,7 @@ def score(
     views = {
         "--bias": bias,
         "--means": means,
-        "--counts": counts,
+        "--counts": counts or summary,
         "--details": details,
     }
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
@@ -143,7 +145,7 @@ def score(
         report = score_selected(sources, opened, selection, progress=step)
     if means:
         write_means(report, output_format, path)
-    elif counts:
+    elif counts or summary:
         write_counts(report, output_format, path)
         say_left_out(report)
     else:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import BESIDE
@@ -24,7 +26,9 @@ COUNTS_NOTE = (
     "too. direct, error bars: two separate intervals do not overlap. closed, closed error bars: "
     "the field's habit, the same of tasks that reuse images; of such tasks themselves (these "
     "images), 0 lies outside the closed interval of the difference. kept: claimed, and also for "
-    "everything new that there is an interval for. –: no such interval."
+    "everything new that there is an interval for. turned: significant either for the same images "
+    "or for new ones, and not for both; inverted: for both, in opposite directions. –: no such "
+    "interval."
 )
 
 
@@ -32,7 +36,8 @@ COUNTS_NOTE = (
 class _Counted:
     """Conclusive comparisons of one or several task sets, by kind of interval.
 
-    `kept` is None where nothing stands beside the carried interval.
+    `kept` is None where nothing stands beside the carried interval; `turned` and `inverted`
+    compare verdicts for the same images with those for new ones, None where there are not both.
     """
 
     name: str
@@ -40,6 +45,8 @@ class _Counted:
     comparisons: int
     conclusive: Mapping[str, int]
     kept: int | None
+    turned: int | None
+    inverted: int | None
 
 
 def counts_table(report: Report) -> Table:
@@ -76,11 +83,19 @@ def _groups(report: Report) -> list[list[_Counted]]:
             conclusive: Counter[str] = Counter()
             for row in rows:
                 conclusive.update(row.conclusive)
-            kept = [row.kept for row in rows if row.kept is not None]
             number = sum(row.comparisons for row in rows)
-            rows.append(_Counted(name, None, number, conclusive, sum(kept) if kept else None))
+            sums = [_sum([getattr(row, of) for row in rows]) for of in _LAST]
+            rows.append(_Counted(name, None, number, conclusive, *sums))
         groups.append(rows)
     return groups
+
+
+_LAST = ("kept", "turned", "inverted")
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    there = [number for number in numbers if number is not None]
+    return sum(there) if there else None
 
 
 def _of_new_images(report: Report) -> list[TaskSetReport]:
@@ -94,13 +109,30 @@ def _counted(each: TaskSetReport) -> _Counted:
     if any(beside.heading in counts for beside in BESIDE.values()):
         codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
         kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
+    same, new = _same_and_new(each)
+    turned = inverted = None
+    if (same >= 0).any():
+        both = np.isin(same, (BETTER, WORSE)), np.isin(new, (BETTER, WORSE))
+        turned = int(((both[0] != both[1]) & (same >= 0)).sum())
+        inverted = int((both[0] & both[1] & (same != new)).sum())
     return _Counted(
         str(each.scored),
         tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}",
         int(each.counted.sum()),
         {kind: count.conclusive for kind, count in counts.items()},
         kept,
+        turned,
+        inverted,
     )
+
+
+def _same_and_new(each: TaskSetReport) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return verdicts for the same images, -1 where there are none, and for new images."""
+    if each.leaves_out:
+        kinds = each.pairs, each.pairs_of("images")
+        same, new = (found.verdict[each.counted] for found in kinds)
+        return same, new
+    return each.closed_verdicts[each.counted], each.pairs.verdict[each.counted]
 
 
 def _title(report: Report) -> str:
@@ -121,7 +153,7 @@ def _columns(rows: Sequence[_Counted]) -> tuple[Column, ...]:
             for kind in kinds
             if any(kind in row.conclusive for row in rows)
         ),
-        right("kept", lambda row: row.kept, "–"),
+        *(right(name, attrgetter(name), "–") for name in _LAST),
     )
 
 
