@@ -30,10 +30,7 @@ SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
     ),
     "comparisons": (lambda _, report: report.comparisons, "27 "),
     "interval": (lambda _, report: report.scores[0].accuracy, "tasks=176"),
-    "plan": (
-        lambda release, _: fb.plan(release=release, datasets="digits", queries=5),
-        "Plan of open tasks",
-    ),
+    "plan": (lambda release, _: fb.plan(release=release, datasets="digits"), "Plan of open tasks"),
     "validated": (
         lambda release, _: fb.validate(release.references()[0], release, taken=()),
         "35 task sets",
