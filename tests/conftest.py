@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import shutil
@@ -52,8 +53,17 @@ if hasattr(time, "tzset"):
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same examples in every run, and none too slow for a busy machine.
-hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40)
 hypothesis.settings.load_profile("steady")
+
+# Modules and tests live as long as the process: the collector need not look at them again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

@@ -53,6 +53,7 @@ def test_the_accuracy_by_a_double_integral(figures: ModuleType) -> None:
         assert figures.accuracy(shot) == pytest.approx(by_sums, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_what_endless_tasks_leave_by_an_integral(figures: ModuleType) -> None:
     """One shot: what an image does as the support, and as a query, each by its own integral."""
 
@@ -87,6 +88,7 @@ def test_the_variance_of_the_mean_is_equation_7(figures: ModuleType) -> None:
     assert abs(np.mean(z)) < 4 / len(z) ** 0.5
 
 
+@pytest.mark.slow
 def test_closed_intervals_shrink_and_the_error_does_not(figures: ModuleType) -> None:
     rows: list[Row] = figures.tasks_growing(150).rows
     closed = [row for row in rows if row["series"] == "closed"]

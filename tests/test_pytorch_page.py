@@ -39,6 +39,7 @@ def _birds(folder: Path, raw: Path) -> Any:
     return fb.load_release(folder)
 
 
+@pytest.mark.slow
 def test_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

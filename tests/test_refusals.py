@@ -96,7 +96,12 @@ PARTS = {f"rows {ending}": 8 for ending in golden_refusals.ALL}
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
 @pytest.mark.parametrize(
-    ("kind", "part"), [(k, part) for k in SUBMISSIONS for part in range(PARTS.get(k, 1))]
+    ("kind", "part"),
+    [
+        pytest.param(kind, part, marks=[pytest.mark.slow] * (kind == "rows jsonl"))
+        for kind in SUBMISSIONS
+        for part in range(PARTS.get(kind, 1))
+    ],
 )
 def test_submissions(
     kind: str, part: int, tmp_path: Path, embedded: Release, monkeypatch: pytest.MonkeyPatch

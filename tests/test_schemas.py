@@ -120,7 +120,13 @@ def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str,
         yield path, TYPES[type(value)]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("score --bias", "leaderboard")))
+        for name in COMMANDS
+    ],
+)
 def test_keys_and_columns_are_documented(
     name: str, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

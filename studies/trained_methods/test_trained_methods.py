@@ -57,6 +57,7 @@ def test_the_rows_of_a_method_are_those_of_the_page(root: Path, trained: ModuleT
         assert f"| {' | '.join(cells)} |" in page
 
 
+@pytest.mark.slow
 def test_every_answer_is_of_a_training_that_is_kept(root: Path) -> None:
     """Names of files, runs and methods agree, and the settings are those of the run's file."""
     folder = root / "studies/trained_methods"

@@ -36,7 +36,7 @@ def test_the_command_draws_the_same_kinds() -> None:
     assert set(KINDS) == set(plots.KINDS)
 
 
-@pytest.mark.parametrize("kind", ["forest", "accuracies", "conclusive"])
+@pytest.mark.parametrize("kind", ["forest", "conclusive"])
 def test_a_drawing_is_what_the_command_draws(kind: str, path: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     drawn, written = tmp_path / "command.svg", tmp_path / "python.svg"

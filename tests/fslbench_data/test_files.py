@@ -243,17 +243,13 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
     ("name", "command"),
     [
         ("t.csv", ["score", "RESULTS"]),
-        ("t.json", ["score", "RESULTS"]),
-        ("t.md", ["score", "RESULTS"]),
-        ("t.txt", ["score", "RESULTS", "--summary"]),
-        ("t.parquet", ["sql", "SELECT 1 AS one"]),
-        ("t.json", ["sql", "SELECT 1 AS one"]),
+        ("t.parquet", ["sql", "SELECT 1 AS one", "--release", "SMALL"]),
         ("t.svg", ["plot", "accuracies", "--task-set", "open-5w10s7q", "--dataset", "digits"]),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 def test_every_command_writes_through_links_and_into_fifos(
-    tmp_path: Path, root: Path, name: str, command: list[str]
+    tmp_path: Path, root: Path, toy: Release, name: str, command: list[str]
 ) -> None:
     from click.testing import CliRunner
 
@@ -261,8 +257,11 @@ def test_every_command_writes_through_links_and_into_fifos(
 
     if command[0] == "plot":
         pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    results = str(root / "examples/my_results.parquet")
-    command = [results if word == "RESULTS" else word for word in command]
+    given = {
+        "RESULTS": str(root / "examples/my_results.parquet"),
+        "SMALL": str(toy.files.where),
+    }
+    command = [given.get(word, word) for word in command]
     (tmp_path / "far").mkdir()
     target, link, fifo = tmp_path / "far" / name, tmp_path / name, tmp_path / f"fifo-{name}"
     target.write_text("before")

@@ -42,7 +42,7 @@ def plain(ids: Array, y: Array, level: float) -> float:
     residual = y - y.mean()
     u = left[:, :k].T @ residual
     rss = 0.0 if k == tasks - 1 else residual @ residual - u @ u
-    terms = []
+    logs, se = np.empty(129), np.empty(129)
     for step in range(129):
         x = np.exp(-16 + 0.25 * step)
         g = x / lam.mean()
@@ -50,15 +50,14 @@ def plain(ids: Array, y: Array, level: float) -> float:
         log = -(tasks - 1) / 2 * np.log(q) - 0.5 * sum(np.log(1 + g * lam))
         log += 0.5 * np.log(x)
         log -= np.log(1 + x / 16) if k == tasks - 1 else 0.5 * np.log(1 + x)
-        terms.append((log, np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))))
-    most = max(log for log, _ in terms)
-    total = sum(np.exp(log - most) for log, _ in terms)
+        logs[step], se[step] = log, np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))
+    weight = np.exp(logs - logs.max())
 
     def excess(h: float) -> float:
-        outside = sum(np.exp(a - most) * 2 * stats.t.sf(h / s, tasks - 1) for a, s in terms)
-        return float(outside / total - (1 - level))
+        outside = weight @ (2 * stats.t.sf(h / se, tasks - 1))
+        return float(outside / weight.sum() - (1 - level))
 
-    widest = max(s for _, s in terms) * stats.t.isf((1 - level) / 2, tasks - 1)
+    widest = se.max() * stats.t.isf((1 - level) / 2, tasks - 1)
     return float(optimize.brentq(excess, 0.0, widest * 1.01, xtol=1e-13, rtol=1e-13))
 
 
@@ -110,7 +109,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     ("tasks", "classes", "way"),
     [(2, 4, 2), (4, 3, 2), (6, 20, 5), (12, 7, 5), (30, 6, 2), (40, 43, 5), (100, 9, 3), (5, 7, 5)],
 )
-@pytest.mark.parametrize("level", [0.01, 0.5, 0.95, 0.999999])
+@pytest.mark.parametrize("level", [0.01, 0.95, 0.999999])
 def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: float) -> None:
     rng = np.random.default_rng(tasks * classes)
     ids = random_ids(rng, tasks, classes, way)
@@ -216,7 +215,7 @@ def sets(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 @given(sets(), st.sampled_from([0.01, 0.5, 0.95, 0.999999]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_an_interval_wherever_there_can_be_one(
     given_set: tuple[Array, Array], level: float
 ) -> None:
@@ -232,7 +231,7 @@ def test_an_interval_wherever_there_can_be_one(
 
 
 @given(sets(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObject) -> None:
     ids, x = given_set
     found = width(ids, x)

@@ -90,6 +90,7 @@ DRIFT = {
 """Of the embedded release, at 95 %; the page has the same list."""
 
 
+@pytest.mark.slow
 def test_the_sets_that_drift(embedded: Release) -> None:
     found = {
         str(info)
@@ -122,6 +123,7 @@ def _wrong(ids: Ids, query: int, size: float, runs: int) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "task_set", "drifts"),
     [

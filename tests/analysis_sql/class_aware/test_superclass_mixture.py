@@ -186,6 +186,7 @@ def test_results_that_superclasses_determine_have_a_finite_width() -> None:
     assert np.isnan(none).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "classes", "common", "least"), [(8, 40, 0.9, 91), (20, 60, 0.5, 93), (8, 40, 0, 95)]
 )

@@ -44,7 +44,7 @@ def test_where_there_are_none(given: Interval) -> None:
     assert near_perfect(given, 25) is None
 
 
-@pytest.mark.parametrize("tasks", [13, 30, 100, 600])
+@pytest.mark.parametrize("tasks", [13, 100])
 @pytest.mark.parametrize(("accuracy", "query"), [(0.985, 25), (0.99, 50), (0.995, 25), (0.999, 25)])
 @pytest.mark.parametrize("overdispersion", [0.0, 0.02])
 def test_coverage(tasks: int, accuracy: float, query: int, overdispersion: float) -> None:

@@ -376,6 +376,7 @@ def test_exact_variances_of_the_example(example: ModuleType, shot: int) -> None:
     assert abs(within.mean() - model.w) < 4 * within.std() / math.sqrt(n)
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased(example: ModuleType) -> None:
     """Means over 200 times 1000 new images, within 4 standard errors, at S = 1, 5, 20."""
     for shot in (1, 5, 20):
@@ -395,6 +396,7 @@ def test_coverage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert abs(held - 0.95) < 0.028
 
 
+@pytest.mark.slow
 def test_a_jackknife_over_images_sees_what_new_images_change(example: ModuleType) -> None:
     """The jackknife's standard error of w, whose seeds' error is small, against the true one."""
     rng = np.random.default_rng(4)

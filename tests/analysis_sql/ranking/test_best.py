@@ -209,12 +209,8 @@ def _missed(skills: list[float], shared: float, *, tasks: int, repeats: int, see
 @pytest.mark.parametrize(
     ("skills", "shared"),
     [
-        ([0.7] * 8, 0.0),
         ([0.7] * 8, 0.15),
         ([0.71] + [0.7] * 7, 0.0),
-        ([0.71] + [0.7] * 7, 0.15),
-        ([0.7, 0.7], 0.1),
-        ([0.7] * 40, 0.1),
     ],
 )
 def test_the_best_is_in_the_set_as_often_as_promised(skills: list[float], shared: float) -> None:
@@ -269,7 +265,7 @@ def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) 
 
 @pytest.mark.parametrize(
     ("methods", "tasks", "many"),
-    [(2, 13, 1000), (2, 200, 1000), (5, 30, 1000), (10, 13, 500), (40, 30, 200)],
+    [(2, 13, 1000), (5, 30, 1000), (40, 30, 200)],
 )
 def test_what_a_no_claims_and_what_it_does_not(
     boards: Any, methods: int, tasks: int, many: int

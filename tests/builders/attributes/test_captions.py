@@ -122,6 +122,7 @@ def test_large_blip_goes_on_from_the_prompt_of_the_released_code(
     assert captioner.captions(batch) == [plain(text) for text in expected]
 
 
+@pytest.mark.slow
 def test_coca_is_searched_greedily(tiny: Any, captioners: Path) -> None:
     """A literal search, picture by picture, on the network's own forward pass."""
     torch = pytest.importorskip("torch")

@@ -145,6 +145,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     return load_release(base / "release"), base / "pictures"
 
 
+@pytest.mark.slow
 def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Tiny) -> None:
     release, folder = pictures
     found = run_ft(release, tiny, folder, "greys")

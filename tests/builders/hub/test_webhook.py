@@ -117,6 +117,7 @@ def _first_line(address: str, path: str, *headers: str) -> str:
         return connection.recv(200).split(b"\r\n")[0].decode()
 
 
+@pytest.mark.slow
 def test_the_app_reads_no_large_bodies_and_takes_no_uploads(posted: Any) -> None:
     """Whoever sends them is answered before they have come."""
     where = "/webhooks/fslbench"
@@ -267,6 +268,7 @@ def test_the_front_page_is_made_again_when_main_changes() -> None:
     assert not changed("refs/heads/main", scope="discussion")
 
 
+@pytest.mark.slow
 def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
     """The app that runs gives the frame, after a merge with the new method."""
     client = pytest.importorskip("gradio_client")

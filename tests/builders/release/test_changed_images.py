@@ -98,7 +98,7 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(
     change=st.sampled_from(sorted(CHANGES)),
     file=st.sampled_from([FIRST, "class_2/0000.png"]),

@@ -78,7 +78,7 @@ CHANGES: dict[str, Change] = {
 """Of each change what is written otherwise, and how the steps begin that are then made."""
 
 
-FAST = ("a head less", "groups", "readers draw")
+FAST = ("groups",)
 
 
 class Stop(Exception):

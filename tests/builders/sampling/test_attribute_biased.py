@@ -164,6 +164,7 @@ def test_the_same_bytes_whatever_the_order_of_sets() -> None:
     }
 
 
+@pytest.mark.slow
 def test_equal_chances() -> None:
     """Classes and attributes of tasks without a conflict are uniform."""
     rows = [["a"], ["a"], ["b"], ["b"], []] * 8

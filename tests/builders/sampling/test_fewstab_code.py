@@ -95,6 +95,7 @@ def _table(rows: list[list[str]]) -> pa.Table:
     return pa.table({"image_id": pa.array(range(len(rows)), pa.int32()), "attributes": lists})
 
 
+@pytest.mark.slow
 def test_less_is_asked_for_after_five_misses() -> None:
     """Of one class 16 images can be inter-class queries, where 20 are needed."""
     few = [["a"]] * 8 + [["b"]] * 8 + [["c"]] * 8 + [[]] * 20
@@ -119,6 +120,7 @@ def test_another_attribute_is_allowed_after_five_misses() -> None:
             assert (others.max() == 1) == (c == 0)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_an_error_and_no_loop() -> None:
     rows, sizes = [["a"]] * 10 + [[]] * 10 + [["b"]] * 10 + [[]] * 10, [20, 20]
     attributes = image_attributes(_table(rows), sizes)

@@ -26,6 +26,7 @@ def test_one_image_of_each_group_is_kept() -> None:
         assert sorted(groups[kept].tolist()) == [-1, -1, 0, 3, 7]
 
 
+@pytest.mark.slow
 def test_every_image_of_a_group_is_equally_likely() -> None:
     groups = np.array([5, 5, 5, 2, 2, -1])
     kept = [one_of_each(groups, Stream("chi", seed)).tolist() for seed in range(SEEDS)]

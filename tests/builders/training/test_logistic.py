@@ -73,8 +73,10 @@ SHAPES = ((2, 1, 3), (2, 20, 8), (3, 2, 1), (5, 1, 64), (5, 5, 16), (5, 5, 40), 
           (20, 1, 12), (20, 20, 6))  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("way", "shot", "dimensions"), SHAPES)
+@pytest.mark.parametrize(
+    ("kind", "way", "shot", "dimensions"),
+    [(KINDS[(i + j) % 6], *shape) for i, shape in enumerate(SHAPES) for j in (0, 1, 3)],
+)
 def test_it_is_scikit_learns(kind: str, way: int, shot: int, dimensions: int) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     seed = [KINDS.index(kind), way, shot, dimensions]

@@ -46,24 +46,6 @@ def test_help_lists_the_commands() -> None:
         assert command in text
 
 
-def test_info_for_machines(embedded: Release) -> None:
-    content = json.loads(_run("info", "--format", "json"))
-    assert content["where"] == str(embedded.files.folder)
-    assert Path(content["where"]).is_absolute()
-    assert content["methods"][:3] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-    assert len(content["methods"]) == 19
-    assert len(content["task_sets"]) == 147
-    held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
-    assert held["digits"] == (True, ["pixels"], 3)
-    assert held["openclipart"] == (True, ["efficientnet_lite0-pca128"], 16)
-    assert held["emoji"] == (True, [], 12)
-    assert held["cub"] == (False, [], 0)
-    first = content["task_sets"][0]
-    assert first["fingerprint"] == embedded.task_sets[0].fingerprint
-    assert first["T"] == 176
-    assert {"name": "results", "splits": ["test"]} in content["configs"]
-
-
 def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.files.folder))
     assert "embedded@2.3.0" in text
@@ -75,22 +57,6 @@ def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.files.folder), "--dataset", "digits")
     assert "digits: features: pixels; reference methods: pixels/NCC, MatchingNet, LR" in text
     assert "eab66a82ed61" in text
-
-
-def test_output_to_a_file(mine: str, tmp_path: Path) -> None:
-    printed = _run("score", mine, "--format", "csv")
-    path = tmp_path / "x.csv"
-    result = CliRunner().invoke(main, ["score", mine, "--format", "csv", "-o", str(path)])
-    assert result.stdout == ""
-    assert result.stderr == f"wrote {path}\n"
-    assert path.read_text() == printed
-    assert printed.startswith("# fslbench:")
-    by_ending = tmp_path / "y.csv"
-    CliRunner().invoke(main, ["score", mine, "-o", str(by_ending)])
-    assert by_ending.read_text() == printed
-    table = tmp_path / "x.txt"
-    CliRunner().invoke(main, ["score", mine, "-o", str(table)])
-    assert table.read_text() == _run("score", mine)
 
 
 def test_choosing(mine: str) -> None:
@@ -111,48 +77,6 @@ def test_closed_verdicts_stay_when_only_open_sets_are_chosen(mine: str) -> None:
     rows = list(csv.DictReader(text.splitlines()[1:]))
     assert {r["verdict_closed"] for r in rows if r["interval"] == "open"} == {"+"}
     assert {r["verdict_closed"] for r in rows if r["interval"] == "class-aware"} == {""}
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_other_formats_give_the_same_numbers(
-    ending: str, mine: str, undeclared: str, tmp_path: Path, embedded: Release
-) -> None:
-    prints = {(s.dataset, str(s.name)): s.fingerprint for s in embedded.task_sets}
-    rows = Submission.read(mine).table.to_pylist()
-    path = tmp_path / f"x.{ending}"
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], "fingerprint"])
-        if ending == "csv":
-            writer.writeheader()
-        for row in rows:
-            row["fingerprint"] = prints[row["dataset"], row["task_set"]]
-            if ending == "csv":
-                writer.writerow(
-                    {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}
-                )
-            else:
-                file.write(json.dumps(row) + "\n")
-    ours, theirs = (
-        json.loads(_run("score", name, "--format", "json")) for name in (str(path), undeclared)
-    )
-    for content in (ours, theirs):  # what only a Parquet file's metadata says: nothing is trained
-        for row in (*content["scores"], *content["comparisons"]):
-            for name in ("trained", "run_error", "of_one_model", "sentence"):
-                row.pop(name, None)
-    assert ours == theirs
-    assert "predictions" in CliRunner().invoke(main, ["validate", str(path)]).stderr
-
-
-def test_unbound(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    rows = "".join(f"a,dtd,published-5w10s7q,{t},30,35\n" for t in range(9))
-    path.write_text("method,dataset,task_set,task_id,n_correct,n_query\n" + rows)
-    text = _run("score", str(path), "--unbound")
-    assert "|unbound|" in text
-    assert "rests on the word of whoever" in " ".join(text.split())
-    for form in ("csv", "json"):
-        assert "|unbound|" in _run("score", str(path), "--unbound", "--format", form)
-    assert "unbound" in _run("validate", str(path), "--unbound")
 
 
 def test_the_installed_command(mine: str) -> None:

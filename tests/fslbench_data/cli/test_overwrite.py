@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from builders.cli import main as builders_main
 from fslbench_data.cli import main
+from fslbench_data.release.release import Release
 
 GO_ON = {"fetch", "features", "release", "results-repo", "train"}
 """Commands that fill a folder: called again they go on, and refuse what is not theirs."""
@@ -67,7 +68,7 @@ def _write_a_method(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("command", ["score", "compare", "merge", "sql", "plan", "evaluate"])
-def test_a_file_that_is_there_stays(command: str, tmp_path: Path, root: Path) -> None:
+def test_a_file_that_is_there_stays(command: str, tmp_path: Path, root: Path, toy: Release) -> None:
     mine = root / "examples/my_results.parquet"
     out = tmp_path / ("out.parquet" if command in ("merge", "evaluate") else "out.csv")
     chosen = ("--dataset", "digits", "--task-set", "open-5w10s7q")
@@ -75,7 +76,7 @@ def test_a_file_that_is_there_stays(command: str, tmp_path: Path, root: Path) ->
         "score": ("score", mine, *chosen, "--format", "csv"),
         "compare": ("compare", mine, "pixels/LR", *chosen, "--format", "csv"),
         "merge": ("merge", mine),
-        "sql": ("sql", QUERY),
+        "sql": ("sql", QUERY, "--release", toy.files.where),
         "plan": ("plan", "--dataset", "digits", "--queries", "3"),
         "evaluate": ("evaluate", _write_a_method(tmp_path), "--features", "pixels", *chosen),
     }[command]

@@ -198,6 +198,7 @@ def test_a_set_without_a_balanced_one(embedded: Release) -> None:
         check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
 
 
+@pytest.mark.slow
 def test_another_level_than_the_report_s_gives_no_verdict(
     stopped: Submission, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from flood import HELD, fill, measured
 from results_repository import Repository
 
@@ -31,6 +32,7 @@ def test_a_flood(repository: Repository, embedded: Release) -> None:
     assert {len(each) for each in board.sets} == {3, 3 + scored}
 
 
+@pytest.mark.slow
 def test_of_a_submission_only_its_counts_are_held(
     repository: Repository, embedded: Release
 ) -> None:

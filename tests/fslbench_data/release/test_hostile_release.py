@@ -44,8 +44,9 @@ def _device(path: Path) -> None:
         pytest.skip("only root makes devices")
 
 
-@pytest.mark.parametrize("make", [_fifo, _zeros, _device])
-@pytest.mark.parametrize("path", ["release.json", OPEN])
+@pytest.mark.parametrize(
+    ("path", "make"), [("release.json", _fifo), (OPEN, _zeros), (OPEN, _device)]
+)
 def test_pipes_and_devices_are_not_read(
     toy: Release, tmp_path: Path, path: str, make: Callable[[Path], None]
 ) -> None:
@@ -222,7 +223,7 @@ def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
     whole = (folder / OPEN).read_bytes()
     rng = np.random.default_rng(0)
     ends = {"read": 0, "refused": 0}
-    for _ in range(400):
+    for _ in range(200):
         data = bytearray(whole)
         for at in rng.integers(len(whole), size=int(rng.integers(1, 4))):
             data[at] ^= 1 << int(rng.integers(8))
@@ -232,7 +233,7 @@ def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
             ends["read"] += 1
         except FSLBenchError:
             ends["refused"] += 1
-    assert ends["refused"] > 200
+    assert ends["refused"] > 100
 
 
 # ---- what the rows say ---------------------------------------------------------------------------

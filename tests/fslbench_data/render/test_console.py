@@ -43,7 +43,7 @@ def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("command", ["validate --recognise", "score", "score --summary"])
+@pytest.mark.parametrize("command", ["validate", "score", "score --summary"])
 def test_commands_with_such_methods(
     name: str, command: str, embedded: Release, tmp_path: Path
 ) -> None:

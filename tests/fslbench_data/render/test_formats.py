@@ -66,7 +66,6 @@ def documents(root: Path) -> dict[str, str]:
     return {
         "score": _run("score", mine, "--details", "--format", "latex"),
         "answer": _run("score", mine, "--format", "latex"),
-        "matrix": _run("score", mine, "--matrix", "--format", "latex"),
         "table": _run("table", mine, "--format", "latex"),
         "compare": _run("compare", mine, "pixels/LR", "--format", "latex"),
         "info": _run("info", "--format", "latex"),

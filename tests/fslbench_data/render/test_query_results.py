@@ -66,8 +66,8 @@ OLD_ARROW = int(pa.__version__.split(".")[0]) < 26
 
 
 @pytest.fixture(scope="module")
-def connection(embedded: Release) -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(embedded) as opened:
+def connection(toy: Release) -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect(toy) as opened:
         yield opened
 
 

@@ -52,7 +52,7 @@ def test_what_is_printed_fits(command: str, wide, monkeypatch: pytest.MonkeyPatc
     folder, texts = wide
     whole = texts.setdefault(command, _told(command, 400, folder, monkeypatch))
     numbers, letters = {*NUMBER.findall(whole)}, re.sub(r"\s", "", whole)
-    for width in (80, 100, 140):
+    for width in (80, 110):
         text = _told(command, width, folder, monkeypatch)
         for line in text.splitlines():
             assert len(line) <= width, line

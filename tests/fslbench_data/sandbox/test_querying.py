@@ -27,18 +27,20 @@ HUGE = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
 
 
 @pytest.fixture(scope="module")
-def views(embedded: Release) -> dict[str, pa.Table]:
-    return tables(embedded)
+def views(toy: Release) -> dict[str, pa.Table]:
+    return tables(toy)
 
 
 @pytest.fixture
 def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]:
-    """Starts processes with the embedded release in them."""
+    """Starts processes with a small release in them."""
     opened: list[QueryProcess] = []
 
-    def start(seconds: float = 60, memory: str = "1GB") -> QueryProcess:
+    def start(
+        seconds: float = 60, memory: str = "1GB", held: dict[str, pa.Table] = views
+    ) -> QueryProcess:
         opened.append(QueryProcess(seconds=seconds, memory=memory))
-        opened[-1].load(views)
+        opened[-1].load(held)
         return opened[-1]
 
     yield start
@@ -58,7 +60,7 @@ def _is_alive(process: QueryProcess) -> bool:
 def test_it_answers_as_this_process_does(
     started: Callable[..., QueryProcess], embedded: Release
 ) -> None:
-    process = started()
+    process = started(held=tables(embedded))
     with connect(embedded) as connection:
         exact = "SELECT COLUMNS(* EXCLUDE (mean, deviation)) FROM accuracies"
         for sql in (exact, "FROM results", "FROM tasks LIMIT 0", "EXPLAIN SELECT 1"):
@@ -76,8 +78,10 @@ def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProc
     assert not _is_alive(process)
 
 
-def test_the_command_ends_it_too() -> None:
-    out = CliRunner().invoke(main, ["sql", "--seconds", "1", HUGE])
+def test_the_command_ends_it_too(toy: Release) -> None:
+    out = CliRunner().invoke(
+        main, ["sql", "--seconds", "1", HUGE, "--release", str(toy.files.where)]
+    )
     assert out.exit_code == 2
     assert out.stdout == ""
     assert out.stderr.startswith("Error: the query ran for more than 1 seconds\n")
@@ -88,9 +92,7 @@ def test_the_command_ends_it_too() -> None:
     "sql",
     [
         "SELECT length(repeat('x', 4000000000))",
-        "SELECT length(string_agg(repeat('x', 3000000), '')) FROM range(1000)",
         "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)",
-        "SELECT len(list(repeat('x', 1000) || range::VARCHAR)) FROM range(1000000)",
     ],
 )
 def test_memory_that_duckdb_does_not_count_is_bounded(
@@ -186,10 +188,10 @@ def test_what_is_no_query_is_refused_and_not_done(
         "VALUES (1)",
     ],
 )
-def test_what_explains_a_query_is_one(embedded: Release, sql: str) -> None:
+def test_what_explains_a_query_is_one(toy: Release, sql: str) -> None:
     from analysis_sql.queries.engine import run_query
 
-    with connect(embedded) as connection:
+    with connect(toy) as connection:
         assert pa.Table.from_batches(run_query(connection, sql)).num_rows
 
 

@@ -460,6 +460,7 @@ def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> 
     _check_report(report, exact, best)
 
 
+@pytest.mark.slow
 def test_runs_beyond_what_can_be_compared_exactly(
     release: Release, info: TaskSetInfo, tmp_path: Path
 ) -> None:

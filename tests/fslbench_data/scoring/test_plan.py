@@ -95,6 +95,7 @@ def test_a_prefix_is_a_pilot_too(embedded: Release, example: Submission) -> None
     assert found.estimate.tasks == 12
 
 
+@pytest.mark.slow
 def test_what_is_no_pilot(embedded: Release, example: Submission, toy: Release) -> None:
     with pytest.raises(SubmissionError, match="plan cub with"):
         plan(datasets="cub")

@@ -113,11 +113,11 @@ def test_values_of_formats(path: Path) -> None:
     assert "makes no error" not in table
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
-def test_it_counts_in_no_summary(path: Path, embedded: Release, form: str) -> None:
-    alone = _run("score", path, "--summary", "--format", form)
-    assert f"Not counted, {WORDS}: 6" in alone or form == "csv"  # which is rows alone
-    assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
+def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:
+    for form in ("table", "json", "csv"):
+        alone = _run("score", path, "--summary", "--format", form)
+        assert f"Not counted, {WORDS}: 6" in alone or form == "csv"  # which is rows alone
+        assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
     whole = _recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6})
     both = merge([whole, Submission.read(path)])
     with_part, without = fb.score(both), fb.score(whole)
@@ -164,7 +164,7 @@ def test_files_cannot_claim_to_be_the_release_s(
 
 
 @given(st.integers(1, 175), st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_no_prefix_has_a_verdict(embedded: Release, tasks: int, seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 6, tasks)
     for c in fb.score(_recorded(embedded, "part", {"open-5w1s1q": counts})).comparisons:
@@ -197,15 +197,15 @@ def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
     assert verdicts == 0
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
-def test_ladders_say_it_too(embedded: Release, tmp_path: Path, form: str) -> None:
+def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
     recorder = Recorder("part")
     for step in ("random", "biased"):
         tasks = embedded.task_set("openclipart", f"{step}_titles-5w5s5q")
         recorder.add_task_set(tasks, tasks.query_label[:30])
     path = tmp_path / "part.parquet"
     recorder.submission().write(path)
-    assert WORDS in _run("score", path, "--bias", "--format", form)
+    for form in ("table", "csv"):
+        assert WORDS in _run("score", path, "--bias", "--format", form), form
 
 
 def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> None:
@@ -226,6 +226,7 @@ def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> 
     assert all(row.rank and not row.prefix for row in others)
     for form in ("table", "markdown", "json", "csv"):
         said = _run(
-            "leaderboard", "--results", repository.folder, "--dataset", "digits", "--format", form
+            *("leaderboard", "--results", repository.folder, "--dataset", "digits"),
+            *("--task-set", "open-5w1s1q", "--format", form),
         )
         assert WORDS in said or (form == "json" and '"prefix": true' in said), form

@@ -40,6 +40,7 @@ def test_they_are_those_of_a_plain_loop_over_reference_pictures(
     assert len(np.unique(plain, axis=0)) == 76
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_processes_that_decode_change_nothing(
     workers: int, tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
@@ -75,6 +76,7 @@ def test_what_is_recorded(tiny: Any, extract: Extract, tmp_path: Path) -> None:
     assert "left_out" not in found
 
 
+@pytest.mark.slow
 def test_bfloat16_is_near(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_it_is_never_edited_in_place(
         write_precomputed(tiny, TINY, tmp_path, settings)
 
 
+@pytest.mark.slow
 def test_interrupted_while_shards_are_written_it_goes_on(
     written: Path, tiny: Any, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,7 @@ def _blocks(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.npy"))
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_stopped_after_every_block_in_turn(
     workers: int, tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:

@@ -61,8 +61,9 @@ def _text_of(svg: str) -> str:
     )
 
 
-@pytest.mark.parametrize("columns", ["1", "2"])
-@pytest.mark.parametrize("kind", COMMANDS)
+@pytest.mark.parametrize(
+    ("kind", "columns"), [*((kind, "1") for kind in COMMANDS), ("forest", "2"), ("scatter", "2")]
+)
 def test_every_figure_says_what_it_rests_on(
     root: Path, tmp_path: Path, kind: str, columns: str
 ) -> None:

@@ -11,7 +11,7 @@ from fslbench_data.render.figures.plot import packed
 
 def _pixels(colours: int) -> Any:
     """A picture of 60 by 80 pixels that do not shine through, of so many colours."""
-    palette = np.random.default_rng(0).permutation(1 << 24)[:colours]
+    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
     words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
     return words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
 

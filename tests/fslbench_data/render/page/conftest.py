@@ -23,16 +23,22 @@ SWEEP = {
 ROOT = Path(__file__).parents[4]
 
 
+TASK_SETS = (
+    *("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "closed-5w5s5q"),
+    *(f"open_{other}_style-5w5s5q" for other in ("same", "any", "other")),
+)
+
+
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
-    """The page of the reference methods on two data sets, with a sweep made up."""
+    """The page of the reference methods on task sets of two data sets, with a sweep made up."""
     from fslbench_data.render.page.make import make_page
     from fslbench_data.scoring.selection import Selection
 
     folder = tmp_path_factory.mktemp("page")
     sweep = folder / "sweep.json"
     sweep.write_text(json.dumps(SWEEP))
-    chosen = Selection(datasets=("digits", "emoji"))
+    chosen = Selection.of(datasets=["digits", "emoji"], task_sets=TASK_SETS)
     return make_page((), embedded, folder, chosen, sweeps=[sweep])
 
 
@@ -91,13 +97,14 @@ Open = Callable[..., Tab]
 
 
 @pytest.fixture
-def open_page(browser: Any, page_file: Path) -> Iterator[Open]:
-    """Opens the page, or another one, from disk."""
+def open_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens the page, which is made for the first that asks for it, or another one, from disk."""
     contexts = []
 
     def opened(
-        address: str = "", *, file: Path = page_file, width: int = 1300, scheme: str = "light"
+        address: str = "", *, file: Path | None = None, width: int = 1300, scheme: str = "light"
     ) -> Tab:
+        file = file or request.getfixturevalue("page_file")
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
         )

@@ -20,7 +20,7 @@ from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.scoring.score import score
 
-from .conftest import Open, Tab
+from .conftest import TASK_SETS, Open, Tab
 
 SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
 """Where CI keeps what the page looks like."""
@@ -30,8 +30,7 @@ def _address(tab: Tab) -> dict[str, str]:
     return {key: value[0] for key, value in parse_qs(urlsplit(tab.page.url).fragment).items()}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1300])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1300, "dark")])
 def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: str) -> None:
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=width, scheme=scheme)
     assert tab.errors == []
@@ -48,6 +47,9 @@ def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: 
         assert "T = " in tab.page.get_attribute(f"#{chart} svg[role=img]", "aria-label")
     policy = tab.page.get_attribute("meta[http-equiv]", "content")
     assert "unsafe-eval" not in policy
+    _is_mirrored(tab)
+    if width == 390:
+        _shows_numbers(tab)
     if SHOTS.name:
         SHOTS.mkdir(parents=True, exist_ok=True)
         name = {390: "phone", 1300: "desktop"}[width]
@@ -204,8 +206,8 @@ def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: 
     assert tab.errors == []
 
 
-def test_a_phone_s_table_shows_numbers(open_page: Open) -> None:
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=390)
+def _shows_numbers(tab: Tab) -> None:
+    """The table does, on a phone."""
     right = {
         name: tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
             "b => b.closest('th').getBoundingClientRect().right"
@@ -237,31 +239,37 @@ def _drawn_by_command(tab: Tab, chart: str, monkeypatch: pytest.MonkeyPatch) -> 
     return figure
 
 
+OPEN_FIGURES = {
+    "forest": 11, "scatter": None, "accuracies": 12, "conclusive": 5, "ladder": 12, "worst": 12,
+    "queries": 3,
+}  # fmt: skip
+KINDS_ALONE = {"open-5w5s5q": "class-aware", "closed-5w5s5q": "classes"}
+
+
 @pytest.mark.parametrize(
-    ("chart", "task_set", "rows"),
-    [
-        ("forest", "open-5w5s5q", 11),
-        ("forest", "closed-5w5s5q", 11),
-        ("scatter", "open-5w5s5q", None),
-        ("accuracies", "open-5w5s5q", 12),
-        ("conclusive", "open-5w5s5q", 5),
-        ("conclusive", "closed-5w5s5q", 5),
-        ("ladder", "open-5w5s5q", 12),
-        ("worst", "open-5w5s5q", 12),
-        ("queries", "open-5w5s5q", 3),
-    ],
+    ("task_set", "charts"),
+    [("open-5w5s5q", OPEN_FIGURES), ("closed-5w5s5q", {"forest": 11, "conclusive": 5})],
 )
-def test_the_command_below_draws_this_figure(
+def test_the_commands_below_draw_these_figures(
     open_page: Open,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    chart: str,
     task_set: str,
-    rows: int | None,
+    charts: dict[str, int | None],
 ) -> None:
-    """It shows the page's rows in the page's order, with the same numbers."""
     monkeypatch.chdir(tmp_path)
     tab = open_page(f"#dataset=emoji&task_set={task_set}&a=efficientnet_lite1/LR&level=0.9")
+    for chart, rows in charts.items():
+        _draws_this_figure(tab, chart, rows, monkeypatch)
+    assert tab.page.locator("#comparisons-caption code").count() == 1
+    tab.choose("interval", KINDS_ALONE[task_set])  # which no figure of a command has alone
+    assert tab.page.locator("#comparisons-caption code").count() == 0
+
+
+def _draws_this_figure(
+    tab: Tab, chart: str, rows: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command shows the page's rows in the page's order, with the same numbers."""
     figure = _drawn_by_command(tab, chart, monkeypatch)
     shown = _rows(tab, TABLES.get(chart, chart))
     if chart == "scatter":  # the order of points is nobody's
@@ -312,13 +320,6 @@ def _as_drawn(row: dict[str, Any]) -> dict[str, Any]:
     return {**made, "verdict": VERDICT_NAMES[row["verdicts"]["new images"]], "shown": shown}
 
 
-def test_where_no_command_draws_the_figure_none_is_named(open_page: Open) -> None:
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q&a=efficientnet_lite1/LR")
-    assert tab.page.locator("#comparisons-caption code").count() == 1
-    tab.choose("interval", "class-aware")  # which no figure of a command has alone
-    assert tab.page.locator("#comparisons-caption code").count() == 0
-
-
 def test_ties_and_ladders_follow_the_level(open_page: Open, embedded: Release) -> None:
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q&ladder=emoji/open_*_style-5w5s5q counter")
     captions, ladders = set(), set()
@@ -349,10 +350,15 @@ VISIBLE = """() => [document.body.innerText,
     ...[...document.querySelectorAll("option, svg text")].map((e) => e.textContent)].join("\\n")"""
 
 
-@pytest.mark.parametrize("task_set", ["open-5w5s5q", "closed-5w5s5q"])
-def test_the_page_keeps_to_the_words(open_page: Open, task_set: str) -> None:
+def test_the_page_keeps_to_the_words(open_page: Open) -> None:
     """Those of the glossary, whatever is chosen, also in what only a pointer or a reader hears."""
-    tab = open_page(f"#dataset=emoji&task_set={task_set}")
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
+    _keeps_to_the_words(tab)
+    tab.choose("task_set", "closed-5w5s5q")
+    _keeps_to_the_words(tab)
+
+
+def _keeps_to_the_words(tab: Tab) -> None:
     for interval in tab.page.evaluate("[...document.getElementById('interval').options].length"), 0:
         tab.page.evaluate(
             "(i) => { const e = document.getElementById('interval'); "
@@ -366,15 +372,14 @@ def test_the_page_keeps_to_the_words(open_page: Open, task_set: str) -> None:
         assert re.findall(OLD_WORDS, text, re.IGNORECASE) == []
 
 
-@pytest.mark.parametrize("width", [390, 1300])
-def test_words_are_explained_where_they_stand(open_page: Open, width: int) -> None:
+def test_words_are_explained_where_they_stand(open_page: Open) -> None:
     """With a key and with a tap, and each part of the page explains its own."""
-    tab = open_page(width=width)
+    tab = open_page(width=390)
     for place, parent in (("matrix", "section"), ("choices", "form"), ("answer", "section")):
         words = tab.page.locator(f"{parent}:has(#{place}) details.words, #{place} details.words")
         meaning = words.first.locator("dd").first
         assert not meaning.is_visible()
-        if width == 390:
+        if place != "choices":
             words.first.locator("summary").click()
         else:
             words.first.locator("summary").focus()
@@ -383,8 +388,8 @@ def test_words_are_explained_where_they_stand(open_page: Open, width: int) -> No
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_matrix_is_mirrored(open_page: Open) -> None:
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
+def _is_mirrored(tab: Tab) -> None:
+    """The matrix is."""
     cells = tab.page.evaluate(
         "[...document.querySelectorAll('#matrix tbody tr')].map("
         "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
@@ -424,9 +429,9 @@ def test_the_table_sorts_and_filters(open_page: Open) -> None:
     assert _address(tab)["filter"] == "mobilenet_v2/ncc lite0"
     tab.page.fill("#filter", "")
     tab.choose("scope", "pair")
-    assert tab.page.inner_text("#comparisons-rows").startswith("15 rows")  # task sets of emoji
+    assert tab.page.inner_text("#comparisons-rows").startswith("7 rows")  # task sets of emoji
     tab.choose("scope", "all")
-    assert tab.page.inner_text("#accuracies-rows").startswith(f"{3 * 9 + 12 * 15} rows")
+    assert tab.page.inner_text("#accuracies-rows").startswith(f"{3 * 4 + 12 * 7} rows")
 
 
 def _downloaded(tab: Tab, button: str) -> list[dict[str, str]]:
@@ -440,7 +445,8 @@ def _downloaded(tab: Tab, button: str) -> list[dict[str, str]]:
 
 
 def test_downloads_hold_the_numbers_of_the_command(open_page: Open) -> None:
-    command = ["score", "--dataset", "digits", "--dataset", "emoji", "--format", "csv"]
+    chosen = ["--dataset=digits", "--dataset=emoji", *(f"--task-set={s}" for s in TASK_SETS)]
+    command = ["score", *chosen, "--format", "csv"]
     said = CliRunner().invoke(main, command).stdout
     expected = [*csv.DictReader(io.StringIO(said.partition("\n")[2]))]
     tab = open_page("#scope=all")
@@ -552,9 +558,9 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
     tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
     rows = tab.page.inner_text("#comparisons-rows")
     tab.choose("task_set", "open-5w5s5q")
-    assert tab.page.inner_text("#comparisons-rows") == rows == "27 rows; of all: dataset digits."
+    assert tab.page.inner_text("#comparisons-rows") == rows == "12 rows; of all: dataset digits."
     tab.choose("level", "0.99")
-    assert len(_downloaded(tab, "#csv")) == 27
+    assert len(_downloaded(tab, "#csv")) == 12
     assert "level:0.99|" in tab.page.inner_text("#signature")
     tab.page.fill("#filter", "LR")
     tab.page.evaluate("location.hash = '#dataset=digits&task_set=open-5w1s1q'")
