@@ -288,6 +288,7 @@ _WRITING = {
     "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
     "builders/execution/steps.py": "a lock, never written",
     "builders/sources/packages.py": "its own unpacked folders",
+    "fslbench_data/render/export.py": "a folder beside, given its name when whole",
     "fslbench_data/release/pictures.py": "its own folder beside, given its name when whole",
 }
 """Where else files are opened for writing or take the place of others, and why."""
