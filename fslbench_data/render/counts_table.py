@@ -153,7 +153,12 @@ def _columns(rows: Sequence[_Counted]) -> tuple[Column, ...]:
             for kind in kinds
             if any(kind in row.conclusive for row in rows)
         ),
-        *(right(name, attrgetter(name), "–") for name in _LAST),
+        right("kept", attrgetter("kept"), "–"),
+        *(
+            right(name, attrgetter(name), "–")
+            for name in _LAST[1:]
+            if any(getattr(row, name) is not None for row in rows)
+        ),
     )
 
 

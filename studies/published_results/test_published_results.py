@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import fslbench_data as fb
 import fslbench_data.cli
+from fslbench_data.scoring.report import verdict_counts
 
 NEW_CLASSES, NEW_SUPERCLASSES = "new classes (disjoint tasks)", "new superclasses (disjoint tasks)"
 
@@ -80,12 +81,10 @@ def test_what_is_said_of_data_sets_follows_from_the_table(page: str) -> None:
 
 
 def test_the_verdicts_of_the_reference_methods_are_those_on_the_page(page: str) -> None:
-    chosen = ["--matrix", "--dataset", "groceries", "--task-set", "open-5w5s5q"]
-    said = CliRunner().invoke(fslbench_data.cli.main, ["score", *chosen]).stdout
-    assert (
-        "Conclusive of 120 comparisons: usual intervals 51, separate intervals 0, new images 13, "
-        "new classes 0."
-    ) in said
+    report = fb.score(datasets="groceries", task_sets="open-5w5s5q")
+    counts = {kind: n.conclusive for kind, n in verdict_counts(report.sets).items()}
+    found = [counts[kind] for kind in ("closed", "direct", "paired", NEW_CLASSES)]
+    assert found == [51, 0, 13, 0]
     assert "of 120 comparisons closed error bars call 51 conclusive, error bars none" in page
 
 
