@@ -24,7 +24,7 @@ from fslbench_data.evaluation.calling import (
     answers_alone,
     callable_name,
 )
-from fslbench_data.evaluation.inputs import InputChoice
+from fslbench_data.evaluation.inputs import InputChoice, Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release, load_release
@@ -221,7 +221,7 @@ def evaluate(
     protocols = {str(info): info.protocol for info in infos}
     reused = [info for info in infos if suite_of(info.name.suite).uniform and not transductive]
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
-    alone: list[bool | None] = []
+    again: list[tuple[Inputs, TaskSet, int]] = []
     with (
         closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
@@ -244,9 +244,10 @@ def evaluate(
                 if rival is not None:
                     recorder.stopped(info, rival.rule)
                 if info in checked:
-                    alone.append(
-                        answers_alone(method, inputs, tasks, count, log, seed=seed, batch=batch)
-                    )
+                    again.append((inputs, tasks, count))
+            alone = [  # when all is answered, since a method may keep something of its calls
+                answers_alone(method, *those, log, seed=seed, batch=batch) for those in again
+            ]
         except KeyboardInterrupt:
             on_stop(len(log.answers))
             raise

@@ -240,3 +240,17 @@ def test_evaluate_says_nothing_where_no_image_recurs() -> None:
         _nearest, name="mine", datasets="digits", task_sets="open-5w5s5q", features="pixels"
     )
     assert made.methods["mine"].inductive is None
+
+
+def test_evaluate_looks_when_all_is_answered() -> None:
+    """A method may keep something of its calls: no answer comes after a question of this kind."""
+    seen: list[int] = []
+
+    def counting(support: Any, query: Any, rng: Any) -> Any:
+        seen.append(len(query))
+        return _nearest(support, query, rng)
+
+    how = {"datasets": "digits", "features": "pixels", "max_tasks": 5, "name": "mine"}
+    fb.evaluate(counting, task_sets=["closed-5w1s1q", "closed-5w5s5q"], **how)
+    assert seen[:10] == [5] * 5 + [25] * 5
+    assert seen[10:] == [5, 1, 1, 1, 25, 1, 1, 1]
