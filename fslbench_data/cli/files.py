@@ -165,7 +165,7 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
     """
     from fslbench_data.release.release import load_release
     from fslbench_data.render.bibtex import bibtex
-    from fslbench_data.scoring.own_release import is_log
+    from fslbench_data.submission.contents import is_log
     from fslbench_data.submission.merging import merge as join
 
     if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):

@@ -339,7 +339,7 @@ def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
 
 def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
     """Return files of results, or the log of one's own tasks that stands in their place."""
-    from fslbench_data.scoring.own_release import is_log
+    from fslbench_data.submission.contents import is_log
 
     if len(files) == 1 and is_log(files[0]):
         return (log_in(files[0], pool),)

@@ -110,10 +110,8 @@ def score(
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.scoring.all_ways import all_ways, is_all_ways
-    from fslbench_data.scoring.own_release import columns_of
-    from fslbench_data.scoring.reported import is_accuracies, reported
     from fslbench_data.scoring.score import score_selected
+    from fslbench_data.submission.contents import is_accuracies, is_all_ways
 
     views = {
         "--bias": bias,
@@ -125,11 +123,15 @@ def score(
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files)
     if len(files) == 1 and is_accuracies(files[0]):
+        from fslbench_data.scoring.reported import reported
+
         dataset = next(iter(chosen["datasets"]), None)
         found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
         return
-    if len(files) == 1 and is_all_ways(columns_of(files[0])):
+    if len(files) == 1 and is_all_ways(files[0]):
+        from fslbench_data.scoring.all_ways import all_ways
+
         write_all_ways(all_ways(files[0], level=chosen["level"]), output_format, path)
         return
     if asked := next((name for name, value in design.items() if value is not None), ""):

@@ -109,11 +109,6 @@ def _points(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def is_all_ways(names: object) -> bool:
-    """Whether columns are those of predicted classes of test images."""
-    return isinstance(names, list | tuple | dict) and {*NEEDED[1:]} <= {*names}
-
-
 @dataclass(frozen=True, eq=False)
 class _Log:
     source: str

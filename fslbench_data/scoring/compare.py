@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from benchmark_spec.errors import SubmissionError, listing
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.own_release import OwnLog, is_log, open_log
+from fslbench_data.scoring.own_release import OwnLog, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection, features_in, untrained, whole_name
+from fslbench_data.submission.contents import is_log
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT
@@ -29,6 +27,7 @@ from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.contents import is_log
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Group
@@ -404,30 +403,3 @@ def log_of(sources: object) -> OwnLog | None:
             fix="write all methods into one log",
         )
     return logs[0] if isinstance(logs[0], OwnLog) else open_log(logs[0])
-
-
-def is_log(source: object) -> bool:
-    """Whether a file or a frame holds own tasks: it has a column class_ids, and no task_set."""
-    names = columns_of(source)
-    return "class_ids" in names and "task_set" not in names
-
-
-def columns_of(source: object) -> list[str]:
-    """Return the names of a file's or a frame's columns; none where they cannot be read."""
-    if not isinstance(source, str | Path):
-        names = getattr(source, "column_names", getattr(source, "columns", ()))
-        return [*names] if isinstance(names, Collection) else []
-    path = Path(source)
-    if not path.is_file():
-        return []
-    try:
-        if path.suffix.lower() == ".parquet":
-            return list(pq.read_schema(path).names)
-        with path.open(encoding="utf-8-sig") as file:
-            line = file.readline(1 << 24)
-        if path.suffix.lower() in (".jsonl", ".ndjson"):
-            row = json.loads(line)
-            return [*row] if isinstance(row, dict) else []
-    except (OSError, ValueError, RecursionError, pa.ArrowException):
-        return []  # reading it as a submission says what is wrong
-    return line.strip().replace('"', "").split(",") if path.suffix.lower() == ".csv" else []

@@ -25,6 +25,7 @@ from analysis_sql.leave_one_out.hoeffding import variance_factor
 from benchmark_spec.catalogue.test_splits import test_split, unknown_split
 from benchmark_spec.errors import AccuracyError, FSLBenchError, ResultsError, listing
 from fslbench_data.submission.accuracies import read_accuracies
+from fslbench_data.submission.contents import is_accuracies
 
 Spread = Literal["ci", "se", "sd"]
 """What stands behind ±: a confidence interval, a standard error, a standard deviation."""
@@ -309,20 +310,6 @@ def reported(
     if not made:
         raise ResultsError("there are no results", where=where)
     return Reported(tuple(made), level)
-
-
-def is_accuracies(path: Path) -> bool:
-    """Tell whether a file holds accuracies alone: .npy, .txt, or .csv of one column of numbers."""
-    if path.suffix.lower() != ".csv":
-        return path.suffix.lower() in (".npy", ".txt")
-    if not path.is_file():
-        return False
-    with path.open(encoding="utf-8-sig", errors="replace") as stream:
-        first, second = (stream.readline(MOST_BYTES).strip() for _ in range(2))
-    return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
-
-
-_NUMBER = re.compile(r"\d*\.?\d+(e[-+]?\d+)?")
 
 
 def _accuracies(results: object) -> tuple[NDArray[np.float64], str] | None:
