@@ -20,7 +20,7 @@ from analysis_sql.leave_one_out.jackknife import (
     leave_out_groups,
     leave_out_images,
 )
-from analysis_sql.leave_one_out.queries import QueryDesign
+from analysis_sql.leave_one_out.queries import QueryDesign, takes_queries
 from benchmark_spec.errors import SpecError
 
 LeftOut = Literal["images", "classes", "superclasses"]
@@ -175,11 +175,16 @@ class TaskDesign:
             made["superclasses"] = leave_out_columns(has, tails=False)
         return MappingProxyType({name: made[name] for name in LEFT_OUT if name in made})
 
+    @property
+    def takes_queries(self) -> bool:
+        """Whether intervals for new images could use which queries were right."""
+        there = "images" not in self.why and "images" not in self.bounded
+        return there and takes_queries(self.membership, self.shots)
+
     @cached_property
     def queries(self) -> QueryDesign | None:
         """What roles of images say, where they are known; None where whole tasks must do."""
-        known = self.shots and "images" in self.jackknives
-        return QueryDesign.of(self.membership, self.shots) if known else None
+        return QueryDesign.of(self.membership, self.shots) if self.takes_queries else None
 
     def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
         """Take from values (M, B) their least-squares fit by the classes of tasks, or their mean.

@@ -39,6 +39,13 @@ ABSENT = -1
 """Fills the places of classes and images that a task does not have."""
 
 
+def padded(values: Ints, lengths: Ints) -> Ints:
+    """Return values in rows of some lengths as an array, :data:`ABSENT` after each."""
+    made = np.full((len(lengths), max(int(lengths.max()), 1)), ABSENT, np.int64)
+    made[np.arange(made.shape[1]) < lengths[:, None]] = values
+    return made
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EpisodeJackknife(Jackknife):
     """A jackknife whose loadings are, but for a few entries, the same for all units of a class."""
@@ -72,6 +79,7 @@ class EpisodeDesign:
     """Names of the classes, for sentences."""
     why: Mapping[LeftOut, str]
     bounded: Mapping[LeftOut, str]
+    takes_queries: bool = False
     queries: None = None
     unit: str = "images"
     warnings: tuple[str, ...] = ()

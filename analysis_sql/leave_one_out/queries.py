@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.intervals.arrays import Bools, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
@@ -43,6 +43,15 @@ _TOGETHER = 256
 
 LEAST_SIZE = 3
 """N_c/m below which a class keeps the jackknife of whole tasks."""
+
+
+def takes_queries(tasks: Membership, shots: int) -> bool:
+    """Tell whether roles are known, no task has two images of a unit, and some class is large."""
+    return 0 < shots < tasks.per_class and tasks.one_each and bool(_large(tasks).any())
+
+
+def _large(tasks: Membership) -> Bools:
+    return np.asarray(tasks.units_of_class >= LEAST_SIZE * tasks.per_class)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +85,9 @@ class QueryDesign:
         None where roles are not known, tasks have several images of a unit, or all classes are
         small.
         """
-        query = tasks.per_class - shots
-        large = tasks.units_of_class >= LEAST_SIZE * tasks.per_class
-        if not (shots and query > 0 and tasks.one_each and large.any()):
+        if not takes_queries(tasks, shots):
             return None
+        query, large = tasks.per_class - shots, _large(tasks)
         size = tasks.units_of_class.astype(np.float64)
         uses = tasks.tasks_of_class.astype(np.float64)
         pairs = np.maximum(uses * (uses - 1.0), 1.0)

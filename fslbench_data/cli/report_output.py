@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fslbench_data.cli.options import draw, output, say
 
@@ -95,33 +95,33 @@ def write_report(
 def write_reported(found: Reported, output_format: str | None, path: Path | None) -> None:
     """Write what printed results, or accuracies alone, show; warnings go to standard error."""
     from fslbench_data.render import reported_text
-    from fslbench_data.render.table import csv_text, json_text
 
     for one in found.results:
         if one.warning:
             say(f"Warning: {one.warning}")
-    write(
-        output_format,
-        path,
-        csv=lambda: csv_text(reported_text.values(found)),
-        json=lambda: json_text(found.to_dict()),
-        table=lambda console: reported_text.print_reported(found, console),
-        paper=lambda: (reported_text.tables(found), "", ()),
-    )
+    _write_found(found, reported_text, output_format, path)
 
 
 def write_all_ways(found: AllWays, output_format: str | None, path: Path | None) -> None:
     """Write what results with all classes at once show."""
     from fslbench_data.render import all_ways_text
+
+    _write_found(found, all_ways_text, output_format, path)
+
+
+def _write_found(
+    found: Reported | AllWays, words: Any, output_format: str | None, path: Path | None
+) -> None:
+    """Write what stands beside reports, by the module that has its tables."""
     from fslbench_data.render.table import csv_text, json_text
 
     write(
         output_format,
         path,
-        csv=lambda: csv_text(all_ways_text.values(found)),
+        csv=lambda: csv_text(words.values(found)),
         json=lambda: json_text(found.to_dict()),
-        table=lambda console: all_ways_text.print_all_ways(found, console),
-        paper=lambda: (all_ways_text.tables(found), "", ()),
+        table=lambda console: words.print_found(found, console),
+        paper=lambda: (words.tables(found), "", ()),
     )
 
 

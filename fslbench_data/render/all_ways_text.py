@@ -89,7 +89,7 @@ def _value(kind: str, name: str) -> Callable[[Any], float]:
     return lambda one: scale * getattr(getattr(one, kind), name)
 
 
-def print_all_ways(found: AllWays, console: Console) -> None:
+def print_found(found: AllWays, console: Console) -> None:
     """Print the tables."""
     for number, table in enumerate(tables(found)):
         if number:

@@ -45,7 +45,7 @@ def tables(found: Reported) -> list[Table]:
     return made
 
 
-def print_reported(found: Reported, console: Console) -> None:
+def print_found(found: Reported, console: Console) -> None:
     """Print a result on four lines, or the table of several, and what of it is significant."""
     if len(found.results) > 1:
         for number, table in enumerate(tables(found)):

@@ -25,7 +25,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.scoring.log_source import table_of
-from fslbench_data.submission import columns
+from fslbench_data.scoring.task_log import names_in, whole_numbers
 
 NEEDED = ("method", "image", "class", "predicted")
 OPTIONAL = ("draw", "shots")
@@ -219,15 +219,12 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
     """Return the different values of a column as texts, and each row's position."""
     if name not in table.column_names:
         return ("",), np.zeros(table.num_rows, np.int64)
-    column = table.column(name)
-    if pa.types.is_floating(column.type):
-        column = column.cast(pa.int64(), safe=False)
+    column = whole_numbers(table.column(name))
     if pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     if name == "draw":
         column = pc.fill_null(column.cast(pa.string()), "")
-    column = columns.name_column(column, name, where).unify_dictionaries().combine_chunks()
-    return tuple(column.dictionary.to_pylist()), column.indices.to_numpy().astype(np.int64)
+    return names_in(column, name, where)
 
 
 def _by_shots(read: _Log) -> Iterator[tuple[int, list[tuple[str, NDArray[np.float64]]]]]:

@@ -16,11 +16,11 @@ from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
-from analysis_sql.leave_one_out.episodes import EpisodeDesign
+from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from benchmark_spec.protocol import EPISODES, IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.tasks import TaskSet, TaskSetInfo, by_class
 from fslbench_data.tasks.draw import Pool, classes_of_images
 
 
@@ -122,9 +122,7 @@ def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     position[task, ids[task, place]] = place
     key = row * ids.shape[1] + position[row, owner[images]]
     order = np.argsort(key, kind="stable")
-    each = np.bincount(key, minlength=ids.size)
-    drawn = np.full((ids.size, int(each.max())), -1)
-    drawn[np.arange(drawn.shape[1]) < each[:, None]] = images[order]
+    drawn = padded(images[order], np.bincount(key, minlength=ids.size))
     labels = classes.column("class_name").to_pylist()
     return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels)
 
@@ -133,15 +131,12 @@ def _rows(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return lists of different lengths as an array, -1 after each."""
     lists = column.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
-    made = np.full((len(lists), max(int(lengths.max()), 1)), -1, np.int64)
-    made[np.arange(made.shape[1]) < lengths[:, None]] = lists.flatten().to_numpy()
-    return made
+    return padded(lists.flatten().to_numpy(), lengths)
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:
     """Return the images of tasks (T, K, S+Q), support first, in the order of their classes."""
-    order = np.argsort(tasks.query_label, axis=1, kind="stable")
-    query = np.take_along_axis(tasks.query, order, axis=1)
+    query = by_class(tasks.query, tasks.query_label)
     way = tasks.class_ids.shape[1]
     return np.concatenate([tasks.support, query.reshape(len(tasks), way, -1)], axis=2)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT
+from analysis_sql.leave_one_out.episodes import ABSENT
 from benchmark_spec.errors import (
     FSLBenchWarning,
     SubmissionError,
@@ -36,9 +37,6 @@ from fslbench_data.validation.validate import Validated
 if TYPE_CHECKING:
     from fslbench_data.scoring.own_tasks import Answers, Pool
     from fslbench_data.scoring.task_log import TaskLog
-
-ABSENT = -1
-"""Fills the places of classes and images that a task does not have."""
 
 OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""

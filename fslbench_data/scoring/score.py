@@ -269,9 +269,10 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
     """Tell whether a method's interval for new images uses which queries were right."""
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
-    if not design or design.queries is None:
+    if not design or not design.takes_queries:
         return None
-    return bool(counts.right) and counts.right[row] is not None
+    told = bool(counts.right) and counts.right[row] is not None
+    return told and design.queries is not None
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

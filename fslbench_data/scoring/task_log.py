@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
     AccuracyError,
     ContradictionError,
@@ -41,9 +42,6 @@ WHOLE_TASK = (
 )
 
 Ints = NDArray[np.int64]
-
-ABSENT = -1
-"""Fills the places of classes and images that a task does not have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +82,10 @@ class TaskLog:
         needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
         table = table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
         _check_columns(table, where)
-        methods, method = _names(table.column("method"), "method", where)
+        methods, method = names_in(table.column("method"), "method", where)
         for name in methods:
             check_method_name(name, where)
-        tasks, task = _names(table.column("task"), "task", where)
+        tasks, task = names_in(table.column("task"), "task", where)
         ids = _id_lists(table.column("class_ids"), "class_ids", where)
         classes, codes = _labels(ids.values)
         class_ids = padded(codes, ids.lengths)
@@ -162,13 +160,6 @@ class Lists:
     def even(self) -> bool:
         """Whether all rows have as many values."""
         return bool((self.lengths == self.lengths[0]).all())
-
-
-def padded(values: Ints, lengths: Ints) -> Ints:
-    """Return values in rows of some lengths as an array, :data:`ABSENT` after each."""
-    made = np.full((len(lengths), int(lengths.max())), ABSENT, np.int64)
-    made[np.arange(made.shape[1]) < lengths[:, None]] = values
-    return made
 
 
 def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], Ints, Ints]:
@@ -262,20 +253,20 @@ def _runs(table: pa.Table, method: Ints, task: Ints, where: str) -> tuple[Any, I
     Without `run`, another column is taken if only it tells rows of one method and task apart.
     """
     if "run" in table.column_names:
-        column = columns.run_column(_whole_numbers(table.column("run")), where)
-        return *_names(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
+        column = columns.run_column(whole_numbers(table.column("run")), where)
+        return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
     if _repeats(method, task):
         for name in RUN_NAMES[1:]:
-            column = _whole_numbers(table.column(name)) if name in table.column_names else None
+            column = whole_numbers(table.column(name)) if name in table.column_names else None
             if column is None or column.null_count or not _names_runs(column.type):
                 continue
-            names, run = _names(columns.run_column(column, where).cast(pa.string()), name, where)
+            names, run = names_in(columns.run_column(column, where).cast(pa.string()), name, where)
             if not _repeats(method, task, run):
                 return names, run, name
     return (), np.zeros(table.num_rows, np.int64), ""
 
 
-def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return floats that are all whole or null, as frames hold integers with gaps, as integers."""
     if not pa.types.is_floating(column.type):
         return column
@@ -295,7 +286,7 @@ def _repeats(*keys: Ints) -> bool:
     return bool((np.unique(np.stack(keys), axis=1, return_counts=True)[1] > 1).any())
 
 
-def _names(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
+def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return names in the order in which they first appear, and each row's position (R,)."""
     if name == "task" and pa.types.is_integer(column.type):
         column = column.cast(pa.string())

@@ -131,6 +131,12 @@ def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]
     return array
 
 
+def by_class(values: NDArray[Any], query_label: NDArray[Any]) -> NDArray[Any]:
+    """Return what queries of tasks have (T, K·Q), class by class, in the order of the classes."""
+    order = np.argsort(query_label, axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1)
+
+
 def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
     """The names as a tuple; a single text is one name."""
     return (names,) if isinstance(names, str) else tuple(names)

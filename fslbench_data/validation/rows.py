@@ -19,7 +19,7 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks import TaskSetInfo, by_class
 
 if TYPE_CHECKING:
     import duckdb
@@ -178,7 +178,6 @@ class Rows:
         )
         for numbers in wanted.values():
             label = release.query_labels(self.keys[every[numbers[0]][0]].info)
-            order = np.argsort(label, axis=1, kind="stable")
             table = self.connection.sql(sql, params=[numbers]).to_arrow_table()
             lists, start = table.column("predictions").combine_chunks(), 0
             for number in numbers:
@@ -191,7 +190,7 @@ class Rows:
                 right = (answers == label[:tasks, None]).sum(axis=1, dtype=np.uint16)
                 if runs < 256:
                     right = right.astype(np.uint8)
-                found[number] = RightQueries(np.take_along_axis(right, order[:tasks], 1), runs)
+                found[number] = RightQueries(by_class(right, label[:tasks]), runs)
         return found
 
 

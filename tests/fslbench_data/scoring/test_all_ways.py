@@ -149,3 +149,18 @@ def test_what_is_refused(change: Any, kind: type[Exception], said: str) -> None:
     change(rows)
     with pytest.raises(kind, match=said):
         fb.all_ways(rows)
+
+
+def test_categories_that_no_row_has_and_numbers_that_are_no_ids() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(_log())
+    expected = fb.all_ways(frame)
+    for name in ("method", "class", "predicted", "image"):
+        kinds = [*dict.fromkeys(frame[name]), "nowhere"]
+        frame[name] = pd.Categorical(frame[name], categories=kinds)
+    found = fb.all_ways(frame)
+    assert found.to_dict() == expected.to_dict()
+    rows = [{**row, "predicted": 1.5} for row in _log()]
+    with pytest.raises(SchemaError, match="predicted"):
+        fb.all_ways(rows)
