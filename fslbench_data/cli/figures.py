@@ -78,6 +78,7 @@ def plot(
     \b
     forest      paired differences with their intervals
     accuracies  mean accuracies, and which are ns from the highest
+    means       means over data sets of the same ways and shots
     scatter     two methods, task by task: --method A --method B
     queries     interval width against the number of queries: --sweep
     ladder      accuracy and worst-class accuracy on attribute-biased tasks

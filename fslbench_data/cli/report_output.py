@@ -214,19 +214,22 @@ def write_counts(report: Report, output_format: str | None, path: Path | None) -
     )
 
 
-def write_means(report: Report, output_format: str | None, path: Path | None) -> None:
+def write_means(
+    report: Report, output_format: str | None, path: Path | None, *, harmonic: bool
+) -> None:
     """Write means over data sets, and their differences."""
     from fslbench_data.render.dataset_mean_tables import dataset_mean_tables, values
     from fslbench_data.render.table import csv_text, json_text, objects
 
     signature = str(report.signature)
+    means = report.harmonic_means if harmonic else report.dataset_means
     write(
         output_format,
         path,
-        csv=lambda: csv_text(values(report), signature),
-        json=lambda: json_text({"signature": signature, "means": objects(values(report))}),
-        table=lambda console: _print(dataset_mean_tables(report), console),
-        paper=lambda: (dataset_mean_tables(report), signature, ()),
+        csv=lambda: csv_text(values(means), signature),
+        json=lambda: json_text({"signature": signature, "means": objects(values(means))}),
+        table=lambda console: _print(dataset_mean_tables(means, harmonic=harmonic), console),
+        paper=lambda: (dataset_mean_tables(means, harmonic=harmonic), signature, ()),
     )
 
 

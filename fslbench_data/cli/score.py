@@ -56,6 +56,9 @@ from fslbench_data.cli.options import (
     help="Means over data sets of the same ways and shots, and their differences, with intervals.",
 )
 @click.option(
+    "--harmonic-means", is_flag=True, help="The same of harmonic means, as of base and new classes."
+)
+@click.option(
     "--counts",
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
@@ -73,6 +76,7 @@ def score(
     details: bool,
     whole_signature: bool,
     means: bool,
+    harmonic_means: bool,
     counts: bool,
     summary: bool,
     bias: bool,
@@ -116,6 +120,7 @@ def score(
     views = {
         "--bias": bias,
         "--means": means,
+        "--harmonic-means": harmonic_means,
         "--counts": counts or summary,
         "--details": details,
     }
@@ -145,8 +150,8 @@ def score(
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
-    if means:
-        write_means(report, output_format, path)
+    if means or harmonic_means:
+        write_means(report, output_format, path, harmonic=harmonic_means)
     elif counts or summary:
         write_counts(report, output_format, path)
         say_left_out(report)

@@ -57,6 +57,7 @@ def _width(given: str) -> str | float:
     "on the features of FILE's methods.",
 )
 @click.option("--all-references", is_flag=True, help="Show every reference method.")
+@click.option("--means", is_flag=True, help="Show means over data sets too.")
 @dataset_option
 @task_set_option
 @click.option(

@@ -11,7 +11,6 @@ from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, DatasetMean, dataset_mean_table
-from fslbench_data.scoring.report import Report
 
 Row = dict[str, DatasetMean]
 """A method, or a pair, by what the interval is about."""
@@ -22,22 +21,24 @@ NOTE = (
 )
 
 
-def dataset_mean_tables(report: Report) -> list[Table]:
+def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False) -> list[Table]:
     """Return the means of methods, and the differences of pairs, a table each."""
-    singles = [row for row in report.dataset_means if row.versus is None]
-    pairs = [row for row in report.dataset_means if row.versus is not None]
+    singles = [row for row in means if row.versus is None]
+    pairs = [row for row in means if row.versus is not None]
+    what = f"{'harmonic ' if harmonic else ''}means over data sets"
+    title = f"{what[0].upper()}{what[1:]}"
     if not singles:
         note = "no method answers task sets of the same ways and shots on two data sets or more"
-        return [Table("Means over data sets", (Column("method", str),), [], (note,))]
-    tables = [_table("Means over data sets", singles, _of_methods(singles))]
+        return [Table(title, (Column("method", str),), [], (note,))]
+    tables = [_table(title, singles, _of_methods(singles))]
     if pairs:
-        tables.append(_table("Differences of means over data sets", pairs, _of_pairs(pairs)))
+        tables.append(_table(f"Differences of {what}", pairs, _of_pairs(pairs)))
     return [*tables[:-1], replace(tables[-1], notes=(NOTE,))]
 
 
-def values(report: Report) -> Table:
+def values(means: Sequence[DatasetMean]) -> Table:
     """Return the rows of SQL's table `dataset_means`: for CSV and JSON."""
-    rows = dataset_mean_table(report.dataset_means).to_pylist()
+    rows = dataset_mean_table(means).to_pylist()
     columns = (Column(name, itemgetter(name)) for name in DATASET_MEANS.names)
     return Table("", tuple(columns), rows)
 

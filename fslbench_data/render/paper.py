@@ -62,6 +62,7 @@ def table(
     level: float = 0.95,
     allow_unbound: bool = False,
     all_references: bool = False,
+    means: bool = False,
     transpose: bool = False,
     columns: int | None = None,
     width: Width = "page",
@@ -88,6 +89,8 @@ def table(
         shots: pooled, else closed, else open.
     all_references
         Show every reference method.
+    means
+        Show means over data sets too, each data set counting alike.
     transpose
         Let a row be a task set, and a column a method.
     columns
@@ -113,6 +116,7 @@ def table(
         suites=names_of(suites),
         every=bool(task_sets or suites),
         all_references=all_references,
+        means=means,
     )
     if isinstance(results, Report):
         if datasets or task_sets or release is not None or allow_unbound or level != 0.95:
@@ -249,7 +253,7 @@ class PaperTable(AsFrame):
         content, columns = self._shown[0], self.content.columns
         rows = range(len(columns if self.transposed else content.rows))
         names = [label_of(content, row) for row in content.rows]
-        datasets = [column.scored.dataset for column in columns]
+        datasets = [column.dataset for column in columns]
         groups: dict[str, list[Column]] = {}  # never parted while they fit
         if self.transposed:
             first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
@@ -350,8 +354,8 @@ def _line_table(content: PaperContent) -> Table:
     """Return a line a cell, numbers unrounded, in percentage points."""
     rows = [
         {
-            "dataset": column.scored.dataset,
-            "task_set": column.scored.task_set,
+            "dataset": column.dataset,
+            "task_set": f"{column.over} data sets" if column.over else column.scored.task_set,
             "method": row.method,
             "versus": row.versus,
             "T": cell.interval.tasks,

@@ -97,6 +97,10 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
     marks = {*"".join(map(cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
     used = [NOTES[mark] for mark in NOTES if mark in marks]
     signature = content.signature
+    over = [column.over for column in content.columns if column.over]
+    number = (
+        str(over[0]) if len({*over}) == 1 else f"{min(over, default=0)} to {max(over, default=0)}"
+    )
     single = one_model_text(content.of_one_model, 4)
     near = any(  # where Student's interval covers too little
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
@@ -107,6 +111,11 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         _tasks_text(content),
         _strong_text(content, cells),
         *used,
+        *(
+            [f"mean: over {number} data sets, each counting alike; ± for these data sets."]
+            if over
+            else []
+        ),
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
         *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
@@ -116,7 +125,8 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
 
 def _tasks_text(content: PaperContent) -> str:
     """Say which task sets these are, how many tasks most have, and which have another number."""
-    sets = [column.scored for column in content.columns]
+    columns = [column for column in content.columns if not column.over]
+    sets = [column.scored for column in columns]
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
     parsed = [TaskSetName.parse(name) for name in names]
     ways = {name.protocol.way for name in parsed}
@@ -125,7 +135,7 @@ def _tasks_text(content: PaperContent) -> str:
     tasks = [scored.n_tasks for scored in sets]
     ((most, _),) = Counter(tasks).most_common(1)
     others = []
-    for column in content.columns:
+    for column in columns:
         if column.scored.n_tasks != most:
             shots, shot, other = column.heading.partition("-shot")
             where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``

@@ -1,14 +1,20 @@
 """Means over data sets, by which papers rank methods, with intervals.
 
 Data sets are fixed, and their images and classes are drawn independently of each other's.  So with
-h_d the half-widths of D data sets, none of which counts training runs, and a_r the mean over data
-sets of training run r::
+h_d the half-widths of D data sets, none of which counts training runs, w_d the derivative of the
+mean by the accuracy on data set d, and a_rd the accuracy of training run r::
 
-    h² = Σ_d h_d² / D²,    v = var(a_r) / R
+    h² = Σ_d w_d² h_d²,    v = var(Σ_d w_d a_rd) / R
 
 and h is widened for new training runs as on a single data set
 (:mod:`analysis_sql.intervals.counts`).  Runs that are named alike on all data sets are the
-same trained models, so that what they gain on one may be lost on another; else v is Σ_d v_d / D².
+same trained models, so that what they gain on one may be lost on another; else v is Σ_d w_d² v_d.
+The derivative of the arithmetic mean is 1/D, of the harmonic mean H it is H²/(D a_d²).  Of a
+difference of harmonic means, by which papers average base and new classes, the variance on a data
+set follows from those of both methods and of their difference, and so does its half-width::
+
+    var(w a − u b) = (w − u) (w var(a) − u var(b)) + w u var(a − b)
+
 What would happen on other data sets is another question: a sign test over data sets stands beside.
 """
 
@@ -32,6 +38,8 @@ from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.summary import PrimarySet, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
+Floats = NDArray[np.float64]
+
 DATASET_MEANS = schema(
     ("ways shots datasets", int),
     ("about method versus", str),
@@ -53,6 +61,8 @@ class DatasetMean:
         All of them, of the same ways and shots; each counts alike.
     about
         What the interval is about: new images, or new classes, of these data sets.
+    mean
+        The arithmetic mean, or the harmonic one.
     versus, versus_mean, difference, verdict
         Of a pair; None of a method alone.
     halfwidth
@@ -80,11 +90,12 @@ class DatasetMean:
     sign_p: float | None = None
 
 
-def dataset_means(sets: Sequence[TaskSetReport]) -> list[DatasetMean]:
+def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> list[DatasetMean]:
     """Return the means over data sets of the methods that answer all of them, and their pairs.
 
-    One for each ways and shots of which a report has primary sets of two data sets or more; methods
-    whose runs had a rule to stop, or which answered only the first tasks, are left out.
+    Arithmetic or harmonic ones, for each ways and shots of which a report has primary sets of two
+    data sets or more.  Methods whose runs had a rule to stop, or which answered only the first
+    tasks, are left out.
     """
     by_protocol: dict[tuple[int, int], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
@@ -94,7 +105,7 @@ def dataset_means(sets: Sequence[TaskSetReport]) -> list[DatasetMean]:
         row
         for protocol, some in sorted(by_protocol.items())
         if len(some) > 1
-        for row in _rows(protocol, some)
+        for row in _rows(protocol, some, harmonic)
     ]
 
 
@@ -114,14 +125,18 @@ def sign_test(higher: int, lower: int) -> float:
     return min(1.0, 2.0 * tail / 2.0**n)
 
 
-def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[DatasetMean]:
+def _rows(
+    protocol: tuple[int, int], sets: Sequence[TaskSetReport], harmonic: bool
+) -> list[DatasetMean]:
     scores = [{s.method: s for s in of.scores if _whole(s, of)} for of in sets]
     own = [name for name in scores[0] if all(name in of.methods[: len(of.asked)] for of in sets)]
     own = [name for name in own if all(name in of for of in scores)]
     methods = [*own, *(n for n in scores[0] if n not in own and all(n in of for of in scores))]
     datasets = tuple(of.scored.dataset for of in sets)
-    mean = {m: float(np.mean([of[m].accuracy.mean for of in scores])) for m in methods}
-    terms = {m: _run_terms([of[m] for of in scores]) for m in methods}
+    each = {m: np.array([of[m].accuracy.mean for of in scores]) for m in methods}
+    mean = {m: _mean(values, harmonic) for m, values in each.items()}
+    slope = {m: _slopes(values, harmonic) for m, values in each.items()}
+    terms = {m: _run_terms([of[m] for of in scores], slope[m]) for m in methods}
     level, rows = sets[0].level, []
     for about, kinds in _questions(sets).items():
         bare = [_Bare(of, kind) for of, kind in zip(sets, kinds, strict=True)]
@@ -132,17 +147,23 @@ def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[Data
             "about": about,
             "level": level,
         }
+        squares = {m: np.array([of.own(m) for of in bare]) ** 2 for m in methods}
         for method in methods:
-            width = _combined([of.own(method) for of in bare], terms[method], level)
+            width = _combined(slope[method] ** 2 * squares[method], terms[method], level)
             rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
         for place, method in enumerate(own):
             for versus in methods[place + 1 :]:
                 if not all(of.asked(method, versus) for of in bare):
                     continue
-                each, widths = zip(*(of.pair(method, versus) for of in bare), strict=True)
-                (v, square), (other_v, other_square) = terms[method], terms[versus]
-                width = _combined(widths, (v + other_v, square + other_square), level)
-                higher, lower = (sum(sign * d > 0 for d in each) for sign in (1, -1))
+                differences, widths = np.array([of.pair(method, versus) for of in bare]).T
+                w, u = slope[method], slope[versus]
+                square = w * u * widths**2
+                if harmonic:
+                    square = square + (w - u) * (w * squares[method] - u * squares[versus])
+                run, other = terms[method], terms[versus]
+                width = _combined(square, (run[0] + other[0], run[1] + other[1]), level)
+                difference = mean[method] - mean[versus]
+                higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
                 rows.append(
                     DatasetMean(
                         method=method,
@@ -150,8 +171,8 @@ def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[Data
                         halfwidth=width,
                         versus=versus,
                         versus_mean=mean[versus],
-                        difference=float(np.mean(each)),
-                        verdict=_verdict(np.array(each), width),
+                        difference=difference if harmonic else float(np.mean(differences)),
+                        verdict=_verdict(differences, difference, width),
                         higher=higher,
                         lower=lower,
                         sign_p=sign_test(higher, lower),
@@ -159,6 +180,21 @@ def _rows(protocol: tuple[int, int], sets: Sequence[TaskSetReport]) -> list[Data
                     )
                 )
     return rows
+
+
+def _mean(values: Floats, harmonic: bool) -> float:
+    if not harmonic:
+        return float(values.mean())
+    return float(len(values) / (1.0 / values).sum()) if values.all() else 0.0
+
+
+def _slopes(values: Floats, harmonic: bool) -> Floats:
+    """Return the derivatives of a mean over data sets; NaN of a harmonic mean of 0."""
+    number = len(values)
+    if not harmonic:
+        return np.full(number, 1.0 / number)
+    mean = _mean(values, harmonic)
+    return (mean / values) ** 2 / number if mean else np.full(number, nan)
 
 
 def _whole(score: Score, task_set: TaskSetReport) -> bool:
@@ -188,9 +224,10 @@ class _Bare:
         self._own, self._pairs, self._asked = of_kinds(kind), bare.pairs_of(kind), bare.asked
         self._at = {name: i for i, name in enumerate(task_set.methods)}
 
-    def own(self, method: str) -> float | None:
-        """Return the half-width of a method's mean, None without any."""
-        return self._own[self._at[method]].halfwidth
+    def own(self, method: str) -> float:
+        """Return the half-width of a method's mean, NaN without any."""
+        width = self._own[self._at[method]].halfwidth
+        return nan if width is None else width
 
     def asked(self, method: str, versus: str) -> bool:
         """Whether the two are compared."""
@@ -202,30 +239,25 @@ class _Bare:
         return float(self._pairs.difference[at]), float(self._pairs.halfwidth[at])
 
 
-def _run_terms(scores: Sequence[Score]) -> tuple[float, float]:
+def _run_terms(scores: Sequence[Score], slopes: Floats) -> tuple[float, float]:
     """Return the variance that training anew adds to a mean over data sets, and its v²/(R-1)."""
-    number = len(scores)
     names = [tuple(score.run_means) for score in scores]
     if len(names[0]) > 1 and all({*of} == {*names[0]} for of in names):
         means = np.array([[score.run_means[name] for name in names[0]] for score in scores])
-        v = float(means.mean(axis=0).var(ddof=1)) / len(names[0])
+        v = float((slopes @ means).var(ddof=1)) / len(names[0])
         return v, v**2 / (len(names[0]) - 1)
-    errors = [(score.run_error or 0.0, score.runs) for score in scores]
-    v = sum(error**2 for error, _ in errors) / number**2
-    square = sum(error**4 / max(runs - 1, 1) for error, runs in errors) / number**4
-    return v, square
+    own = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
+    freedom = [max(score.runs - 1, 1) for score in scores]
+    return float(own.sum()), float((own**2 / freedom).sum())
 
 
-def _combined(
-    widths: Sequence[float | None], terms: tuple[float, float], level: float
-) -> float | None:
-    values: NDArray[np.float64] = np.array([nan if w is None else w for w in widths])
-    width = float(for_new_runs(sqrt(float((values**2).sum())) / len(values), terms, level))
-    return None if np.isnan(width) else width
+def _combined(squares: Floats, terms: tuple[float, float], level: float) -> float | None:
+    if np.isnan(squares).any():
+        return None
+    return float(for_new_runs(sqrt(float(squares.sum())), terms, level))
 
 
-def _verdict(differences: NDArray[np.float64], width: float | None) -> Verdict:
-    mean = float(differences.mean())
+def _verdict(differences: Floats, mean: float, width: float | None) -> Verdict:
     if width is None:
         return Verdict.NOT_ESTIMABLE
     if width == 0 and not differences.any():

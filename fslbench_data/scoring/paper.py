@@ -13,7 +13,8 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import EPISODES, IntervalKind, TaskSetName
+from benchmark_spec.protocol import EPISODES, IntervalKind, Protocol, TaskSetName
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
 from fslbench_data.scoring.selection import whole_names
@@ -39,7 +40,8 @@ class Asked:
     """What is asked for of a report.
 
     `methods` are the rows; with `against` they are differences. `suites`, `every` task set and
-    `all_references` widen or narrow the leading task sets and the closest references.
+    `all_references` widen or narrow the leading task sets and the closest references; `means` adds
+    those over data sets.
     """
 
     about: About = "new images"
@@ -48,6 +50,7 @@ class Asked:
     suites: tuple[str, ...] = ()
     every: bool = False
     all_references: bool = False
+    means: bool = False
 
     def __post_init__(self) -> None:
         if self.about not in ABOUTS:
@@ -149,13 +152,22 @@ class PaperCell:
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """A task set; `pairs` of methods are adjusted for, and a cell is None without results."""
+    """A task set; `pairs` of methods are adjusted for, and a cell is None without results.
+
+    Or, with `over`, the mean over so many data sets, of which `scored` names the first's task set.
+    """
 
     scored: ScoredSet
     heading: str
     kind: IntervalKind
     pairs: int
     cells: tuple[PaperCell | None, ...]
+    over: int = 0
+
+    @property
+    def dataset(self) -> str:
+        """The data set, or that it is a mean."""
+        return "mean" if self.over else self.scored.dataset
 
 
 @dataclass(frozen=True)
@@ -187,6 +199,8 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
         fill = _differences if asked.against else _accuracies
         cells, pairs = fill(each, kind, rows, frozenset(unbound))
         columns.append(PaperColumn(each.scored, heading, kind, pairs, cells))
+    if asked.means:
+        columns += _means(chosen, rows, asked.about)
     scored = tuple(each.scored for each in sets)
     shown = {name for row in rows for name in (row.method, row.versus)}
     return PaperContent(
@@ -239,6 +253,45 @@ def _accuracies(
             )
         )
     return tuple(cells), pairs
+
+
+def _means(
+    chosen: Sequence[tuple[TaskSetReport, IntervalKind]], rows: Sequence[PaperRow], about: About
+) -> list[PaperColumn]:
+    """Return a column of means over data sets for each ways and shots of two or more of them."""
+    by_protocol: dict[Protocol, list[tuple[TaskSetReport, IntervalKind]]] = {}
+    for each, kind in chosen:
+        protocol = each.scored.name.protocol
+        by_protocol.setdefault(replace(protocol, query=1), []).append((each, kind))
+    columns = []
+    for protocol, some in by_protocol.items():
+        number = len({each.scored.dataset for each, _ in some})
+        if number < 2:
+            continue
+        means = [_mean_of(row, [each for each, _ in some], about) for row in rows]
+        whole = [m if m is not None and len(m.datasets) == number else None for m in means]
+        highest = max((m.mean for m in whole if m is not None), default=0.0)
+        (first, kind), tasks = some[0], sum(each.scored.n_tasks for each, _ in some)
+        cells = [None if m is None else _mean_cell(m, kind, tasks, highest) for m in whole]
+        way = f"{protocol.way}-way " if len({p.way for p in by_protocol}) > 1 else ""
+        heading = f"{way}{protocol.shot}-shot"
+        columns.append(PaperColumn(first.scored, heading, kind, 0, tuple(cells), number))
+    return columns
+
+
+def _mean_of(row: PaperRow, sets: Sequence[TaskSetReport], about: About) -> DatasetMean | None:
+    names = [name for name in (row.method, row.versus) if name]
+    means = dataset_means([each.only(names) for each in sets if {*names} <= {*each.methods}])
+    wanted = (m for m in means if m.about == about and (m.versus or "") == row.versus)
+    return next(wanted, None)
+
+
+def _mean_cell(mean: DatasetMean, kind: IntervalKind, tasks: int, highest: float) -> PaperCell:
+    if mean.difference is None:
+        interval = Interval(kind, mean.level, tasks, mean.mean, mean.halfwidth, constant=False)
+        return PaperCell(interval, strong=mean.mean > highest - 1e-9)
+    interval = Interval(kind, mean.level, tasks, mean.difference, mean.halfwidth, constant=False)
+    return PaperCell(interval, mean.verdict in (Verdict.BETTER, Verdict.WORSE), None, mean.verdict)
 
 
 def _differences(

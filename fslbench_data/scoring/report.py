@@ -88,6 +88,13 @@ class Report:
 
         return dataset_means(self.sets)
 
+    @cached_property
+    def harmonic_means(self) -> list[DatasetMean]:
+        """The same of harmonic means, by which papers average base and new classes."""
+        from fslbench_data.scoring.dataset_means import dataset_means
+
+        return dataset_means(self.sets, harmonic=True)
+
     def __str__(self) -> str:
         """Return the answer as the terminal shows it, where the package has said how."""
         write = type(self).as_text

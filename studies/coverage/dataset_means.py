@@ -7,8 +7,8 @@ are high or low on all data sets together.  For new images the classes of a data
 new classes they are drawn anew.  The truth of the difference is 0.
 
 A line gives in per cent how often the interval of the difference holds it, its mean half-width over
-1.96 true standard deviations, and how often it would hold if runs were taken for independent from
-data set to data set.
+1.96 true standard deviations, how often it would hold if runs were taken for independent from
+data set to data set, and how often the interval of the difference of harmonic means holds it.
 """
 
 from __future__ import annotations
@@ -75,8 +75,11 @@ def centres(line: Line, rng: np.random.Generator) -> list[Array]:
 
 def answered(
     sizes: tuple[int, ...], rng: np.random.Generator, of: Array, weights: Array, question: LeftOut
-) -> tuple[Array, float]:
-    """Draw and answer one data set: accuracies of runs (2, R), and the difference's half-width."""
+) -> tuple[Array, Array]:
+    """Draw and answer one data set: accuracies of runs (2, R), and half-widths.
+
+    Those of both methods and of their difference.
+    """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     seed = int(rng.integers(1 << 31))
     drawn = draw_closed(sizes, PROTOCOL, dataset="means", seed=seed, tasks=TASKS)
@@ -90,13 +93,17 @@ def answered(
         ]
     )
     design = TaskDesign.of(drawn.class_ids, np.concatenate([support, query], axis=2), owner)
-    apart = y.mean(axis=1)
-    found = getattr(Influences(design, apart[:1] - apart[1:]).own(LEVEL), question)
-    return 100 * y.mean(axis=2), 100 * float(found.halfwidth[0, 0])
+    own = y.mean(axis=1)
+    values = np.concatenate([own, own[:1] - own[1:]])
+    found = getattr(Influences(design, values).own(LEVEL), question)
+    return 100 * y.mean(axis=2), 100 * np.ravel(found.halfwidth)
 
 
 def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> list[float]:
-    """Draw all data sets: the mean difference, and its half-width with runs shared and apart."""
+    """Draw all data sets: the mean difference, and its half-width with runs shared and apart.
+
+    And the difference of harmonic means with its half-width.
+    """
     of_sets = centres(line, rng) if fixed is None else fixed
     weights = np.exp(line.spread * rng.standard_normal((2, line.runs, DIMENSIONS)))
     parts = [
@@ -104,8 +111,17 @@ def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> l
         for sizes, of in zip(line.sizes, of_sets, strict=True)
     ]
     runs = np.array([accuracies for accuracies, _ in parts])
-    tasks = sqrt(sum(width**2 for _, width in parts)) / len(parts)
+    squares = np.array([widths**2 for _, widths in parts]).T
+    tasks = sqrt(squares[2].sum()) / len(parts)
     widths = [tasks, tasks]
+    each = runs.mean(axis=2).T
+    harmonic = len(parts) / (1 / each).sum(axis=1)
+    w, u = (harmonic[:, None] / each) ** 2 / len(parts)
+    wide = sqrt(
+        (
+            w**2 * squares[0] + u**2 * squares[1] - w * u * (squares[0] + squares[1] - squares[2])
+        ).sum()
+    )
     if line.runs > 1:
         freedom = line.runs - 1
         shared = runs.mean(axis=0).var(axis=1, ddof=1) / line.runs
@@ -115,8 +131,10 @@ def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> l
             (apart.sum() / len(parts) ** 2, (apart**2).sum() / freedom / len(parts) ** 4),
         )
         widths = [float(for_new_runs(tasks, term, LEVEL)) for term in terms]
+        v = np.array([(w @ runs[:, 0]).var(ddof=1), (u @ runs[:, 1]).var(ddof=1)]) / line.runs
+        wide = float(for_new_runs(wide, (v.sum(), (v**2).sum() / freedom), LEVEL))
     means = runs.mean(axis=(0, 2))
-    return [float(means[0] - means[1]), *widths]
+    return [float(means[0] - means[1]), *widths, float(harmonic[0] - harmonic[1]), wide]
 
 
 def some(line: Line, seed: int, sets: int, turn: int) -> list[list[float]]:
@@ -128,7 +146,7 @@ def some(line: Line, seed: int, sets: int, turn: int) -> list[list[float]]:
 
 def part(options: argparse.Namespace) -> int:
     """Print a row for each line; count those below the limit."""
-    print(head("data sets", "runs", "new", "holds", "width", "runs apart hold"))
+    print(head("data sets", "runs", "new", "holds", "width", "runs apart hold", "harmonic"))
     total = 0
     with ProcessPoolExecutor(options.processes) as pool:
         for line in LINES:
@@ -136,9 +154,10 @@ def part(options: argparse.Namespace) -> int:
                 continue
             work = partial(some, line, options.seed, options.sets // TURNS)
             made = np.concatenate([np.array(each) for each in pool.map(work, range(TURNS))])
-            error, width, apart = made.T
+            error, width, apart, other, wide = made.T
             holds = 100 * float((np.abs(error) <= width).mean())
-            total += holds < LIMIT
+            harmonic = 100 * float((np.abs(other) <= wide).mean())
+            total += (holds < LIMIT) + (harmonic < LIMIT)
             print(
                 row(
                     line.name,
@@ -147,6 +166,7 @@ def part(options: argparse.Namespace) -> int:
                     marked(holds, holds < LIMIT),
                     f"{width.mean() / (Z * error.std()):.2f}",
                     100 * float((np.abs(error) <= apart).mean()),
+                    marked(harmonic, harmonic < LIMIT),
                 ),
                 flush=True,
             )

@@ -3,5 +3,5 @@
 OF_LADDERS = ("ladder", "worst")
 """Of task sets made with attributes of images."""
 
-KINDS = ("forest", "accuracies", "scatter", "queries", *OF_LADDERS, "conclusive")
+KINDS = ("forest", "accuracies", "means", "scatter", "queries", *OF_LADDERS, "conclusive")
 """All, in the order in which they are described."""

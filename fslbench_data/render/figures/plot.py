@@ -122,8 +122,8 @@ def plot(
         ``forest``: paired differences with their intervals, of the results' methods with all
         others, of one of `methods` with all others, or of several with each other;
         ``accuracies``: means, and which do not differ significantly from the
-        highest; ``scatter``: two methods, task
-        by task; ``conclusive``: comparisons that each kind of interval calls significant;
+        highest; ``means``: over data sets of the same ways and shots; ``scatter``: two methods,
+        task by task; ``conclusive``: comparisons that each kind of interval calls significant;
         ``ladder``, ``worst``: accuracy and worst-class accuracy on attribute-biased tasks, where
         ``worst`` shows all methods and names those of `methods`;
         ``queries``: interval width against the number of queries.
@@ -208,6 +208,8 @@ def figure_of(
         return draw(ladders[0], selection.level, methods)
     if kind == "forest" and len(methods) == 1:
         return rows.forest(_of_one(selected, *methods))
+    if kind == "means":
+        return rows.means(report_on(selected))
     sets = sets_of(selected)
     if kind in ("conclusive", "forest"):
         return conclusive(sets) if kind == "conclusive" else rows.forest(sets)

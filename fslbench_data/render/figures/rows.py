@@ -25,11 +25,12 @@ from fslbench_data.render.figures.charts import (
     Figure,
     Row,
 )
-from fslbench_data.render.interval_text import difference_text, plus_minus
+from fslbench_data.render.interval_text import difference_text, plus_minus, width_text
 from fslbench_data.scoring.bias import LadderReport, step_of
+from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.summary import Summary
+from fslbench_data.scoring.summary import Summary, own_methods, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Pair = tuple[TaskSetReport, Comparison]
@@ -164,6 +165,51 @@ def accuracies(each: TaskSetReport) -> Figure:
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))
+
+
+def means(report: Report) -> Figure:
+    """Means over data sets of the same ways and shots, from the highest down."""
+    by_method: dict[str, list[DatasetMean]] = {}
+    found = [row for row in report.dataset_means if row.versus is None]
+    protocols = dict.fromkeys((row.ways, row.shots) for row in found)
+    if len(protocols) != 1:
+        has = listing([f"{ways}-way {shots}-shot" for ways, shots in protocols])
+        raise SubmissionError(
+            f"means over data sets are of {has}" if has else "there is no mean over data sets",
+            expected="methods that all answer two data sets or more, of the same ways and shots",
+            fix="choose with --dataset and --task-set, such as open-5w5s5q",
+        )
+    for row in found:
+        by_method.setdefault(row.method, []).append(row)
+    own = {name for each in report.sets for name in own_methods(each)}
+    rows = [
+        {
+            "label": method,
+            "mean": first.mean,
+            **_mean_ends(first),
+            **_mean_ends(more[0] if more else None, "_new"),
+            "standing": TIES[2],
+            "whose": OWN if method in own else REFERENCE,
+            "shown": f"{first.mean:.2f} ± {width_text(first.halfwidth)}" if first.halfwidth else "",
+        }
+        for method, (first, *more) in sorted(by_method.items(), key=lambda item: -item[1][0].mean)
+    ]
+    (ways, shots), datasets = next(iter(protocols)), found[0].datasets
+    sets = [
+        each
+        for each in primary_sets(report.sets)
+        if (each.scored.name.protocol.way, each.scored.name.protocol.shot) == (ways, shots)
+    ]
+    caption = set_caption(sets, [each.scored.n_tasks for each in sets])
+    caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
+    title = f"Means over {len(datasets)} data sets, {ways}-way {shots}-shot"
+    return Figure("accuracies", title, caption, placed(rows))
+
+
+def _mean_ends(of: DatasetMean | None, suffix: str = "") -> Mapping[str, float | None]:
+    width = None if of is None else of.halfwidth
+    ends = (None, None) if of is None or width is None else (of.mean - width, of.mean + width)
+    return dict(zip((f"low{suffix}", f"high{suffix}"), ends, strict=True))
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:

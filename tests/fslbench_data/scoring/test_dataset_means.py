@@ -104,3 +104,61 @@ def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
     parts += [answers("c", dataset, TASK_SET, 0.8) for dataset in DATASETS[:2]]
     write(tmp_path / "x.parquet", bare(joined(parts)))
     assert {row.method for row in fb.score(tmp_path / "x.parquet").dataset_means} == {"a"}
+
+
+def test_harmonic_means_by_hand(report: fb.Report) -> None:
+    """Half-widths to first order: those of accuracies moved by a little, and put together."""
+    (row,) = [
+        r
+        for r in report.harmonic_means
+        if (r.about, r.method, r.versus) == ("new images", "a", None)
+    ]
+    own = [s.intervals["open"] for s in report.scores if s.method == "a"]
+    values = np.array([i.mean for i in own])
+    assert row.mean == pytest.approx(stats.hmean(values))
+    moved = np.eye(3) * 1e-4
+    slopes = [(stats.hmean(values + by) - stats.hmean(values - by)) / 2e-4 for by in moved]
+    expected = sqrt(sum((s * i.halfwidth) ** 2 for s, i in zip(slopes, own, strict=True)))
+    assert row.halfwidth == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_difference_of_harmonic_means_from_the_tasks(tmp_path: Path) -> None:
+    """The open interval of tasks whose accuracies are weighed by the two derivatives."""
+    tables = {
+        method: [answers(method, dataset, TASK_SET, skill) for dataset in DATASETS]
+        for method, skill in (("a", 0.8), ("b", 0.5))
+    }
+    write(tmp_path / "x.parquet", bare(joined([t for of in tables.values() for t in of])))
+    report = fb.score(tmp_path / "x.parquet")
+    (row,) = [r for r in report.harmonic_means if (r.about, r.versus) == ("new images", "b")]
+    y = {
+        method: [np.array(t["n_correct"]) / np.array(t["n_query"]) * 100 for t in of]
+        for method, of in tables.items()
+    }
+    means = {method: np.array([v.mean() for v in of]) for method, of in y.items()}
+    weights = {m: (stats.hmean(v) / v) ** 2 / 3 for m, v in means.items()}
+    square = 0.0
+    for d in range(3):
+        z = weights["a"][d] * y["a"][d] - weights["b"][d] * y["b"][d]
+        square += z.var(ddof=1) / len(z) * stats.t.ppf(0.975, len(z) - 1) ** 2
+    assert row.difference == pytest.approx(stats.hmean(means["a"]) - stats.hmean(means["b"]))
+    assert row.halfwidth == pytest.approx(sqrt(square), rel=1e-9)
+
+
+@pytest.mark.parametrize("against", [(), ("b",)])
+def test_tables_of_papers_have_them(report: fb.Report, against: tuple[str, ...]) -> None:
+    made = fb.table(report, methods=("a",), against=against, means=True)
+    cell = made.to_arrow().to_pylist()[-1]
+    row = _row(report, "new images", "a", *against)
+    assert (cell["dataset"], cell["task_set"]) == ("mean", "3 data sets")
+    assert cell["mean"] == (row.difference if against else row.mean)
+    assert cell["halfwidth"] == row.halfwidth
+    assert "over 3 data sets, each counting alike" in str(made)
+
+
+def test_no_mean_of_fewer_data_sets_in_a_table(tmp_path: Path) -> None:
+    parts = [answers("a", dataset, TASK_SET, 0.8) for dataset in DATASETS]
+    parts += [answers("c", dataset, TASK_SET, 0.8) for dataset in DATASETS[:2]]
+    write(tmp_path / "x.parquet", bare(joined(parts)))
+    made = fb.table(fb.score(tmp_path / "x.parquet"), means=True).to_arrow().to_pylist()
+    assert [row["method"] for row in made if row["dataset"] == "mean"] == ["a"]

@@ -33,6 +33,7 @@ TWO = ["--method", "efficientnet_lite0/LR", "--method", "efficientnet_lite0/NCC"
 COMMANDS: dict[str, list[str]] = {
     "forest": [EXAMPLE, "--task-set", "open-5w10s7q"],
     "accuracies": ["--dataset", "groceries", "--task-set", "open-5w5s5q"],
+    "means": ["--dataset", "emoji", "--dataset", "glyphs_sample", "--task-set", "open-5w5s5q"],
     "scatter": ["--dataset", "groceries", "--task-set", "closed-5w5s5q", *TWO],
     "queries": ["--sweep", "SWEEP"],
     "ladder": ["--dataset", "openclipart", "--task-set", LADDER, *TWO],
