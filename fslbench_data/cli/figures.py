@@ -36,7 +36,7 @@ def _sweep_option(what: str) -> Callable[[Command], Command]:
 
 
 @command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
 @dataset_option
