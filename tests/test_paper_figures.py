@@ -149,6 +149,7 @@ def test_a_drawing_says_what_it_shows(figures: ModuleType, tmp_path: Path) -> No
         figures.draw(figure, tmp_path / "five.gif")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["2", "5"])
 def test_the_page_holds_what_the_script_prints(number: str, figures: ModuleType, page: str) -> None:
     make, usual = figures.FIGURES[number]

@@ -37,6 +37,7 @@ def test_rounds_and_fresh_tasks_agree(
         np.testing.assert_allclose(rounds, fresh, atol=4 * 0.24 / np.sqrt(8000))
 
 
+@pytest.mark.slow
 def test_a_cut_record_is_written_again(modules: dict[str, ModuleType], tmp_path: Path) -> None:
     common = import_module("studies.common")
     runs, line = modules["runs"], modules["lines"].chosen(["7,120 5w1s1q"])[0]

@@ -83,6 +83,7 @@ def test_in_another_order_they_are_not(example: Submission, tmp_path: Path, told
     assert lines[1] == "tasks of 1 results: 1 cannot tell"
 
 
+@pytest.mark.slow
 def test_bound_results_are_told_alike_twice(root: Path, told: Told) -> None:
     path = root / "examples/my_results.parquet"
     lines = told(path)

@@ -132,6 +132,7 @@ def test_another_task_set_of_the_data_tells_of_the_classes() -> None:
     assert recognise([small, large], seed=0, permutations=1999).each == found.each[::-1]
 
 
+@pytest.mark.slow
 def test_a_wrong_task_set_beside_a_right_one_is_not_recognised() -> None:
     worlds.hold("wrong", [of.p for of in worlds.beside_a_right_one(40, 99, 120)], {0.05: 0.0})
 
@@ -150,6 +151,7 @@ def test_methods_that_agree_are_no_more_than_one() -> None:
 # ---- the null hypothesis -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["other seed", "shuffled in blocks", "noise that drifts"])
 def test_other_tasks_are_seldom_recognised(world: str) -> None:
     """At 5 %; ``python -m studies.checks recognition`` has ten times as many, and at 0.1 %."""

@@ -102,6 +102,7 @@ def test_the_less_exact_of_two_decides() -> None:
     assert tolerance_of(exact, rough) == tolerance_of({}) == AGREEMENT["bfloat16"]
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_claims_are_kept_for_the_same_method_only(real: ModuleType) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_table_counts_what_the_package_claims(real: ModuleType) -> None:
     names = ("open-5w10s7q", "closed-5w10s7q")
     (row,) = [

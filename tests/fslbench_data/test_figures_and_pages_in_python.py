@@ -36,6 +36,7 @@ def test_the_command_draws_the_same_kinds() -> None:
     assert set(KINDS) == set(plots.KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forest", "conclusive"])
 def test_a_drawing_is_what_the_command_draws(kind: str, path: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
@@ -130,6 +131,7 @@ def test_two_methods_are_compared(path: Path) -> None:
     assert found
 
 
+@pytest.mark.slow
 def test_submissions_frames_and_files_are_compared(path: Path) -> None:
     submission = fb.Submission.read(path)
     first = submission.table.column("method")[0].as_py()

@@ -239,6 +239,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
         runs[0].wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -294,6 +295,7 @@ _WRITING = {
 """Where else files are opened for writing or take the place of others, and why."""
 
 
+@pytest.mark.slow
 def test_all_writers_go_through_one_function(root: Path) -> None:
     found = set()
     for package in ("benchmark_spec", "analysis_sql", "fslbench_data", "builders"):

@@ -131,6 +131,7 @@ def _check(log: fb.LoggedTasks, tmp_path: Path, rows: int = 150) -> None:
         assert [s.intervals for s in report.scores] == [s.intervals for s in shown.scores]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_batch_sampler_of_ones_own(workers: int, tmp_path: Path) -> None:
     log = fb.log_tasks(Batches(), LABELS, n_shot=2)

@@ -72,6 +72,7 @@ def test_levels_that_are_none(level: float) -> None:
         interval(Moments(3, 12, 50, 5), "open", level)
 
 
+@pytest.mark.slow
 def test_coverage_of_independent_tasks() -> None:
     """20,000 sets of 20 independent tasks of 25 queries, accuracy varying between tasks.
 

@@ -56,6 +56,7 @@ def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
     assert found.error < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [2, 19, 33])
 def test_listed_sums_of_halves_give_what_the_distribution_gives(
     tasks: int, monkeypatch: pytest.MonkeyPatch

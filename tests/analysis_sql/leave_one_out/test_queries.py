@@ -109,6 +109,7 @@ def told(right: np.ndarray) -> list[RightQueries]:
     return [RightQueries(own.reshape(TASKS, -1), 1) for own in right]
 
 
+@pytest.mark.slow
 def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right) -> None:
     u = design.residuals(right.mean((2, 3)))
     own, _ = QuerySums(design.queries, u, told(right)).own

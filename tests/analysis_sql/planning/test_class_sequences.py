@@ -43,6 +43,7 @@ def test_balanced_is_as_long_and_as_even_as_can_be(uses: np.ndarray, way: int, s
         assert used[more].min() >= used.max() - 1
 
 
+@pytest.mark.slow
 def test_first_tasks_choose_classes_alike() -> None:
     """Each of 7 classes stands in each place of the first task equally often (4 errors)."""
     uses = np.full(7, 3)

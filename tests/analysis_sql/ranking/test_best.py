@@ -206,6 +206,7 @@ def _missed(skills: list[float], shared: float, *, tasks: int, repeats: int, see
     return missed / repeats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("skills", "shared"),
     [

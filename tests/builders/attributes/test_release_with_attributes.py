@@ -174,6 +174,7 @@ def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
         load_release(folder)
 
 
+@pytest.mark.slow
 def test_a_stopped_build_goes_on(
     raw: Path, captioners: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

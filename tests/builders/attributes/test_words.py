@@ -81,6 +81,7 @@ def test_progress_is_told() -> None:
     assert told == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("caption", CAPTIONS)
 def test_five_captions_by_either_tagger(caption: str, textblob: Words, spacy: Words) -> None:
     expected = CAPTIONS[caption].split()

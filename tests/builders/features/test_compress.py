@@ -91,6 +91,7 @@ _RUN = (
 )
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes() -> None:
     runs = [
         subprocess.run(

@@ -346,6 +346,7 @@ def test_killed_by_the_system_while_it_compares(
     assert _commits(hub) == 1
 
 
+@pytest.mark.slow
 def test_stopped_before_every_step_in_turn_the_next_run_finishes(
     hub: HubServer, release: Path
 ) -> None:

@@ -380,6 +380,7 @@ def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
     assert all("${{" not in step.get("run", "") for step in steps)
 
 
+@pytest.mark.slow
 def test_a_good_submission(clone: Clone, root: Path) -> None:
     name = clone.add((root / "examples/my_results.parquet").read_bytes())
     code, summary = clone.check()
@@ -420,6 +421,7 @@ def test_bad_ones_among_good_ones(clone: Clone, root: Path, tmp_path: Path) -> N
     assert not [path for path in tmp_path.rglob("pwned*") if path.parent.name != "submissions"]
 
 
+@pytest.mark.slow
 def test_a_changed_submission_is_refused(clone: Clone, root: Path) -> None:
     (path,) = (clone.origin / "submissions").iterdir()
     path.write_bytes((root / "examples/my_results.parquet").read_bytes())

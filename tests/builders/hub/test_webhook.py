@@ -285,6 +285,7 @@ def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) ->
     assert "<iframe" in shown
 
 
+@pytest.mark.slow
 def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gradio")
     monkeypatch.delenv("WEBHOOK_SECRET", raising=False)

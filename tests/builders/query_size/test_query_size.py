@@ -84,6 +84,7 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
     assert found.estimate == pool(estimates, 1)
 
 
+@pytest.mark.slow
 def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
     """Half-widths within 8 %; a sample deviation is below its root mean square at small T."""
     for row in five.rows:

@@ -203,6 +203,7 @@ def test_a_finished_build_run_again_says_so(
         build_release(spec_of(tmp_path), folder)
 
 
+@pytest.mark.slow
 def test_stopped_at_a_write_the_next_run_leaves_nothing_behind(
     built: Path, tmp_path: Path, spec_of: SpecOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +312,7 @@ def _projected(folder: Path, features: str, name: str = "release") -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     import numpy as np
@@ -334,6 +336,7 @@ def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
         assert table.provenance["pca"]["dimensions"] == 16
 
 
+@pytest.mark.slow
 def test_features_of_another_backbone_in_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

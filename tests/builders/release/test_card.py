@@ -23,6 +23,7 @@ from fslbench_data.render.markdown import markdown, paragraph, yaml_scalar
 NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 
 
+@pytest.mark.slow
 def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
     text = (embedded_folder() / CARD_FILE).read_text(encoding="utf-8")
     assert text == dataset_card(embedded.manifest, CardFacts.of(embedded))

@@ -98,6 +98,7 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     change=st.sampled_from(sorted(CHANGES)),

@@ -128,6 +128,7 @@ def stopped(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "r"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [pytest.param(change, marks=() if change in FAST else pytest.mark.slow) for change in CHANGES],

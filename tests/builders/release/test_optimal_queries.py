@@ -93,6 +93,7 @@ def test_the_manifest_says_why(release: Release) -> None:
         assert evidence.as_json() == provenance[EVIDENCE]
 
 
+@pytest.mark.slow
 def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     verification = verify(built)
     assert (verification.problems, verification.drawn_again) == ((), 7)
@@ -144,6 +145,7 @@ def test_what_is_listed_twice_by_the_choice_is_there_once(tmp_path: Path, built:
     assert len(listed) == len(set(listed)) == 5
 
 
+@pytest.mark.slow
 def test_a_build_that_was_stopped_goes_on_with_its_choice(built: Path, tmp_path: Path) -> None:
     class Stop(Exception):
         pass

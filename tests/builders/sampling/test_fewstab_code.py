@@ -105,6 +105,7 @@ def test_less_is_asked_for_after_five_misses() -> None:
     np.testing.assert_array_equal(found.inter_class, found.biased.class_ids != 0)
 
 
+@pytest.mark.slow
 def test_another_attribute_is_allowed_after_five_misses() -> None:
     """Of one class 4 images have an attribute alone, where 5 are needed."""
     pairs = [["a", "b"]] * 6 + [["b", "c"]] * 6 + [["a", "c"]] * 6

@@ -57,6 +57,7 @@ def results(repository: Repository, example: Submission) -> Path:
 REVIEW = "$ fslbench review examples/my_results.parquet --results examples/results -o comment.md"
 
 
+@pytest.mark.slow
 def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     page = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
@@ -68,6 +69,7 @@ def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.Mo
     assert comment in _run(*command.split()[2:-2])
 
 
+@pytest.mark.slow
 def test_formats_agree(results: Path) -> None:
     where = ("leaderboard", "--results", str(results), *DIGITS)
     content = json.loads(_run(*where, "--format", "json"))

@@ -58,6 +58,7 @@ def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
 ALL = {"features": "pixels", "datasets": "digits"}
 
 
+@pytest.mark.slow
 def test_a_reference_method_again(embedded: Release) -> None:
     names = ["open-5w1s1q", "open-5w10s7q", "closed-5w5s5q", "pooled-5w10s7q"]
     found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC", task_sets=names)

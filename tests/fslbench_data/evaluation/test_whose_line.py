@@ -50,6 +50,7 @@ def test_of_an_adapter_the_line_that_runs_it() -> None:
     assert "shutil.py" in where
 
 
+@pytest.mark.slow
 def test_of_a_command_the_line_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "method.py").write_text(
         "import numpy as np\n\ndef mine(support, query, rng):\n    return np.linalg.inv(support)\n"

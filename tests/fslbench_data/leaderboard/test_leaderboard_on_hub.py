@@ -49,6 +49,7 @@ def _leaderboard(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["leaderboard", *arguments])
 
 
+@pytest.mark.slow
 def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
     hub, repository = full
     for form in ("table", "json"):

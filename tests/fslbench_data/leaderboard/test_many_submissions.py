@@ -17,6 +17,7 @@ from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method
 from fslbench_data.submission.model import Submission
 
 
+@pytest.mark.slow
 def test_a_flood(repository: Repository, embedded: Release) -> None:
     fill(repository, embedded, good=8, hostile=8)
     found = leaderboard(repository.files, [embedded], datasets="digits")

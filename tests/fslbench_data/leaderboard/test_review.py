@@ -118,6 +118,7 @@ def test_runs_that_stop_and_prefixes(
     assert verdicts["pixels/NCC"] == "?"
 
 
+@pytest.mark.slow
 def test_at_most_a_comment(
     repository: Repository,
     proposal: Repository,

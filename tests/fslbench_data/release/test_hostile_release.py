@@ -58,6 +58,7 @@ def test_pipes_and_devices_are_not_read(
     assert (kind, what.endswith("is not a regular file")) == ("CorruptReleaseError", True)
 
 
+@pytest.mark.slow
 def test_verify_does_not_read_them_either(toy: Release, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(toy.files.where, folder)
@@ -130,6 +131,7 @@ def _in_groups(groups: int, rows: int) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.slow
 def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> None:
     rows = 20_000_000
     data = _in_groups(10, rows // 10)
@@ -141,6 +143,7 @@ def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> Non
     assert "classes/cats.parquet takes more than" in what
 
 
+@pytest.mark.slow
 def test_one_long_text_for_every_row(biased: Release, tmp_path: Path) -> None:
     entry = next(t for t in biased.manifest.tables if t.kind == "attributes")
     table = load_release(biased.files.where).attributes(entry.dataset, entry.name)

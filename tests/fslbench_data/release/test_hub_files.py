@@ -51,6 +51,7 @@ def test_only_what_is_asked_for_is_fetched_and_once(published: HubServer, toy: R
     assert not _contents(published)
 
 
+@pytest.mark.slow
 def test_the_commit_stands_in_every_signature(
     published: HubServer, example: fb.Submission, embedded: Release
 ) -> None:

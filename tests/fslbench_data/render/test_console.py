@@ -59,6 +59,7 @@ def test_commands_with_such_methods(
         assert name in result.output
 
 
+@pytest.mark.slow
 def test_no_console_reads_markup(root: Path) -> None:
     """Every console is made to print texts as they are, and every status is given a Text."""
     consoles = 0

@@ -91,6 +91,7 @@ def test_latex_compiles(documents: dict[str, str], tmp_path: Path) -> None:
         assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_latex_is_whole(documents: dict[str, str]) -> None:
     for text in documents.values():
         floats = text.count(r"\begin{table")

@@ -247,6 +247,7 @@ def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
         yield make.__name__, fb.score(path, embedded, allow_unbound=True), said
 
 
+@pytest.mark.slow
 def test_what_must_be_known_is_said(embedded, tmp_path: Path) -> None:
     for name, report, said in _kinds(embedded, tmp_path):
         (table,), signature, _ = summary_paper(summarize(report))

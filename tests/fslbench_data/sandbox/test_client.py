@@ -294,6 +294,7 @@ def test_one_process_reads_many_files(fresh: None, tmp_path: Path, bombs: Path) 
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_is_replaced(fresh: None, tmp_path: Path) -> None:
     good = _write(tmp_path / "x.parquet")
     read_untrusted(good)
@@ -356,6 +357,7 @@ def test_where_no_process_can_be_started(
         read_untrusted(_write(tmp_path / "x.parquet"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_question_is_not_answered_later(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

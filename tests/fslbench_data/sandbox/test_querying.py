@@ -71,6 +71,7 @@ def test_it_answers_as_this_process_does(
     assert _is_alive(process)
 
 
+@pytest.mark.slow
 def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProcess]) -> None:
     process = started(seconds=1)
     with pytest.raises(QueryError, match="ran for more than 1 seconds"):
@@ -78,6 +79,7 @@ def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProc
     assert not _is_alive(process)
 
 
+@pytest.mark.slow
 def test_the_command_ends_it_too(toy: Release) -> None:
     out = CliRunner().invoke(
         main, ["sql", "--seconds", "1", HUGE, "--release", str(toy.files.where)]
@@ -87,6 +89,7 @@ def test_the_command_ends_it_too(toy: Release) -> None:
     assert out.stderr.startswith("Error: the query ran for more than 1 seconds\n")
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize(
     "sql",
@@ -102,6 +105,7 @@ def test_memory_that_duckdb_does_not_count_is_bounded(
         started(memory="300MB").run(sql)
 
 
+@pytest.mark.slow
 def test_a_result_is_as_large_as_memory_at_most(started: Callable[..., QueryProcess]) -> None:
     sql = "SELECT repeat('x', 1000) AS a FROM range({})"
     assert started(memory="50MB").run(sql.format(40_000)).num_rows == 40_000
@@ -157,6 +161,7 @@ NO_QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_what_is_no_query_is_refused_and_not_done(
     started: Callable[..., QueryProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_prefix_and_some_steps(release: Release) -> None:
     assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
 
 
+@pytest.mark.slow
 def test_methods_compared_and_ranked(release: Release) -> None:
     three = merge([_guesses(release, name, seed) for seed, name in enumerate("abc")])
     (ladder, *_) = bias(three, release).ladders
@@ -176,6 +177,7 @@ def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) 
     assert CliRunner().invoke(main, [*command, "--fail-if-worse"]).exit_code == 2
 
 
+@pytest.mark.slow
 def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> None:
     chosen = {"against": "efficientnet_lite0/NCC", "datasets": "emoji"}
     report = score(None, embedded, **chosen)
@@ -285,6 +287,7 @@ def _as_run(submission: Submission, run: str) -> Submission:
     return replace(submission, table=submission.table.append_column("run", named))
 
 
+@pytest.mark.slow
 def test_several_runs_are_scored_as_the_mean_of_each(release: Release) -> None:
     parts = [_guesses(release, "mine", seed) for seed in (1, 2)]
     alone = [bias(part, release).ladders[0].methods[0] for part in parts]
@@ -346,6 +349,7 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
     assert widths[0] > 3 * widths[1]
 
 
+@pytest.mark.slow
 def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
     parts = [_as_run(_with_level(release, "several", 0.8, i), str(i)) for i in range(2)]
     one = _with_level(release, "one", 0.7, 5)

@@ -56,6 +56,7 @@ def test_what_an_output_cuts_short_can_be_copied(most) -> None:
         assert whole_name(shortened(name, most), names) == name
 
 
+@pytest.mark.slow
 def test_a_short_name_is_compared_with_as_the_whole_one(root, embedded) -> None:
     file = root / "examples" / "my_results.parquet"
     some = {"datasets": "digits", "task_sets": "open-5w10s7q"}
@@ -71,6 +72,7 @@ def test_a_short_name_is_compared_with_as_the_whole_one(root, embedded) -> None:
         fb.compare("FT", "NCC", embedded, **some)
 
 
+@pytest.mark.slow
 def test_of_references_alone_a_short_name_says_too_little(embedded) -> None:
     with pytest.raises(SpecError, match="'NCC' could be any of"):
         fb.score(None, embedded, datasets="fashion_mnist", against="NCC")

@@ -40,6 +40,7 @@ def answers(embedded: Release) -> dict[str, list[dict[str, object]]]:
     return {rows[0]["method"]: rows for rows in answers if rows}
 
 
+@pytest.mark.slow
 def test_a_pilot_is_its_answers_counted_with_loops(
     embedded: Release, answers: dict[str, list[dict[str, object]]], pair: Plan
 ) -> None:

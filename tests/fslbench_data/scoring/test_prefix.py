@@ -197,6 +197,7 @@ def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
     assert verdicts == 0
 
 
+@pytest.mark.slow
 def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
     recorder = Recorder("part")
     for step in ("random", "biased"):

@@ -177,6 +177,7 @@ def test_identical_methods_are_said_to_be_so(embedded: Release, example: Submiss
     }
 
 
+@pytest.mark.slow
 def test_without_a_file_the_references_are_compared_with_each_other(
     embedded: Release, toy: Release
 ) -> None:

@@ -215,6 +215,7 @@ def test_the_connection_itself_is_locked(connection: duckdb.DuckDBPyConnection, 
         connection.execute(sql)
 
 
+@pytest.mark.slow
 def test_limit_of_memory(embedded: Release) -> None:
     with connect(embedded, memory="200MB") as small:
         with pytest.raises(QueryError, match="more memory"):
@@ -226,6 +227,7 @@ def test_limit_of_memory(embedded: Release) -> None:
             connect(embedded, memory=amount)
 
 
+@pytest.mark.slow
 def test_output(tmp_path: Path, toy: Release) -> None:
     """Golden commands have the other formats."""
     query = "SELECT method, mean, tasks FROM accuracies WHERE dataset = 'cats'"

@@ -127,6 +127,7 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert question == "new classes" or len(kept) < tally.unadjusted
 
 
+@pytest.mark.slow
 def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
     report = fb.score(example, embedded, against="pixels/LR")
     answered = summarize(report)

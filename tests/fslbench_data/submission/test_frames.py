@@ -200,6 +200,7 @@ def test_a_file_that_arrow_reads_keeps_what_it_declares(tmp_path: Path) -> None:
     assert fb.score(pq.read_table(path)) == fb.score(path)
 
 
+@pytest.mark.slow
 def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> None:
     with fb.connect(None, answers.to_arrow()) as connection:
         asked = "SELECT DISTINCT method FROM results WHERE NOT is_reference ORDER BY ALL"

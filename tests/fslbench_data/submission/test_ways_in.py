@@ -241,6 +241,7 @@ def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
     return score_selected(answers, release, selection, only_compared=True)
 
 
+@pytest.mark.slow
 def test_compare_takes_files_methods_of_files_and_references(
     files: tuple[Path, Path], embedded: Release, root: Path, tmp_path: Path
 ) -> None:

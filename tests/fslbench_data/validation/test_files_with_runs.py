@@ -42,6 +42,7 @@ def _twice(release: Release, name: str) -> Submission:
     return replace(once, table=pa.concat_tables(tables))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_null_run_is_no_run(
     files: list[Path], embedded: Release, tmp_path: Path, reverse: bool

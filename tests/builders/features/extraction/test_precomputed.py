@@ -35,6 +35,7 @@ def written(tiny: Any, settings: Settings, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
+@pytest.mark.slow
 def test_it_holds_shards_and_says_what_they_are(written: Path, plain: np.ndarray[Any, Any]) -> None:
     files = sorted(p.relative_to(written).as_posix() for p in written.rglob("*") if p.is_file())
     of = "features/timm-test_vit-tiny.safetensors"

@@ -206,6 +206,7 @@ def test_results_on_features_that_it_does_not_hold(
     assert _files(tmp_path / "again") == _files(tmp_path / "lean")
 
 
+@pytest.mark.slow
 def test_features_that_were_extracted_before(
     pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +234,7 @@ def test_features_that_were_extracted_before(
     assert mine[f"{TINY}/NCC"].table.equals(theirs[f"{TINY}/NCC"].table)
 
 
+@pytest.mark.slow
 def test_given_features_of_other_images_or_not_of_all(
     pictures: Path, settings: Settings, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def test_every_figure_says_what_it_rests_on(
     assert families == {"FSLBench Sans, Helvetica, Arial, sans-serif"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forest", "ladder"])
 def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path, kind: str) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
@@ -295,6 +296,7 @@ def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded
         rows.scatter(each, "part", "part")
 
 
+@pytest.mark.slow
 def test_one_pair_on_several_task_sets(embedded: Release) -> None:
     report = score(None, embedded, datasets="groceries")
     two = [each.only(["efficientnet_lite0/NCC", "efficientnet_lite0/LR"]) for each in report.sets]

@@ -22,6 +22,8 @@ from fslbench_data.scoring.score import score
 
 from .conftest import TASK_SETS, Open, Tab
 
+pytestmark = pytest.mark.slow
+
 SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
 """Where CI keeps what the page looks like."""
 
@@ -154,7 +156,6 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     assert tab.errors == []
 
 
-@pytest.mark.slow
 def test_kinds_for_new_superclasses_come_last(
     open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

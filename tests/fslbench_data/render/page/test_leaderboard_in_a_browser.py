@@ -15,6 +15,8 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.recorder import Recorder
 
+pytestmark = pytest.mark.slow
+
 SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
 HOSTILE = "<script>document.title = 'stolen'</script><img src=//e.vil onerror=alert(1)>"
 METHODS = 100

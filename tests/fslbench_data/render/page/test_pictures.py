@@ -205,6 +205,7 @@ def test_whoever_gives_the_images_the_page_is_the_same(
     assert report_page(results, release=release, images=True).text == page
 
 
+@pytest.mark.slow
 def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="48 of 48 images of tiny are missing"):
         report_page(results, tmp_path / "page", release, images=tmp_path)
@@ -372,6 +373,7 @@ def _rows_of(table: Any) -> Any:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1300])
 def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, width: int) -> None:
     tab = open_page(file=pictured_page, width=width)
