@@ -1,17 +1,14 @@
-"""The dataset card of a release, which the manifest and the names of classes decide."""
+"""The dataset card of a release, which its manifest and reference results decide."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-
-from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
 from benchmark_spec.manifest import (
     Dataset,
@@ -50,9 +47,6 @@ MOST_OPEN = 30
 SHOT = 5
 """Shots of the task sets whose results are shown; of a data set without any those nearest."""
 
-ClassNames = Mapping[str, Sequence[str]]
-"""Of data sets, the names of their classes in the order of ids."""
-
 Grid = tuple[list[str], list[list[str]]]
 """The head and the rows of a table, as Markdown."""
 
@@ -61,20 +55,17 @@ Grid = tuple[list[str], list[list[str]]]
 class CardFacts:
     """What a card says besides the manifest.
 
-    `class_names` has of data sets the names of their classes in the order of ids, `results` the
-    accuracy of each reference method on a task set of each data set, and `repository` is where the
-    release is published.
+    `results` has the accuracy of each reference method on a task set of each data set, and
+    `repository` is where the release is published.
     """
 
-    class_names: ClassNames = field(default_factory=dict)
     results: Grid | None = None
     repository: str = NOWHERE
 
     @classmethod
     def of(cls, release: Release, repository: str = NOWHERE) -> CardFacts:
         """Read them from a release."""
-        names = {name: release.classes(name)["class_name"].to_pylist() for name in release.datasets}
-        return cls(names, _results_of(release), repository)
+        return cls(_results_of(release), repository)
 
 
 def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
@@ -83,8 +74,6 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
     kinds: defaultdict[str, list[Table]] = defaultdict(list)
     for table in manifest.tables:
         kinds[table.kind].append(table)
-    named = _named(manifest)
-    nameless = {config for config, t in named.items() if t.dataset not in facts.class_names}
     pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
     return template("render/templates/card.md.j2").render(
         manifest=manifest,
@@ -92,16 +81,20 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
         nowhere=NOWHERE,
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
         size=size_category(sum(table.rows for table in manifest.tables)),
-        configs={c: s for c, s in manifest.configs().items() if c not in nameless},
-        columns=list(_columns(manifest, named, facts.class_names)),
+        configs=manifest.configs(),
+        superclasses=any(dataset.n_superclasses for dataset in manifest.datasets),
         kinds={kind: kinds[kind] for kind in ("tasks", "results")},
         most_open=MOST_OPEN,
         task_sets=_task_sets(kinds["tasks"]),
-        loading=_loading(manifest, facts),
+        loading=_loading(manifest),
         datasets=_data_sets(manifest.datasets),
         pictured=listing(list(map(markdown, pictured))) if pictured else "",
-        samplers=_samplers(kinds["tasks"]),
-        made=[(head, lines) for head, lines in _how_it_was_made(kinds) if lines],
+        computed=_computed(kinds),
+        left_out=[
+            (table.dataset, _counted(table.provenance["left_out"]))
+            for table in kinds["classes"]
+            if "left_out" in table.provenance
+        ],
     )
 
 
@@ -120,53 +113,11 @@ def size_category(rows: int) -> str:
     return "n>1T"
 
 
-# ---- what datasets reads -------------------------------------------------------------------------
-# A configuration of ``datasets`` has one list of features for all its splits.  So names of classes
-# stand in configurations of one data set each, and a column that only some tables of classes have
-# is declared for all.  The Parquet files could not say the names: ids are int32 there, and
-# ``datasets`` takes a ClassLabel of the schema's metadata for int64 alone.
-
-
-def _named(manifest: Manifest) -> dict[str, Table]:
-    """Map configurations with names of classes to one of their tables."""
-    tables = (table for table in manifest.tables if table.kind == "tasks" and not table.drawn)
-    return {named_config_and_split(table)[0]: table for table in tables}
-
-
-def _columns(
-    manifest: Manifest, named: Mapping[str, Table], names: ClassNames
-) -> Iterator[tuple[str, list[dict[str, Any]], Sequence[str]]]:
-    """Yield the columns of all classes, and of tasks with names of classes, by configuration."""
-    if any(dataset.n_superclasses for dataset in manifest.datasets):
-        yield "classes", _fields([*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]), []
-    for config, table in named.items():
-        if table.dataset in names:
-            schema = schemas.task_set(TaskSetName.parse(table.name))
-            yield config, _fields(schema), names[table.dataset]
-
-
-def _fields(schema: Iterable[pa.Field]) -> list[dict[str, Any]]:
-    return [
-        {"name": f.name, "type": f.type.value_type, "length": f.type.list_size}
-        if pa.types.is_fixed_size_list(f.type)
-        else {"name": f.name, "type": f.type, "length": 0}
-        for f in schema
-    ]
-
-
-def _loading(manifest: Manifest, facts: CardFacts) -> dict[str, Any] | None:
-    """Choose a table whose loading is shown: one of tasks, if there is any."""
+def _loading(manifest: Manifest) -> tuple[str, str] | None:
+    """Choose the configuration and split whose loading is shown: tasks, if there are any."""
     stored = [t for t in manifest.tables if not t.drawn]
-    if not stored:
-        return None
-    shown = next((t for t in stored if t.kind == "tasks"), stored[0])
-    has_names = shown.kind == "tasks" and shown.dataset in facts.class_names
-    config, split = config_and_split(shown)
-    named = named_config_and_split(shown) if has_names else None
-    return {"config": config, "split": split, "named": named}
-
-
-# ---- what a person reads -------------------------------------------------------------------------
+    tasks = [named_config_and_split(t) for t in stored if t.kind == "tasks"]
+    return next(iter([*tasks, *map(config_and_split, stored)]), None)
 
 
 def _data_sets(datasets: Sequence[Dataset]) -> dict[str, Any]:
@@ -196,16 +147,23 @@ def _link(dataset: Dataset) -> str:
 
 
 def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
-    """Lay out one row a task set; chosen numbers of queries have a column where there are any."""
-    some = any(EVIDENCE in table.provenance for table in tasks)
-    suites = sorted({TaskSetName.parse(table.name).suite for table in tasks})
+    """Lay out a row for each data set and suite, and for each task set with chosen queries."""
+    alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for table in tasks:
+        name = TaskSetName.parse(table.name)
+        alike[table.dataset, name.suite].append(f"`{name.protocol}` {table.rows:,}")
+    chosen = [t for t in tasks if EVIDENCE in t.provenance]
+    described: defaultdict[str, list[str]] = defaultdict(list)  # alike whatever the attribute
+    for suite in sorted({suite for _, suite in alike}):
+        text = re.sub(r"; attributes [^;]+", "", suite_of(suite).description)
+        described[text].append(f"`{suite}`")
     return {
-        "head": ["data set", "task set", "tasks", *(["queries chosen"] if some else [])],
         "rows": [
-            [markdown(t.dataset), f"`{t.name}`", f"{t.rows:,}", *([_chosen(t)] if some else [])]
-            for t in tasks
+            [markdown(dataset), f"`{suite}`", ", ".join(sets)]
+            for (dataset, suite), sets in alike.items()
         ],
-        "suites": [(suite, suite_of(suite).description) for suite in suites],
+        "chosen": [[markdown(t.dataset), f"`{t.name}`", _chosen(t)] for t in chosen],
+        "suites": [(", ".join(names), text) for text, names in described.items()],
         "drawn": sorted({table.name for table in tasks if table.drawn}),
     }
 
@@ -265,66 +223,16 @@ def _cell(column: PaperColumn, row: int) -> str:
     return f"**{text}**" if cell.strong else text
 
 
-# ---- how it was made -----------------------------------------------------------------------------
-
-
-def _samplers(tasks: Sequence[Table]) -> list[list[str]]:
-    """Lay out one row for all task sets of a suite that were drawn alike."""
-    alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for entry in tasks:
-        how = entry.provenance
-        number = how.get("tasks", how.get("max_tasks"))
-        limit = "at most " if "max_tasks" in how else ""
-        drawn = (
-            TaskSetName.parse(entry.name).suite,
-            *(str(how.get(key, "")) for key in ("seed", "generator", "sampler_version")),
-            "as many as there are" if number is None else f"{limit}{number}",
-        )
-        alike[drawn].append(entry.dataset)
-    return [
-        [*map(markdown, how), markdown(", ".join(dict.fromkeys(datasets)))]
-        for how, datasets in sorted(alike.items())
-    ]
-
-
-def _how_it_was_made(kinds: Mapping[str, Sequence[Table]]) -> Iterator[tuple[str, list[str]]]:
-    """Give headings with a line for each backbone, tagger, method, and data set that is in part."""
-    for kind, head in (
-        ("features", "Computed from the images (features)"),
-        ("attributes", "Attributes of the images"),
-    ):
-        alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+def _computed(kinds: Mapping[str, Sequence[Table]]) -> list[tuple[str, str, str]]:
+    """List features and attributes: their kind, name and data sets."""
+    alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for kind in ("features", "attributes"):
         for entry in kinds[kind]:
-            alike[entry.name, _facts(entry)].append(entry.dataset)
-        yield (
-            head,
-            [
-                f"{markdown(name)} of {', '.join(dict.fromkeys(datasets))}: {facts}"
-                for (name, facts), datasets in alike.items()
-            ],
-        )
-    yield "Reference methods", [f"{markdown(t.name)}: {_facts(t)}" for t in kinds["results"]]
-    left_out = [t for t in kinds["classes"] if "left_out" in t.provenance]
-    yield (
-        "Left out, because it was missing, damaged or there twice",
-        [f"{t.dataset}: {_counted(t.provenance['left_out'])}" for t in left_out],
-    )
-
-
-def _facts(entry: Table) -> str:
-    """Say in one line what a provenance has beside the table's name; lists are only counted."""
-    parts = [
-        f"{key.replace('_', ' ')} {_value(value)}"
-        for key, value in sorted(entry.provenance.items())
-        if value not in (None, entry.name)
+            alike[kind, entry.name].append(entry.dataset)
+    return [
+        (kind, markdown(name), markdown(", ".join(dict.fromkeys(datasets))))
+        for (kind, name), datasets in alike.items()
     ]
-    return markdown("; ".join(parts)) or "no provenance"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k} {_value(v)}" for k, v in sorted(value.items()))
-    return f"of {len(value)}" if isinstance(value, list | tuple) else str(value)
 
 
 def _counted(left_out: Any) -> str:
