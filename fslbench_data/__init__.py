@@ -19,6 +19,7 @@ if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib would be imported f
     os.environ["HOME"] = "/nonexistent"
 
 if TYPE_CHECKING:
+    from analysis_sql.comparison.verdicts import Comparison
     from fslbench_data.evaluation.adapters import easyfsl, sklearn
     from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release.release import Release, load_release
@@ -111,6 +112,7 @@ def __getattr__(name: str) -> Any:
     if _HOMES[name].startswith("scoring."):
         report = import_module(f"{__name__}.scoring.report").Report
         report.as_text, report.as_html, report.as_json = _as_text, _as_html, _as_json
+        import_module("analysis_sql.comparison.verdicts").Comparison.as_text = _as_sentence
     globals()[name] = value
     return value
 
@@ -120,6 +122,13 @@ def _as_text(report: Report) -> str:
     from fslbench_data.render.summary_text import report_text
 
     return report_text(report)
+
+
+def _as_sentence(comparison: Comparison) -> str:
+    """Write a comparison as a sentence."""
+    from fslbench_data.render.interval_text import comparison_text
+
+    return comparison_text(comparison)
 
 
 def _as_html(report: Report) -> str:

@@ -11,11 +11,11 @@ does, with p = 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,6 +234,12 @@ class Comparison:
     reason: str = ""
     run_error: float | None = None
     of_one_model: tuple[str, ...] = ()
+    as_text: ClassVar[Callable[[Comparison], str] | None] = None
+
+    def __str__(self) -> str:
+        """Return the comparison as a sentence, where the package has said how."""
+        write = type(self).as_text
+        return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
         others = ", ".join(kind for kind in self.intervals if kind != self.interval_kind)

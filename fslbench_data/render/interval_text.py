@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
+from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
@@ -24,6 +24,11 @@ VERDICT_WORDS = {
     Verdict.NOT_ESTIMABLE: "n/a",
 }
 """What people read: ns is no significant difference, n/a that nothing can be concluded."""
+
+_IN_FULL = VERDICT_WORDS | {
+    Verdict.INCONCLUSIVE: "no significant difference",
+    Verdict.NOT_ESTIMABLE: "nothing can be concluded",
+}
 
 VERDICT_STYLES = {"better": "bold green", "worse": "bold red"}
 """Colours of these on the terminal."""
@@ -121,6 +126,21 @@ def difference_text(comparison: Comparison) -> str:
         return f"{difference.mean:+.2f} on every task"
     beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
     return plus_minus(difference, signed=True) + bracket(beside)
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Say in a sentence what the difference is, and for what it is significant."""
+    shown = comparison.shown
+    where = f"{shown.method} against {shown.versus} on {shown.dataset}/{shown.task_set}"
+    if shown.verdict is Verdict.IDENTICAL:
+        return f"{where}: the same on all {shown.difference.tasks} tasks."
+    parts = [
+        f"± {width_text(width)} for {ABOUT[kind]} ({_IN_FULL[pair.verdict]})"
+        for kind, pair in shown.intervals.items()
+        if (width := pair.difference.halfwidth) is not None
+    ]
+    text = f"{where}: {shown.difference.mean:+.2f} points, {', '.join(parts) or 'no interval'}."
+    return f"{text} Nothing is concluded: {shown.reason}." if shown.reason else text
 
 
 def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[IntervalKind]) -> str:

@@ -53,6 +53,19 @@ def test_a_repr_is_one_to_three_lines(name: str, shown: tuple[fb.Release, Report
     assert len(text) <= 300
 
 
+def test_a_comparison_prints_a_sentence(shown: tuple[fb.Release, Report], example: Any) -> None:
+    assert str(shown[1].comparisons[0]) == (
+        "pixels/NCC against pixels/MatchingNet on digits/open-5w1s1q: the same on all 176 tasks."
+    )
+    compared = fb.score(example, datasets="digits", task_sets="closed-5w10s7q").comparisons
+    text = next(str(c) for c in compared if c.versus == "pixels/LR")
+    assert text.startswith(
+        "pixels/Ridge against pixels/LR on digits/closed-5w10s7q: +0.98 points, "
+        "± 0.51 for new images (better), ± "
+    )
+    assert text.endswith(" for new classes (no significant difference).")
+
+
 def test_no_file_is_read_for_a_repr(tmp_path: Path) -> None:
     release = fb.load_release()
     gone = fb.Release(release.manifest, _NoFiles())
