@@ -2,18 +2,18 @@
 
 import os
 import re
+import runpy
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from comparing import assert_same_picture
 from pages import blocks, follow
 
 from benchmark_spec import errors
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
+from fslbench_data.render.figures import KINDS
 
 PAGE = Path(__file__).parents[1] / "README.md"
 
@@ -103,21 +103,18 @@ def test_links_lead_somewhere(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["forest", "conclusive"])
-def test_pictures_of_docs_are_what_their_commands_draw(
-    name: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gallery_is_what_its_script_draws(root: Path, tmp_path: Path) -> None:
     """Whatever fonts the machine has."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    kept = root / f"docs/pictures/{name}.png"
-    assert kept.stat().st_size < 60_000
+    gallery = runpy.run_path(str(root / "docs/draw_gallery.py"))
     page = (root / "docs/figures.md").read_text(encoding="utf-8")
-    assert f"](pictures/{name}.png)" in page
-    (command,) = re.findall(rf"`fslbench (plot \S+ [^`]*-o {name}\.png)`", page)
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(root / "examples", "examples")
-    result = CliRunner().invoke(main, command.split(), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    if "FSLBENCH_REGENERATE" in os.environ:
-        shutil.copy(f"{name}.png", kept)
-    assert_same_picture(tmp_path / f"{name}.png", kept)
+    names = {*gallery["commands"]()}
+    assert names == {*re.findall(r"\]\(pictures/(\w+)\.png\)", page)}
+    assert names | {"queries"} == {*KINDS}
+    for name in names:
+        kept = root / f"docs/pictures/{name}.png"
+        drawn = gallery["draw"](name, tmp_path)
+        if "FSLBENCH_REGENERATE" in os.environ:
+            shutil.copy(drawn, kept)
+        assert kept.stat().st_size < 80_000
+        assert_same_picture(drawn, kept)

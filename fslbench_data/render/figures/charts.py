@@ -183,10 +183,11 @@ def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Look
         return alt.Scale(domain=[*there], range=[*there.values()])
 
     y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT_LABEL))
-    colour = alt.Color(f"{field}:N", title=None, scale=scale(field, looks[0]))
+    silent = {"legend": None} if {row.get(field) for row in rows} == {TIES[2]} else {}
+    colour = alt.Color(f"{field}:N", title=None, scale=scale(field, looks[0]), **silent)
     if own is not None:
         colour = alt.Color("whose:N", title=None, scale=scale("whose", own[0]))
-    shape = alt.Shape(f"{field}:N", title=None, scale=scale(field, looks[1]))
+    shape = alt.Shape(f"{field}:N", title=None, scale=scale(field, looks[1]), **silent)
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q"),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(x=x, x2="high:Q"),
