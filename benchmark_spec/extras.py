@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import MissingPackageError
@@ -27,7 +28,11 @@ def install_line(extra: str) -> str:
     """Say how to install an extra: from where the package came, such as the folder of a clone."""
     origin = _origin()
     if "dir_info" in origin:
-        return f"pip install '.[{extra}]' in the folder of the project"
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        folder = url2pathname(urlsplit(origin["url"]).path)
+        return f"pip install '{folder}[{extra}]'"
     return f'pip install "fslbench[{extra}]{_source(origin)}"'
 
 
@@ -59,6 +64,6 @@ def _origin() -> dict[str, Any]:
     try:
         text = metadata.distribution("fslbench").read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # run from a folder that is not installed
-        return {"dir_info": {}}
+        return {"dir_info": {}, "url": Path(__file__).resolve().parents[1].as_uri()}
     found: dict[str, Any] = json.loads(text) if text else {}
     return found

@@ -90,12 +90,14 @@ def plot(
     --method.
     The caption, with level, intervals and numbers of tasks, is written to files beside the figure.
     """  # noqa: D301 - click reads the backspace
+    from benchmark_spec.extras import require
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.figures.plot import Drawing, check_figure_path, figure_of
 
     check_figure_path(path)
     check_free(path, *files, *sweeps)
+    require("vl_convert", "report")
     sources = sources_of(files, pool)
     with steps("drawing") as step:
         step("reading and comparing")

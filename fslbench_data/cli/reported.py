@@ -17,7 +17,7 @@ from fslbench_data.cli.options import (
 
 
 @command(short_help="Say what a printed 91.72 ± 0.55 shows.")
-@click.argument("result", metavar="RESULT")
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True)
 @click.option(
     "--dataset",
     metavar="D",
@@ -40,16 +40,20 @@ from fslbench_data.cli.options import (
 @level_option
 @report_format_option
 @output_option
-def reported(result: str, output_format: str | None, path: Path | None, **about: Any) -> None:
+def reported(
+    results: tuple[str, ...], output_format: str | None, path: Path | None, **about: Any
+) -> None:
     """Say what printed results show for new images and new classes.
 
-    RESULT is one, such as "91.72 ± 0.55" or "91.72 +- 0.55", or a CSV file with a column `result`,
-    perhaps `method`, and columns named as the options below, each for all rows where it is an
-    option; or a file of accuracies, one a task.  No answers and no images are needed: how much
-    wider an interval for new images or new classes can be follows from the sizes of the data set.
+    RESULT is "91.72 ± 0.55" or "91.72 +- 0.55", or several of them, to be compared; or a CSV file
+    with a column `result`, perhaps `method`, and columns named as the options below, each for all
+    rows where it is an option; or a file of accuracies, one a task.  No answers and no images are
+    needed: how much wider an interval for new images or new classes can be follows from the sizes
+    of the data set.
     """
     from fslbench_data.cli.report_output import write_reported
     from fslbench_data.scoring.reported import reported as read
 
     check_output(path)
-    write_reported(read(result, **about), output_format, path)
+    found = read(results[0] if len(results) == 1 else list(results), **about)
+    write_reported(found, output_format, path)

@@ -77,7 +77,7 @@ def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
     return f"± for new images uses which queries were right{whose}" if names else ""
 
 
-NARROWER = "± for new images would be about a fifth narrower at 600 tasks"
+NARROWER = "± for new images is usually narrower, by a fifth at 600 tasks"
 """What it would give to say which queries were right; a few hundredths at 4,000 tasks."""
 
 

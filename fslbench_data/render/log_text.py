@@ -107,14 +107,14 @@ def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
             f"{listing(several, MOST_NAMED)}."
         )
     if single := [score.method for score in each.scores if score.of_one_model]:
-        yield f"{capital(one_model_text(single, MOST_NAMED))}."
+        yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."
     known = [score.method for score in each.scores if score.by_queries]
     if text := by_queries_text(known, len(each.scores), MOST_NAMED):
         yield f"{capital(text)}."
     if any(score.by_queries is False for score in each.scores):
         yield (
-            f"{NARROWER} with the column correct (1 or 0 for each of query_ids) and --inductive, "
-            "where no answer depends on the task's other queries."
+            f"{NARROWER}, with --inductive, where no answer depends on the task's other queries, "
+            "and the column correct (1 or 0 for each of query_ids)."
         )
     missing: dict[str, list[str]] = {}
     for kind, reason in each.units.missing.items():

@@ -133,13 +133,15 @@ def _differences(found: Reported) -> Table:
     notes: tuple[str, ...] = (
         f"Significant of {len(pairs)} differences on the same data set, ways and shots: {counts}. "
         "More may be: only the answers to tasks would show it.",
+        "Differences above the sum of both ± at most; for other tasks only, above the root of the "
+        "sum of squares of ±. Each stands alone, not corrected for their number.",
     )
     if (more := len(pairs) - MOST_PAIRS) > 0:
         notes = (f"… and {more} more differences: --format json", *notes)
     columns: tuple[Column, ...] = (
         Column("data set", _set, once=_set),
-        Column("higher", lambda pair: pair.first.method),
-        Column("lower", lambda pair: pair.second.method),
+        Column("higher", lambda pair: _name(pair.first)),
+        Column("lower", lambda pair: _name(pair.second)),
         right("difference", lambda pair: f"{pair.difference:.2f}"),
         Column("significant for", _significant, missing="nothing"),
     )
@@ -154,6 +156,11 @@ def _set(pair: Difference) -> str:
     return f"{of.dataset} {of.ways}-way {of.shots}-shot".strip()
 
 
+def _name(one: Printed) -> str:
+    return one.method or f"{one.mean:.2f} ± {one.tasks:.2f}"
+
+
 def _significant(pair: Difference) -> str | None:
     """Name the widest that a difference is significant for: it is for those before it, too."""
-    return next((_KINDS[kind] for kind in reversed(_KINDS) if getattr(pair, kind)), None)
+    widest = next((kind for kind in reversed(_KINDS) if getattr(pair, kind)), None)
+    return "other tasks only" if widest == "tasks" else _KINDS.get(widest or "")

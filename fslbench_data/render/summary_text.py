@@ -475,7 +475,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
         yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"
     single = dict.fromkeys(score.method for score in summary.scores if score.of_one_model)
     if text := one_model_text([name(each) for each in single]):
-        yield f"{text} (more: column run; trains nothing: trained=False)"
+        yield f"{text} (more: column run; trains nothing: --no-training, trained=False)"
     if named(lambda score: score.transductive):
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := named(lambda score: score.runs > 1):
@@ -489,7 +489,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     whole = dict.fromkeys(score.method for score in on_primary if _may_be_narrower(score))
     if whole:
         names = listing([name(each) for each in whole], 3)
-        yield f"{names}: {NARROWER} with predictions, if declared inductive (docs/evaluate.md)"
+        yield f"{names}: {NARROWER}, with predictions, if declared inductive (docs/evaluate.md)"
 
 
 def _may_be_narrower(score: Score) -> bool:

@@ -238,7 +238,7 @@ def _question(design: Design) -> tuple[object, ...]:
 
 
 def reported(
-    results: str | Path | Iterable[Mapping[str, Any]] | ArrayLike,
+    results: str | Path | Iterable[str | Mapping[str, Any]] | ArrayLike,
     *,
     dataset: str | None = None,
     classes: int | None = None,
@@ -255,8 +255,8 @@ def reported(
     Parameters
     ----------
     results
-        A result such as ``"91.72 ± 0.55"``, the path of a CSV file, or rows.  Rows have a `result`
-        and may have `method` and any of the parameters below, which stand for all other rows.
+        A result such as ``"91.72 ± 0.55"``, several, the path of a CSV file, or rows.  Rows have a
+        `result` and may have `method` and any of the parameters below, which stand for all others.
         Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column.
     dataset
         A data set whose test split is known, such as miniImageNet, or any name if sizes are given.
@@ -295,7 +295,9 @@ def reported(
     elif isinstance(results, (str, Path)):
         rows, where = _read(Path(results)), str(results)
     else:
-        rows, where = cast("Iterable[Mapping[str, Any]]", results), ""
+        given_rows = cast("Iterable[str | Mapping[str, Any]]", results)
+        rows = [{"result": row} if isinstance(row, str) else row for row in given_rows]
+        where = ""
     made = []
     for number, row in enumerate(rows, 1):
         try:

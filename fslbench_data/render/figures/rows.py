@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison
-from analysis_sql.interval_kinds import ESTIMANDS, family_of
+from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
@@ -50,10 +50,12 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     compared = {(c.method, c.versus) for _, c in pairs}
     if len(compared) > 1 and len(sets) > 1:
+        longest = max((each.scored for each in sets), key=lambda scored: scored.n_tasks)
         raise SubmissionError(
             f"{len(compared)} pairs of methods on {len(sets)} task sets",
             expected="pairs on one task set, or one pair on several",
-            fix="choose with --dataset and --task-set, or two methods with --method",
+            fix="choose with --dataset and --task-set, such as --dataset "
+            f"{longest.dataset} --task-set {longest.task_set}, or two methods with --method",
         )
     one_method = len({method for method, _ in compared}) == 1
 
@@ -354,13 +356,14 @@ def _finite(value: Any) -> float | None:
 def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
     """Level, kinds of interval and numbers of tasks; with `lines` the second kind is drawn thin."""
 
-    def in_full(first: int, end: int | None) -> str:
+    def named(first: int, end: int | None) -> str:
         every = dict.fromkeys(kind for each in sets for kind in each.shown_kinds[first:end])
-        return "; ".join(f"{family_of(kind)} ({ESTIMANDS[kind]})" for kind in every)
+        return " and ".join(f"{ABOUT[kind]} ({family_of(kind)})" for kind in every)
 
-    about, more = in_full(0, 1), in_full(1, 2 if lines else None)
-    about += f"; {'thin lines: ' if lines else ''}{more}" if more else ""
-    return f"{100 * sets[0].level:.8g} % intervals, {about}. {tasks_text(tasks)}."
+    about, more = named(0, 1), named(1, 2 if lines else None)
+    if more:
+        about = f"thick lines for {about}, thin lines for {more}" if lines else f"{about}, {more}"
+    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}."
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:

@@ -158,9 +158,10 @@ def test_where_images_recur_thick_lines_leave_out_images_and_thin_ones_classes(
         assert (row["low"], row["high"]) == (images.low, images.high)
         assert (row["low_new"], row["high_new"]) == (classes.low, classes.high)
         assert images.halfwidth > intervals["closed"].halfwidth
-        thick, thin = figure.caption.split("; thin lines: ")
-        assert "leave-one-out (new images" in thick
-        assert thin.startswith("leave-one-out (new classes")
+        assert (
+            "thick lines for new images (leave-one-out), thin lines for new classes (leave-one-out)"
+            in figure.caption
+        )
     assert rows.forest([pair]).rows[0]["verdict"] == VERDICT_NAMES[c.intervals["images"].verdict]
     tied = [
         row["label"] for row in rows.accuracies(each).rows if row["standing"].startswith("highest")
