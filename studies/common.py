@@ -153,9 +153,14 @@ def pooled_tasks(
     return drawn.class_ids.astype(np.int64), chosen, pool
 
 
-def accuracies(methods: Iterable[Predictor], images: Array, protocol: Protocol) -> Array:
-    """Compute the accuracies (M, B) of methods on tasks of these images (B, K, S+Q)."""
+def right_answers(methods: Iterable[Predictor], images: Array, protocol: Protocol) -> Array:
+    """Say which queries (M, B, K·Q) methods answer rightly on tasks of these images (B, K, S+Q)."""
     support, query = images[..., : protocol.shot], images[..., protocol.shot :]
     label = np.repeat(np.arange(protocol.way), protocol.query)
     rows = query.reshape(len(images), -1)
-    return np.array([(method(support, rows) == label).mean(axis=1) for method in methods])
+    return np.array([method(support, rows) == label for method in methods])
+
+
+def accuracies(methods: Iterable[Predictor], images: Array, protocol: Protocol) -> Array:
+    """Compute the accuracies (M, B) of methods on tasks of these images (B, K, S+Q)."""
+    return np.asarray(right_answers(methods, images, protocol).mean(axis=2))

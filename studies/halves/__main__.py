@@ -1,8 +1,11 @@
 """Do verdicts hold on other photos?  ``python -m studies.halves``.
 
-The photos of groceries are split into two halves, burst by burst, many times.  On each half tasks
-are drawn as in a `pooled` set, three heads answer them on the features inside the package, and
-intervals for new images (bursts left out) and for new classes are computed.  Two questions:
+The images of a data set are split into two halves, group by group, many times.  On each half tasks
+are drawn as in a `pooled` set, three heads answer them, and intervals for new images (groups left
+out) and for new classes are computed; those for new images from the accuracies of whole tasks, and
+from which queries were right.  Groceries (bursts of photos) and glyphs (designs of a character)
+have features inside the package; of Fashion-MNIST the pixels of all 70,000 images are read from
+`--raw`, where they are fetched to.  Two questions:
 
 contradicted
     How often the two halves' estimates of a difference lie further apart than both intervals
@@ -20,18 +23,37 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
+from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
 from benchmark_spec.protocol import Protocol
 from builders.baselines.heads import Predictor
 from fslbench_data.release.release import load_release
-from studies.common import LEVEL, Array, accuracies, image_owners, pooled_tasks, printed
+from studies.common import LEVEL, Array, image_owners, pooled_tasks, printed, right_answers
+from studies.coverage import fashion
 
-DATASET, FEATURES = "groceries", "efficientnet_lite0-pca128"
+DATASETS = ("groceries", "glyphs_sample", "fashion_mnist")
+FEATURES = "efficientnet_lite0-pca128"
 METHODS = ("NCC", "MatchingNet", "LR")
+KINDS = {
+    "new images, whole tasks": "images",
+    "new images, queries known": "images",
+    "new classes": "classes",
+}
+
+
+def read(dataset: str, raw: Path) -> tuple[Array, Array, Array]:
+    """Read the class and the group of each image (N,), and the features (N, D)."""
+    if dataset != "fashion_mnist":
+        release = load_release()
+        return *image_owners(release, dataset), np.asarray(release.features(dataset, FEATURES))
+    images = fashion.population(raw).fine
+    owner = np.repeat(np.arange(len(images)), len(images[0]))
+    return owner, np.arange(owner.size), images.reshape(owner.size, -1)
 
 
 def split(groups: Array, rng: np.random.Generator) -> Array:
@@ -44,20 +66,31 @@ def split(groups: Array, rng: np.random.Generator) -> Array:
 def on_half(
     inside: Array, owner: Array, groups: Array, methods: Sequence[Predictor], seed: int,
     options: argparse.Namespace,
-) -> LeaveOneOut:  # fmt: skip
-    """Draw tasks of the images of one half, answer them, and compute the intervals."""
+) -> tuple[LeaveOneOut, LeaveOneOut]:  # fmt: skip
+    """Draw tasks of the images of one half, answer them, and compute the intervals.
+
+    From whole tasks, and from which queries were right.
+    """
     protocol = options.protocol
     class_ids, images, pool = pooled_tasks(
         np.where(inside, owner, -1), protocol, owner.max() + 1, dataset="half", seed=seed,
         tasks=options.tasks, groups=groups,
     )  # fmt: skip
     eligible = inside & np.isin(owner, pool.eligible(protocol, "half"))
-    design = TaskDesign.of(class_ids, images, np.where(eligible, owner, -1), groups)
-    return leave_one_out(design, accuracies(methods, images, protocol), LEVEL)
+    design = TaskDesign.of(
+        class_ids, images, np.where(eligible, owner, -1), groups, shots=protocol.shot
+    )
+    right = right_answers(methods, images, protocol)
+    known = [RightQueries(own.astype(np.int8), 1) for own in right]
+    y = right.mean(axis=2)
+    return leave_one_out(design, y, LEVEL), leave_one_out(design, y, LEVEL, known)
 
 
 def counted(halves: Sequence[LeaveOneOut], kind: str) -> Array:
-    """Count the pairs of methods contradicted and reversed, verdicts of both halves, and pairs."""
+    """Count the pairs of methods contradicted and reversed, verdicts of both halves, and pairs.
+
+    The last is the sum of half-widths.
+    """
     mean = np.array([half.mean for half in halves])
     width = np.array([getattr(half, kind).halfwidth for half in halves])
     pairs = np.triu_indices(len(METHODS), 1)
@@ -65,7 +98,8 @@ def counted(halves: Sequence[LeaveOneOut], kind: str) -> Array:
     sides = np.sign(mean) * (np.abs(mean) > width)
     apart = np.abs(mean[0] - mean[1]) > np.hypot(*width)
     reversed_ = sides[0] * sides[1] < 0
-    return np.array([apart.sum(), reversed_.sum(), np.abs(sides).sum(), apart.size], int)
+    found = [apart.sum(), reversed_.sum(), np.abs(sides).sum(), apart.size, width.sum()]
+    return np.array(found, np.float64)
 
 
 def main() -> None:
@@ -74,29 +108,31 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--tasks", type=int, default=600)
     parser.add_argument("--protocol", type=Protocol.parse, default=Protocol(5, 5, 5))
+    parser.add_argument("--dataset", choices=DATASETS, default=DATASETS[0])
+    parser.add_argument("--raw", type=Path, help="Where packages of data are fetched to.")
     options = parser.parse_args()
-    release = load_release()
-    owner, groups = image_owners(release, DATASET)
-    features = np.asarray(release.features(DATASET, FEATURES))
+    owner, groups, features = read(options.dataset, options.raw)
     methods = [Predictor(name, features) for name in METHODS]
-    counts = {kind: np.zeros(4, int) for kind in ("images", "classes")}
+    counts = {kind: np.zeros(5) for kind in KINDS}
     for number in range(options.splits):
         inside = split(groups, np.random.default_rng(number))
         halves = [
             on_half(half, owner, groups, methods, number, options) for half in (inside, ~inside)
         ]
-        for kind in counts:
-            counts[kind] += counted(halves, kind)
+        for about, kind in KINDS.items():
+            found = [half[about.endswith("known")] for half in halves]
+            counts[about] += counted(found, kind)
     print(
-        f"{DATASET}, {options.protocol}, {options.splits} splits, {options.tasks} tasks a half, "
-        f"{', '.join(METHODS)} on {FEATURES}"
+        f"{options.dataset}, {options.protocol}, {options.splits} splits, {options.tasks} tasks a "
+        f"half, {', '.join(METHODS)}"
     )
     printed(
-        "interval | pairs | conclusive, of both halves | contradicted | reversed",
+        "interval | pairs | mean ± | conclusive, of both halves | contradicted | reversed",
         (
-            (f"new {kind}", total, f"{conclusive} of {2 * total}",
-             f"{apart} ({100 * apart / total:.1f} %)", reversed_)
-            for kind, (apart, reversed_, conclusive, total) in counts.items()
+            (kind, f"{pairs:.0f}", f"{50 * width / pairs:.2f}",
+             f"{conclusive:.0f} of {2 * pairs:.0f}",
+             f"{apart:.0f} ({100 * apart / pairs:.1f} %)", f"{reversed_:.0f}")
+            for kind, (apart, reversed_, conclusive, pairs, width) in counts.items()
         ),
     )  # fmt: skip
 
