@@ -98,7 +98,7 @@ def _memory(folder: Path, embedded: Release) -> Use:
 
 
 def _training_images(folder: Path, embedded: Release) -> Use:
-    images = TrainingImages(np.zeros((4, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
+    images = TrainingImages(np.zeros((4, 1, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
     data = DataSettings(source="digits")
     kept = folder / "assets/images"
 

@@ -14,6 +14,8 @@ from builders.cli.options import (
     engine_from,
     engine_options,
     made_option,
+    named_source,
+    source_options,
 )
 from fslbench_data.cli.options import FILE, check_submission, output_to, release_option
 
@@ -82,7 +84,11 @@ def _tell(text: str) -> None:  # a trained process pickles it
 @click.command()
 @click.argument("folder", type=FOLDER, metavar="TRAINED")
 @click.option(
-    "--dataset", "datasets", multiple=True, metavar="D", help="By default all with pixels."
+    "--dataset",
+    "datasets",
+    multiple=True,
+    metavar="D",
+    help="By default all of SPEC, or all that the release holds pictures of.",
 )
 @click.option(
     "--task-set", "task_sets", multiple=True, metavar="S", help="By default all of the data sets."
@@ -95,6 +101,10 @@ def _tell(text: str) -> None:  # a trained process pickles it
     metavar="MODULE:CLASS",
     help="Needed where a method of your own was trained: its module is imported, which runs it.",
 )
+@click.option(
+    "--device", type=device_type, default="cpu", show_default=True, help="Where it computes."
+)
+@source_options
 @release_option
 @output_to(about="Results (.parquet).", required=True)
 def answer(
@@ -103,25 +113,53 @@ def answer(
     task_sets: tuple[str, ...],
     name: str | None,
     own: str,
+    device: str,
+    raw: Path | None,
+    spec: Path | None,
+    allow_missing: bool,
     release: str | None,
     path: Path,
 ) -> None:
-    """Answer the tasks of a release with a trained method, from grey pixels.
+    """Answer the tasks of a release with a trained method, from pictures.
 
-    Methods that adapt their weights to each task answer sets that reuse no image unless --task-set
-    names others: those have thousands of tasks.
+    Pictures are those that the release holds, or, with --raw or --spec and of data sets that need
+    no raw folder, read as `features` reads them. What the training did to its pictures is done to
+    these. Methods that adapt their weights to each task answer sets that reuse no image unless
+    --task-set names others: those have thousands of tasks.
     """
     from benchmark_spec.extras import require
+    from builders.release.spec_file import find_spec, read_spec
+    from builders.sources.read import read_source
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
 
     check_submission(path)
     require("torch")
+    from builders.training.several import check_device
     from builders.training.trained import answer as answer_tasks
-    from builders.training.trained import load_trained
+    from builders.training.trained import levels_for, load_trained
 
+    check_device(device)
+    trained, tasks = load_trained(folder, own), load_release(release)
+    trained.method.to(device)
+    held, asked = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
+    listed = [entry.name for entry in read_spec(find_spec(spec)).datasets] if spec else held
+    datasets = datasets or tuple(dataset for dataset in listed if dataset in asked)
+    if not datasets:
+        raise click.UsageError(f"{tasks} holds no pictures: name its data sets with --dataset")
+    levels, data = {}, trained.settings.data
+    with steps("reading pictures") as progress:
+        for dataset in datasets:
+            images = None
+            if dataset not in held or spec or raw:
+                kind, below, extra = named_source(dataset, spec, raw)
+                images = read_source(
+                    kind, below, allow_missing=allow_missing, progress=progress, **extra
+                )
+            levels[dataset] = levels_for(tasks, dataset, data, images)
     submission = answer_tasks(
-        load_trained(folder, own), load_release(release), name=name, datasets=datasets,
-        task_sets=task_sets, journal=folder / "answers.journal", show_progress=True,
+        trained, tasks, levels.__getitem__, name=name, datasets=datasets, task_sets=task_sets,
+        journal=folder / "answers.journal", show_progress=True,
     )  # fmt: skip
     submission.write(path)
     (folder / "answers.journal").unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import BackboneError
+from benchmark_spec.errors import BackboneError, SourceError
 from benchmark_spec.extras import require
 from builders.training.digest import state_sha256
 from fslbench_data.files.pictures import Picture, rgb
@@ -35,16 +35,19 @@ class Preprocessing:
     The short or the long `side` becomes `resize`, the other keeping the picture's shape, or
     ``both``. `crop` is cut out of the middle; where it is larger, grey levels `fill` are put
     around.  `mean` and `std` are of red, green and blue, in units in which white is `white`.
+    Pictures of other sizes than `sizes` are refused if it lists some, and coloured ones if `grey`.
     """
 
     resize: Size
     crop: Size
-    interpolation: Literal["bilinear", "bicubic"]
+    interpolation: Literal["bilinear", "bicubic", "nearest"]
     mean: Colour
     std: Colour
     side: Literal["short", "long", "both"] = "short"
     white: Literal[1, 255] = 1
     fill: tuple[int, int, int] = (0, 0, 0)
+    sizes: tuple[Size, ...] = ()
+    grey: bool = False
 
     def resized(self, height: int, width: int) -> Size:
         """Compute the height and width that a picture becomes, rounded as torchvision does."""
@@ -59,14 +62,23 @@ class Preprocessing:
         ratio = choose(height / tall, width / wide)
         return round(height / ratio), round(width / ratio)
 
+    def check(self, picture: Picture) -> None:
+        """Raise a SourceError for an RGB picture that is to be refused."""
+        fix = "train with a fit and channels in [data], or make the pictures so"
+        if self.sizes and picture.size[::-1] not in self.sizes:
+            sizes = " or ".join(f"{wide} x {tall}" for tall, wide in self.sizes)
+            raise SourceError(f"{picture.width} x {picture.height} pixels, not {sizes}", fix=fix)
+        if self.grey and any(channel != picture.getchannel(0) for channel in picture.split()[1:]):
+            raise SourceError("it has colours, and the network was trained on grey", fix=fix)
+
     def reference(self, picture: Picture) -> NDArray[np.float32]:
         """Return the float32 (3, H, W) of a picture of any mode, with Pillow on the CPU."""
         pil = require("PIL.Image")
-        kernel = {"bilinear": pil.Resampling.BILINEAR, "bicubic": pil.Resampling.BICUBIC}
+        kernel = pil.Resampling[self.interpolation.upper()]
         picture = rgb(picture)
         height, width = self.resized(picture.height, picture.width)
         if picture.size != (width, height):
-            picture = picture.resize((width, height), kernel[self.interpolation])
+            picture = picture.resize((width, height), kernel)
         top, left = self._corner(height, width)
         canvas = pil.new("RGB", self.crop[::-1], self.fill)
         canvas.paste(picture, (-left, -top))
@@ -100,7 +112,8 @@ class Preprocessing:
             "mode": "RGB",
             "resize": list(self.resize),
             "side": self.side,
-            "interpolation": f"{self.interpolation}, antialiased",
+            "interpolation": self.interpolation
+            + ("" if self.interpolation == "nearest" else ", antialiased"),
             "crop": list(self.crop),
             "fill": list(self.fill),
             "mean": list(self.mean),
@@ -108,6 +121,7 @@ class Preprocessing:
             "white": self.white,
             "reference": "Pillow",
             "tolerance": f"{TOLERANCE} of 255 grey levels",
+            **({"sizes": [list(size) for size in self.sizes]} if self.sizes else {}),
         }
 
     def _corner(self, height: int, width: int) -> tuple[int, int]:
@@ -161,8 +175,8 @@ def _weights(have: int, want: int, interpolation: str, device: Any) -> Any:
     """Return torch's weights, float32 (want, have), of resizing in one direction."""
     torch = require("torch")
     unit = torch.eye(have, device=device)[None, None]
-    resize = torch.nn.functional.interpolate
-    return resize(unit, (want, have), mode=interpolation, antialias=True, align_corners=False)[0, 0]
+    how = {} if interpolation == "nearest" else {"antialias": True, "align_corners": False}
+    return torch.nn.functional.interpolate(unit, (want, have), mode=interpolation, **how)[0, 0]
 
 
 def _rounded(grey: Any) -> Any:

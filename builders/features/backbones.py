@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from benchmark_spec.extras import require
 from builders.features import checkpoints, packaged
 from builders.features.backbone import Backbone, DType, Preprocessing
 from builders.features.packaged import WEIGHTS
+
+if TYPE_CHECKING:
+    from builders.training.settings import DataSettings
 
 BACKBONES = tuple(WEIGHTS)
 """Names that stand for one network each."""
@@ -79,7 +82,8 @@ def _find_trained(spec: str, folder: Path | None) -> Path:
 def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
     """Load the network of a training; no code of a method of one's own is needed, or run.
 
-    Features are its maps, flat, of grey pictures of three times the side, shrunk by means of 3 x 3.
+    Features are its maps, flat, of pictures that are made what its training made of them.  One
+    that says no channels was perhaps trained on glyphs, whose pictures have three times the side.
     """
     from builders.training.trained import load_network, training_name
 
@@ -87,29 +91,47 @@ def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = 
         raise BackboneError(f"trained:{spec} has its own preprocessing", fix="leave +paper out")
     place = _find_trained(spec, folder)
     network, settings, about = load_network(place)
-    side = 3 * settings.data.side
+    data = settings.data
+    factor = 1 if data.channels or data.fit else 3
+    kept, side = (data.kept, data.kept), (factor * data.kept, factor * data.kept)
     return Backbone.of(
         f"trained:{place.resolve().name}",
-        _flat(network),
-        Preprocessing((side, side), (side, side), "bilinear", (0, 0, 0), (1, 1, 1), side="both"),
+        _flat(network, data, factor),
+        Preprocessing(
+            side, side, "bilinear" if data.fit else "nearest", (0, 0, 0), (1, 1, 1),
+            side="short" if data.fit == "crop" else "both",
+            sizes=() if data.fit else tuple(dict.fromkeys((kept, side))),
+            grey=data.channels is None,
+        ),
         weights_sha256=about["weights_sha256"],
         weights={"file": "weights.pt", "method": training_name(settings)},
+    )  # fmt: skip
+
+
+def _flat(network: Any, data: DataSettings, factor: int) -> Any:
+    torch = require("torch")
+    start = round((data.kept - data.side) / 2)
+    middle = slice(start, start + data.side)
+    mean, std = (
+        torch.tensor(numbers or (of_none,)).view(-1, 1, 1)
+        for numbers, of_none in ((data.mean, 0.0), (data.std, 1.0))
     )
 
-
-def _flat(network: Any) -> Any:
-    torch = require("torch")
-
     class Flat(torch.nn.Module):  # type: ignore[misc, name-defined]
-        """From pictures (B, 3, 3s, 3s) to flat maps of grey images (B, 1, s, s)."""
+        """From pictures (B, 3, h, w) to flat maps of what the training makes of them."""
 
         def __init__(self) -> None:
             super().__init__()
             self.network = network
 
         def forward(self, pictures: Any) -> Any:
-            grey = torch.nn.functional.avg_pool2d(pictures.mean(dim=1, keepdim=True), 3)
-            return self.network((grey * 255).round() / 255).flatten(1)
+            levels = pictures.float() * 255
+            if data.inputs == 1:  # the luma of ITU-R 601, as Pillow rounds it
+                weights = levels.new_tensor([19595, 38470, 7471])[:, None, None]
+                levels = ((levels.round() * weights).sum(dim=1, keepdim=True) + 2**15) // 2**16
+            levels = torch.nn.functional.avg_pool2d(levels, factor).round()[..., middle, middle]
+            inputs = (levels / 255 - mean.to(levels)) / std.to(levels)
+            return self.network(inputs.to(pictures)).flatten(1)
 
     return Flat()
 

@@ -23,6 +23,7 @@ from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.sources.image_set import ImageSet
+from builders.sources.packaged import canaries
 from fslbench_data.files.pictures import ORIENTATION, decode, opened
 
 Ids = Sequence[int]
@@ -75,6 +76,12 @@ class Reader:
         paths, digests = (table.column(name).to_pylist() for name in ("path", "sha256"))
         return cls(images, preprocessing, gives, paths, digests)
 
+    @property
+    def _checks(self) -> bool:
+        """Whether pictures may be refused; the canaries, which all networks see, never are."""
+        refuses = self.preprocessing.sizes or self.preprocessing.grey
+        return bool(refuses) and self.images.name != canaries.NAME
+
     def __getitems__(self, ids: Ids) -> Batch:
         """Read a batch; an image that cannot be shown is a black one, and said to be a problem."""
         torch = require("torch")
@@ -102,9 +109,11 @@ class Reader:
             data = file.read_bytes()
             if expected and hashlib.sha256(data).hexdigest() != expected:
                 raise ValueError(f"is another file than was read before: not SHA-256 {expected}")
-            if self.gives == "files" and is_plain_jpeg(data):
+            if self.gives == "files" and not self._checks and is_plain_jpeg(data):
                 return np.frombuffer(bytearray(data), dtype=np.uint8)
             picture = decode(data)
+        if self._checks:
+            self.preprocessing.check(picture)
         if self.gives == "inputs":
             return self.preprocessing.reference(picture)
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))

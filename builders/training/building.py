@@ -25,7 +25,7 @@ from benchmark_spec.errors import (
 from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
-from builders.training.settings import NetworkSettings, RunSettings
+from builders.training.settings import RunSettings
 from fslbench_data.evaluation.adapters import load_object
 from fslbench_data.files import sha256_of
 
@@ -99,7 +99,7 @@ def build_method(settings: RunSettings, classes: int) -> Method:
     needed: dict[str, Any] = {n: v for n, v in zip(_OF_DATA, of_data, strict=True) if n in takes}
     torch.manual_seed(settings.seed)
     try:
-        return kind(build_network(settings.network), **needed, **settings.settings)
+        return kind(build_network(settings), **needed, **settings.settings)
     except FSLBenchError:
         raise
     except Exception as error:  # of a method of one's own, or of torch for want of memory
@@ -109,11 +109,16 @@ def build_method(settings: RunSettings, classes: int) -> Method:
         ) from error
 
 
-def build_network(settings: NetworkSettings) -> Network:
+def build_network(settings: RunSettings) -> Network:
     """Make a network with new weights."""
-    if settings.name == "resnet12":
-        return ResNet12(pools=settings.pools)
-    return Conv4(settings.channels, settings.pools, settings.slope)
+    how, inputs = settings.network, settings.data.inputs
+    if how.name == "resnet12":
+        drops: dict[str, Any] = {n: getattr(how, n) for n in ("drop", "drop_block", "drop_ramp")}
+        network: Network = ResNet12(pools=how.pools, inputs=inputs, **drops)
+    else:
+        network = Conv4(how.channels, how.pools, how.slope, inputs)
+    network.mixed = settings.training.precision == "bfloat16"
+    return network
 
 
 def code_of(method: str) -> dict[str, str]:

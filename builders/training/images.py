@@ -1,16 +1,18 @@
-"""Images to train on: grey, small, all in memory, and kept so that one training reads them."""
+"""Images to train on: small, all in memory, and kept so that one training reads them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +22,24 @@ from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
-from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
 from builders.execution.steps import make_folder
-from builders.sources.image_set import ImageSet, raw_state
+from builders.sources import GENERAL
+from builders.sources.export import BATCH, shown
+from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
 from builders.sources.read import read_source
+from builders.training.inputs import levels_of
 from builders.training.settings import DataSettings
 from fslbench_data.files import whole_file
 from fslbench_data.files.kept import is_kept, open_kept
+from fslbench_data.files.pictures import Picture
 
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingImages:
-    """Images of a part of a data set: grey levels uint8 (N, side, side), class by class.
+    """Images of a part of a data set: levels uint8 (N, C, h, w), class by class.
 
     `class_sizes` are int64 (C,), and the digest is of the images table that they were read from.
     """
@@ -44,18 +49,10 @@ class TrainingImages:
     digest: str
 
     @classmethod
-    def of(cls, images: ImageSet, side: int) -> TrainingImages:
-        """Take the images of a data set: its own pixels where they are of that size."""
-        kept = images.pixels
-        if kept is not None and kept.shape[1] == side * side:
-            levels = kept if images.white == 255 else np.round(kept * (255 / images.white))
-            pixels = levels.astype(np.uint8).reshape(-1, side, side)
-        else:
-            smoothly = require("PIL.Image").Resampling.BOX
-            pictures = map(images.picture, images.images["path"].to_pylist())
-            grey = (one.convert("L").resize((side, side), smoothly) for one in pictures)
-            pixels = np.stack([np.asarray(one, np.uint8) for one in grey])
-        return cls(pixels, np.array(images.class_sizes, np.int64), content_digest(images.images))
+    def of(cls, images: ImageSet, data: DataSettings) -> TrainingImages:
+        """Take the images of a data set."""
+        sizes = np.array(images.class_sizes, np.int64)
+        return cls(levels_in(images, data), sizes, content_digest(images.images))
 
     @cached_property
     def starts(self) -> Positions:
@@ -73,9 +70,37 @@ class TrainingImages:
             )
         return enough
 
-    def load(self, positions: Positions) -> NDArray[np.float32]:
-        """Return images float32 (..., 1, side, side), black 0 and white 1."""
-        return self.pixels[positions][..., None, :, :].astype(np.float32) / np.float32(255)
+
+def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
+    """Read all images of a data set, uint8 (N, C, kept, kept).
+
+    They are its own small grey pixels where it has such of that size; else what
+    :func:`builders.training.inputs.levels_of` makes of pictures.
+    """
+    own, side, count = images.pixels, data.kept, len(images.images)
+    if own is not None and own.shape[1] == side * side and data.inputs == 1 and not data.fit:
+        levels = own if images.white == 255 else np.round(own * (255 / images.white))
+        return levels.astype(np.uint8).reshape(-1, 1, side, side)
+    return read_levels(partial(shown, images), count, data, f"{images.name}: image")
+
+
+def read_levels(
+    open_one: Callable[[int], Picture], count: int, data: DataSettings, name: str
+) -> NDArray[np.uint8]:
+    """Read pictures by their number; an error calls the i-th `name` i."""
+    levels = np.empty((count, data.inputs, data.kept, data.kept), np.uint8)
+
+    def read(number: int) -> None:
+        levels[number] = levels_of(open_one(number), data, f"{name} {number}")
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for first in range(0, count, BATCH):
+            list(threads.map(read, range(first, min(first + BATCH, count))))
+    return levels
+
+
+_UNSAID = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
+"""What a release says of a data set of one's own, and a training needs not."""
 
 
 def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
@@ -91,9 +116,12 @@ def read_images(
     def part(options: Mapping[str, Any]) -> TrainingImages:
         chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
         told(f"reading {data.source}{': ' if chosen else ''}{chosen}")
+        taken = {**(_UNSAID if data.source in GENERAL else {}), **options}
         folder = _raw_folder(data, raw)
-        found = read_source(data.source, folder, options=options, progress=told)
-        return TrainingImages.of(found, data.side)
+        if folder is not None and "folder" in taken:
+            folder /= taken.pop("folder")
+        found = read_source(data.source, folder, name=data.source, options=taken, progress=told)
+        return TrainingImages.of(found, data)
 
     images = part(data.train)
     return images, images if data.validate == data.train else part(data.validate)
@@ -149,7 +177,7 @@ def load_images(path: Path) -> tuple[TrainingImages, TrainingImages]:
 def _part(arrays: Any, name: str) -> TrainingImages:
     pixels, sizes = arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"]
     if (
-        (pixels.dtype, pixels.ndim, sizes.dtype, sizes.ndim) != (np.uint8, 3, np.int64, 1)
+        (pixels.dtype, pixels.ndim, sizes.dtype, sizes.ndim) != (np.uint8, 4, np.int64, 1)
         or (sizes < 0).any()
         or sizes.sum() != len(pixels)
     ):

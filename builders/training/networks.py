@@ -1,25 +1,32 @@
 """Networks that are trained, from images to maps of features: Conv4 and ResNet-12.
 
 Conv4 is that of Vinyals et al. (NeurIPS 2016), ResNet-12 that of Oreshkin et al. (NeurIPS 2018)
-with the widths of Lee et al. (CVPR 2019), without DropBlock.
+with the widths, dropout and DropBlock of Lee et al. (CVPR 2019).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import dropout
+from torchvision.ops import drop_block2d
 
 SLOPE = 0.1
 """Of the leaky rectifiers of ResNet-12."""
 
 
 class Network(nn.Module):
-    """A network from images (B, C, H, W) to maps (B, `channels`, h, w)."""
+    """A network from images (B, C, H, W) to maps (B, `channels`, h, w).
+
+    With `mixed` it trains in bfloat16 where PyTorch deems that safe; maps are float32.
+    """
 
     channels: int
     halvings: int
     blocks: nn.Module
+    mixed: bool = False
 
     def size(self, side: int) -> int:
         """Return h = w of maps of images whose sides are `side` pixels."""
@@ -31,8 +38,12 @@ class Network(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Compute maps."""
-        maps: Tensor = self.blocks(images)
-        return maps
+        if not (self.mixed and self.training):
+            maps: Tensor = self.blocks(images)
+            return maps
+        with torch.autocast(images.device.type, torch.bfloat16):
+            maps = self.blocks(images)
+        return maps.float()
 
 
 class Conv4(Network):
@@ -62,21 +73,32 @@ class Conv4(Network):
 
 
 class ResNet12(Network):
-    """Four residual blocks; sides of 84 pixels become 5 (10 where the last does not pool)."""
+    """Four residual blocks; sides of 84 pixels become 5 (10 where the last does not pool).
+
+    In training a share `drop` of numbers is set to 0: of the first two blocks each by itself, of
+    the others in squares of `drop_block` places, whose share rises over the first `drop_ramp`
+    passes.
+    """
 
     def __init__(
         self,
         widths: Sequence[int] = (64, 160, 320, 640),
         pools: Sequence[bool] = (True, True, True, True),
         inputs: int = 1,
+        *,
+        drop: float = 0.0,
+        drop_block: int = 5,
+        drop_ramp: int = 40_000,
     ) -> None:
         super().__init__()
         self.channels, self.halvings = widths[-1], sum(pools)
         before = (inputs, *widths)
         self.blocks = nn.Sequential(
             *(
-                _Residual(width, wider, pool)
-                for width, wider, pool in zip(before, widths, pools, strict=False)
+                _Residual(width, wider, pool, drop, drop_block if number > 1 else 1, drop_ramp)
+                for number, (width, wider, pool) in enumerate(
+                    zip(before, widths, pools, strict=False)
+                )
             )
         )
         for module in self.modules():
@@ -85,10 +107,13 @@ class ResNet12(Network):
 
 
 class _Residual(nn.Module):
-    """Three convolutions beside one of 1 x 1."""
+    """Three convolutions beside one of 1 x 1, then dropout, in squares of `block` places."""
 
-    def __init__(self, inputs: int, width: int, pool: bool) -> None:
+    def __init__(
+        self, inputs: int, width: int, pool: bool, drop: float, block: int, ramp: int
+    ) -> None:
         super().__init__()
+        self._drop, self._block, self._ramp = drop, block, ramp
         self.convolutions = nn.Sequential(
             _convolution(inputs, width, 3), nn.LeakyReLU(SLOPE),
             _convolution(width, width, 3), nn.LeakyReLU(SLOPE),
@@ -100,10 +125,18 @@ class _Residual(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """Compute maps of half the side."""
         after: Tensor = self.after(self.convolutions(maps) + self.beside(maps))
-        return after
+        if not (self.training and self._drop):
+            return after
+        if self._block == 1:
+            return dropout(after, self._drop)
+        passes = int(self.beside[1].num_batches_tracked)  # which weights keep, so goes on
+        square = min(self._block, after.shape[-1])
+        return drop_block2d(
+            after, self._drop * min(1.0, passes / self._ramp), square - 1 + square % 2
+        )
 
 
-def _convolution(inputs: int, width: int, side: int) -> nn.Module:
+def _convolution(inputs: int, width: int, side: int) -> nn.Sequential:
     return nn.Sequential(
         nn.Conv2d(inputs, width, side, padding=side // 2, bias=False), nn.BatchNorm2d(width)
     )

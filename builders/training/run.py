@@ -8,11 +8,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from math import cos, pi
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim.lr_scheduler import (
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiStepLR,
+    SequentialLR,
+    StepLR,
+)
 
 from benchmark_spec.errors import FSLBenchError, MethodFailedError
 from benchmark_spec.protocol import Protocol
@@ -29,6 +41,7 @@ from builders.training.folder import (
     write_curve,
 )
 from builders.training.images import Positions, TrainingImages
+from builders.training.inputs import Inputs
 from builders.training.method import Episode, Labelled, Method
 from builders.training.settings import RunSettings, TrainingSettings
 from builders.training.trained import load_start
@@ -36,27 +49,37 @@ from fslbench_data.evaluation.calling import lines_of
 
 SECONDS = 60
 """Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
-_STEP, _VALIDATION, _INNER = range(3)
+_STEP, _VALIDATION, _INNER, _CHANGES = range(4)
 """What a generator is of, before the seed and the number of the step or task."""
 
 
+Load = Callable[[NDArray[np.uint8]], Tensor]
+"""Makes a network's input of levels."""
+
+
 def _draw_episode(
-    images: TrainingImages, eligible: Positions, protocol: Protocol, rng: np.random.Generator
+    images: TrainingImages,
+    eligible: Positions,
+    protocol: Protocol,
+    rng: np.random.Generator,
+    load: Load,
 ) -> Episode:
     """Draw K classes uniformly, and S + Q images of each, no image twice."""
     classes = rng.choice(eligible, protocol.way, replace=False)
     count = protocol.shot + protocol.query
     within = [rng.choice(images.class_sizes[c], count, replace=False) for c in classes]
-    loaded = torch.from_numpy(images.load(images.starts[classes][:, None] + np.stack(within)))
+    loaded = load(images.pixels[images.starts[classes][:, None] + np.stack(within)])
     shot = protocol.shot
     return Episode(loaded[:, :shot], loaded[:, shot:], torch.from_numpy(classes))
 
 
-def _draw_labelled(images: TrainingImages, batch: int, rng: np.random.Generator) -> Labelled:
+def _draw_labelled(
+    images: TrainingImages, batch: int, rng: np.random.Generator, load: Load
+) -> Labelled:
     """Draw images uniformly from all, with replacement."""
     chosen = rng.integers(len(images.pixels), size=batch)
     classes = np.searchsorted(images.starts, chosen, side="right") - 1
-    return Labelled(torch.from_numpy(images.load(chosen)), torch.from_numpy(classes))
+    return Labelled(load(images.pixels[chosen]), torch.from_numpy(classes))
 
 
 def train(
@@ -86,8 +109,10 @@ def train(
         progress = resume(folder, about, method, optimizer)
         if progress.step:
             told(f"goes on after step {progress.step:,}")
+        rates = islice(_rates(settings.training), progress.step, None)
         saved = time.monotonic()
         while progress.step < settings.training.steps:
+            optimizer.param_groups[0]["lr"] = next(rates)
             with _of_method(settings, progress.step):
                 progress.losses.append(_step(method, optimizer, settings, images, progress.step))
             progress.step += 1
@@ -105,13 +130,13 @@ def train(
 
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
-    protocol = settings.validation.protocol
+    protocol, load = settings.validation.protocol, Inputs(settings.data).plain
     eligible, right = images.classes_for(protocol), 0
     method.eval()
     try:
         for number in range(tasks):
             rng = np.random.default_rng((_VALIDATION, number))
-            task = _draw_episode(images, eligible, protocol, rng).to(_device(method))
+            task = _draw_episode(images, eligible, protocol, rng, load).to(_device(method))
             with torch.no_grad():
                 answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
             right += int((answers == task.target).sum())
@@ -129,8 +154,8 @@ def _step(
 ) -> float:
     """Do one step; gives its loss."""
     how = settings.training
-    for group in optimizer.param_groups:
-        group["lr"] = how.rate * (1 + cos(pi * step / how.steps)) / 2
+    changes = np.random.default_rng((_CHANGES, settings.seed, step))
+    load = partial(Inputs(settings.data, settings.augmentation).changed, rng=changes)
     rng = np.random.default_rng((_STEP, settings.seed, step))
     torch.manual_seed(int(np.random.default_rng((_INNER, settings.seed, step)).integers(2**62)))
     eligible = images.classes_for(how.protocol)
@@ -139,9 +164,9 @@ def _step(
     for _ in range(how.episodes):
         episode = labelled = None
         if method.trained_by != "classes":
-            episode = _draw_episode(images, eligible, how.protocol, rng).to(_device(method))
+            episode = _draw_episode(images, eligible, how.protocol, rng, load).to(_device(method))
         if method.trained_by != "episodes":
-            labelled = _draw_labelled(images, how.batch, rng).to(_device(method))
+            labelled = _draw_labelled(images, how.batch, rng, load).to(_device(method))
         loss = method.loss(episode, labelled) / how.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
@@ -172,6 +197,25 @@ def _optimizer(method: Method, how: TrainingSettings) -> torch.optim.Optimizer:
         nesterov = momentum > 0
         return torch.optim.SGD(weights, rate, momentum, weight_decay=decay, nesterov=nesterov)
     return torch.optim.Adam(weights, rate, weight_decay=decay)
+
+
+def _rates(how: TrainingSettings) -> Iterator[float]:
+    """Give the rate of each step, as the schedulers of PyTorch do."""
+    group = torch.optim.SGD([torch.zeros(1)], how.rate)
+    left = how.steps - how.warmup
+    after: LRScheduler = {
+        "cosine": lambda: LambdaLR(group, lambda step: (1 + cos(pi * step / left)) / 2),
+        "step": lambda: StepLR(group, how.step_size, how.gamma),
+        "multistep": lambda: MultiStepLR(group, how.milestones, how.gamma),
+        "constant": lambda: LambdaLR(group, lambda _: 1.0),
+    }[how.schedule]()
+    if how.warmup:
+        rising = LinearLR(group, 1 / (how.warmup + 1), total_iters=how.warmup)
+        after = SequentialLR(group, [rising, after], [how.warmup])
+    for _ in range(how.steps):
+        yield float(after.get_last_lr()[0])
+        group.step()
+        after.step()
 
 
 def _device(method: Method) -> torch.device:

@@ -26,10 +26,13 @@ def _to(most: int) -> Meta:
 _Count = Annotated[int, _to(_MOST)]
 _Batch = Annotated[int, _to(10**5)]
 _AtLeast0 = Annotated[float, Meta(ge=0, le=_MOST, description=f"a number from 0 to {_MOST:,}")]
+_Above0 = Annotated[float, Meta(gt=0, le=_MOST, description=f"a number above 0, at most {_MOST:,}")]
+_Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
+_Side = Annotated[int, Meta(ge=0, le=1024, description="a whole number from 0 to 1,024")]
 
 
 class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which network; `channels` and `slope` are of ``conv4``.
+    """Which network; `channels` and `slope` are of ``conv4``, and what drops of ``resnet12``.
 
     `start` names, without its seed, the training whose network this one starts from.
     """
@@ -40,6 +43,9 @@ class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[bool, bool, bool, bool], Meta(description="a list of four truth values")
     ] = (True, True, True, True)
     slope: _AtLeast0 = 0.0
+    drop: Annotated[float, Meta(ge=0, lt=1, description="a number from 0, below 1")] = 0.0
+    drop_block: Annotated[int, _to(1024)] = 5
+    drop_ramp: _Count = 40_000
     start: Annotated[
         str,
         Meta(
@@ -51,13 +57,50 @@ class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which images: the options of a source for the two parts, and pixels at a side."""
+    """Which images: the options of a source for the two parts, and what is made of pictures.
+
+    `channels` of 1 makes pictures grey, of 3 keeps colours; unless given pictures must be grey.
+    `fit` makes them `resize` pixels square: ``squeeze`` whatever their shape, ``crop`` by the
+    shorter side and the middle of the longer; unless given they must be so already.  Of that the
+    middle `side` is taken, in training what :class:`AugmentationSettings` say.  Then `mean` is
+    subtracted and the rest divided by `std`, of each channel, where white is 1.
+    """
 
     source: Annotated[str, Meta(description='source = "glyphs"')]
     side: Annotated[int, _to(1024)] = 28  # more are some gigabytes
     folder: str = ""
     train: Mapping[str, Any] = {}
     validate: Mapping[str, Any] = {}
+    channels: Literal[1, 3] | None = None
+    fit: Literal["", "squeeze", "crop"] = ""
+    resize: _Side = 0
+    mean: tuple[_AtLeast0, ...] = ()
+    std: tuple[_Above0, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """How many channels images have."""
+        return self.channels or 1
+
+    @property
+    def kept(self) -> int:
+        """How many pixels the sides of pictures have before `side` is cut out."""
+        return self.resize or self.side
+
+
+class AugmentationSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """What changes images in training, each for itself.
+
+    `crop` cuts out `side` pixels: ``random`` anywhere after `padding` black ones were added around,
+    ``resized`` a part of a share `scale` of the area, made `side` pixels square.  `flip` is the
+    share that is mirrored; `jitter` is of brightness, contrast, saturation and hue.
+    """
+
+    crop: Literal["", "random", "resized"] = ""
+    padding: _Side = 0
+    scale: tuple[_Share, _Share] = (0.08, 1.0)
+    flip: _Share = 0.0
+    jitter: tuple[_AtLeast0, _AtLeast0, _AtLeast0, _AtLeast0] = (0.0, 0.0, 0.0, 0.0)
 
 
 class _Episodes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,18 +118,26 @@ class _Episodes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrainingSettings(_Episodes, frozen=True, forbid_unknown_fields=True):
-    """How it is trained."""
+    """How it is trained.
+
+    The rate rises over `warmup` steps, and then is `schedule` of PyTorch: of ``step`` it is
+    multiplied by `gamma` after every `step_size` steps, of ``multistep`` at `milestones`.
+    """
 
     steps: _Count = 5000
     episodes: _Batch = 1
     batch: _Batch = 128
     optimizer: Literal["adam", "sgd"] = "adam"
-    rate: Annotated[
-        float, Meta(gt=0, le=_MOST, description=f"a number above 0, at most {_MOST:,}")
-    ] = 0.001
+    rate: _Above0 = 0.001
+    schedule: Literal["cosine", "step", "multistep", "constant"] = "cosine"
+    warmup: Annotated[int, Meta(ge=0, le=_MOST, description="a whole number from 0")] = 0
+    step_size: _Count = _MOST
+    milestones: tuple[_Count, ...] = ()
+    gamma: _Above0 = 0.1
     momentum: _AtLeast0 = 0.9
     decay: _AtLeast0 = 0.0
     clip: _AtLeast0 = 0.0
+    precision: Literal["float32", "bfloat16"] = "float32"
 
 
 class ValidationSettings(_Episodes, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +155,7 @@ class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0, description=f"a whole number from 0 to {MOST_SEED:,}")] = 0
     settings: Mapping[str, Any] = {}
     network: NetworkSettings = NetworkSettings()
+    augmentation: AugmentationSettings = AugmentationSettings()
     training: TrainingSettings = TrainingSettings()
     validation: ValidationSettings = ValidationSettings()
 
@@ -142,6 +194,7 @@ def _settings(raw: Any) -> RunSettings:
     if settings.seed > MOST_SEED:
         raise MisfitError(["seed"], shown(settings.seed), f"a whole number up to {MOST_SEED:,}")
     data = settings.data
+    _check_together(settings)
     for places, table in (
         (["settings"], settings.settings),
         (["data", "train"], data.train),
@@ -151,6 +204,38 @@ def _settings(raw: Any) -> RunSettings:
             plain = "a table of texts, finite numbers, truth values, and lists and tables of them"
             raise MisfitError(places, shown(table), plain)
     return settings
+
+
+def _check_together(settings: RunSettings) -> None:
+    """Refuse settings that do not go together."""
+    data, cut, how = settings.data, settings.augmentation, settings.training
+    wrong = (
+        (data.kept < data.side, "data", "resize", data.resize, f"0, or at least side, {data.side}"),
+        (len(data.mean) not in (0, data.inputs), "data", "mean", data.mean, "one of each channel"),
+        (len(data.std) not in (0, data.inputs), "data", "std", data.std, "one of each channel"),
+        (
+            bool(cut.padding) and cut.crop != "random",
+            "augmentation", "padding", cut.padding, 'crop = "random"',
+        ),
+        (cut.scale[0] > cut.scale[1], "augmentation", "scale", cut.scale, "a share, and one above"),
+        (cut.jitter[3] > 0.5, "augmentation", "jitter", cut.jitter, "a hue of at most 0.5"),
+        (
+            how.schedule == "multistep" and not how.milestones,
+            "training", "milestones", how.milestones, "steps after which the rate falls",
+        ),
+        (
+            list(how.milestones) != sorted(set(how.milestones)),
+            "training", "milestones", how.milestones, "steps in rising order",
+        ),
+        (
+            how.schedule == "step" and how.step_size == _MOST,
+            "training", "step_size", how.step_size, "steps after which the rate falls each time",
+        ),
+        (how.warmup >= how.steps, "training", "warmup", how.warmup, f"fewer than {how.steps}"),
+    )  # fmt: skip
+    for is_wrong, table, field, value, expected in wrong:
+        if is_wrong:
+            raise MisfitError([table, field], shown(value), expected)
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:

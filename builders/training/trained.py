@@ -13,20 +13,32 @@ import torch
 from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import BackboneError, SpecError, printable, shown
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    BackboneError,
+    SourceError,
+    SpecError,
+    listing,
+    printable,
+    shown,
+)
+from builders.sources.image_set import ImageSet, differing_images
 from builders.training.building import build_method, build_network, check_code
 from builders.training.digest import shapes_of, state_sha256
 from builders.training.folder import ABOUT, WEIGHTS, finished
+from builders.training.images import levels_in, read_levels
+from builders.training.inputs import Inputs
 from builders.training.method import Method
 from builders.training.networks import Network
-from builders.training.settings import RunSettings, of_description
+from builders.training.settings import DataSettings, RunSettings, of_description
+from fslbench_data.evaluation.inputs import FeaturesOf
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files.kept import open_regular
+from fslbench_data.files.pictures import decode
+from fslbench_data.release.pictures import stored_pictures
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-
-LEVELS, PIXELS = 255, "pixels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,23 +57,12 @@ class Trained:
     def __call__(
         self, support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Answer a task of grey pixels in 0..1: (K, S, D) and (M, D) give positions (M,)."""
+        """Answer a task of levels 0..255: (K, S, C, h, w) and (M, C, h, w) give positions (M,)."""
+        load, where = Inputs(self.settings.data).plain, next(self.method.parameters()).device
         with torch.no_grad():
-            scores = self.method.scores(self.images(support), self.images(query))
-        answers: NDArray[np.int64] = scores.argmax(dim=1).numpy()
+            scores = self.method.scores(load(support).to(where), load(query).to(where))
+        answers: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
         return answers
-
-    def images(self, pixels: NDArray[np.float32]) -> torch.Tensor:
-        """Return (..., 1, side, side): pixels are whole grey levels again, as in training."""
-        side = self.settings.data.side
-        if pixels.shape[-1] != side * side:
-            raise SpecError(
-                f"images have {pixels.shape[-1]} pixels",
-                where=self.name,
-                expected=f"{side * side}: {side} x {side}, as it was trained on",
-            )
-        levels = np.rint(pixels * LEVELS).astype(np.float32) / LEVELS
-        return torch.from_numpy(levels.reshape(*levels.shape[:-1], 1, side, side))
 
 
 def training_name(settings: RunSettings) -> str:
@@ -105,7 +106,7 @@ def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
     No code of the method is needed for it, or run.
     """
     settings, about, state = _read(folder)
-    network, start = build_network(settings.network), "network."
+    network, start = build_network(settings), "network."
     _load(
         network, {n.removeprefix(start): t for n, t in state.items() if n.startswith(start)}, folder
     )
@@ -178,6 +179,7 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
     for about, ours, theirs in (
         ("network", changed(settings.network, start=""), changed(other.network, start="")),
         ("side", settings.data.side, other.data.side),
+        ("channels", settings.data.inputs, other.data.inputs),
     ):
         if ours != theirs:
             raise SpecError(
@@ -190,21 +192,47 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
     return str(about_other["weights_sha256"])
 
 
+def levels_for(
+    release: Release, dataset: str, data: DataSettings, images: ImageSet | None = None
+) -> NDArray[np.uint8]:
+    """Read the pictures of a release's data set, or of its `images` as their source reads them.
+
+    SourceError for other images than the release has, or if it holds no picture of one.
+    """
+    if images is None:
+        paths = stored_pictures(release, dataset)
+        return read_levels(
+            lambda number: decode(paths[number]), len(paths), data, f"{dataset}: image"
+        )
+    recorded = release.images(dataset)
+    if content_digest(recorded) != content_digest(images.images):
+        other = differing_images(recorded, images.images)
+        raise SourceError(
+            f"{dataset}: {len(other)} images are not those of release {release}: {listing(other)}",
+            where=str(images.raw or ""),
+            expected="the images that the release was made of",
+            fix="name the specification that the release was made from: --spec",
+        )
+    return levels_in(images, data)
+
+
 def answer(
     trained: Trained,
     release: Release,
+    levels: FeaturesOf,
     *,
     name: str | None = None,
-    datasets: Sequence[str] = (),
+    datasets: Sequence[str],
     task_sets: Sequence[str] = (),
     journal: Path | None = None,
     show_progress: bool = False,
 ) -> Submission:
-    """Answer task sets from the pixels of a release; the training's seed is the run.
+    """Answer task sets of some data sets; the training's seed is the run.
 
-    Parameters are as of :func:`fslbench_data.evaluate`.  A method that adapts to each task answers,
-    of the sets that are not named, only those that reuse no image; one with an output for each
-    class, only those of its number of ways.
+    `levels` gives the pictures of a data set as :func:`builders.training.images.levels_in` does;
+    other parameters are as of :func:`fslbench_data.evaluate`.  A method that adapts to each task
+    answers, of the sets that are not named, only those that reuse no image; one with an output for
+    each class, only those of its number of ways.
     """
     method = trained.method
     if not task_sets and (method.adapts or method.keeps_way):
@@ -212,7 +240,7 @@ def answer(
             {
                 str(info.name)
                 for info in release.task_sets
-                if (not datasets or info.dataset in datasets)
+                if info.dataset in datasets
                 and not (method.adapts and info.name.interval == "closed")
                 and fits_ways(trained, info)
             }
@@ -225,7 +253,7 @@ def answer(
         description=f"{settings.network.name} trained on {settings.data.source}",
         datasets=datasets,
         task_sets=task_sets,
-        features=PIXELS,
+        features=levels,
         journal=journal,
         show_progress=show_progress,
         transductive=False,

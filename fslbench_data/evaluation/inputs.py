@@ -25,12 +25,15 @@ from fslbench_data.tasks import Task
 Inputs = Callable[[Sequence[Task]], AbstractContextManager[tuple[Any, Any]]]
 """Gives support (B, K, S, ...) and query (B, K·Q, ...) of B tasks while a method answers them."""
 
+FeaturesOf = Callable[[str], NDArray[Any]]
+"""Gives what a method is to see of the images of a data set: an array (N, ...)."""
+
 
 @contextmanager
 def feature_inputs(
     features: NDArray[Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Give features as float32 arrays: support (B, K, S, D), query (B, K·Q, D)."""
+    """Give features (N, ...) as float32 arrays: support (B, K, S, ...), query (B, K·Q, ...)."""
     support, query = (np.stack([getattr(t, part) for t in tasks]) for part in ("support", "query"))
     yield features[support].astype(np.float32), features[query].astype(np.float32)
 
@@ -80,7 +83,7 @@ class InputChoice:
     SpecError if these do not go together, or there is no such device.
     """
 
-    features: str | None
+    features: str | FeaturesOf | None
     images: Path | Literal[True] | None
     transform: Callable[[Any], Any] | None = None
     device: Any = None
@@ -112,6 +115,8 @@ class InputChoice:
 
         Raises a SourceError if pictures are missing.
         """
+        if callable(self.features):
+            return partial(feature_inputs, self.features(dataset))
         if self.tensor_device:
             from fslbench_data.torch.tensors import device_of, image_tensors, tensor_inputs
 

@@ -24,7 +24,7 @@ from fslbench_data.evaluation.calling import (
     answers_alone,
     callable_name,
 )
-from fslbench_data.evaluation.inputs import InputChoice, Inputs
+from fslbench_data.evaluation.inputs import FeaturesOf, InputChoice, Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release, load_release
@@ -88,7 +88,7 @@ def evaluate(
     name: str | None = None,
     datasets: str | Sequence[str] = (),
     task_sets: str | Sequence[str] = (),
-    features: str | None = None,
+    features: str | FeaturesOf | None = None,
     images: str | Path | Literal[True] | None = None,
     transform: Callable[[Any], Any] | None = None,
     device: Any = None,
@@ -122,8 +122,9 @@ def evaluate(
     datasets, task_sets
         Which task sets; by default all whose inputs there are.
     features, images
-        Name of a backbone of the release, or the folder of the images, True for pictures that the
-        release holds; one of the two.
+        Name of a backbone of the release, or a function that gives the array (N, ...) of a data
+        set's images, of those that `datasets` names; or the folder of the images, True for pictures
+        that the release holds; one of the two.
     transform
         With `images`: makes a tensor of a picture, an RGB image of Pillow.  The method then gets
         tensors of PyTorch, support (K, S, ...) and query (K·Q, ...), and no files.
@@ -186,7 +187,7 @@ def evaluate(
         transductive = bool(getattr(method, "transductive", False))
     if trained is None:
         trained = getattr(method, "trained", None)
-    label, backbone = name or callable_name(method), features or ""
+    label, backbone = name or callable_name(method), features if isinstance(features, str) else ""
     if sys.modules.get("torch") is not None:  # else there are no networks
         from fslbench_data.torch.easyfsl_methods import set_evaluation_mode
 
@@ -201,11 +202,14 @@ def evaluate(
     rival = None
     if stop_when_conclusive is not None:
         rival = Rival(stop_when_conclusive, release, check_level(stop_level))
-    infos = _chosen(release, names_of(datasets), task_set_names(task_sets), features, images)
+    of_datasets = names_of(datasets)
+    if callable(features) and not of_datasets:
+        raise SpecError("a function of features needs to know which data sets", fix="datasets=")
+    infos = _chosen(release, of_datasets, task_set_names(task_sets), features, images)
     run = {
         "method": label,
         "release": release.manifest.digest,
-        "features": features or "images",
+        "features": backbone or ("arrays" if features else "images"),
         "seed": seed,
         "batch": batch,
         **({"device": choice.tensor_device} if choice.tensor_device else {}),
@@ -261,7 +265,7 @@ def _chosen(
     release: Release,
     datasets: Sequence[str],
     task_sets: Sequence[str],
-    features: str | None,
+    features: str | FeaturesOf | None,
     images: str | Path | Literal[True] | None,
 ) -> list[TaskSetInfo]:
     """Task sets to run: those asked for, or all whose inputs the release has."""
@@ -272,7 +276,10 @@ def _chosen(
                 "data set", dataset, release.datasets, where=str(release), fix=fix
             )
     kind: Kind = "features" if images is None else "pictures" if images is True else "images"
-    able = release.datasets_with(kind, features or "")
+    if callable(features):
+        features, able = None, tuple(datasets)
+    else:
+        able = release.datasets_with(kind, features or "")
     if not able and images is True:
         raise SpecError(
             "the release holds no pictures",

@@ -24,7 +24,8 @@ from torch import nn
 from builders.baselines import run_head
 from builders.baselines.fine_tuning import FineTuner
 from builders.training.building import build_method
-from builders.training.trained import PIXELS, Trained, answer, as_run, fits_ways, load_trained
+from builders.training.inputs import Inputs
+from builders.training.trained import Trained, answer, as_run, fits_ways, load_trained
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.merging import merge
@@ -42,12 +43,19 @@ def untrained(trained: Trained) -> Trained:
     return replace(trained, method=method.eval())
 
 
+def levels_of(release: Release, dataset: str = DATASET) -> NDArray[np.uint8]:
+    """Return all images of a data set, (N, 1, h, w), of the pixels that the release holds."""
+    pixels = release.features(dataset, "pixels").astype(np.float32)
+    side = round(pixels.shape[1] ** 0.5)
+    return np.rint(pixels * 255).astype(np.uint8).reshape(-1, 1, side, side)
+
+
 def maps_of(trained: Trained, release: Release) -> NDArray[np.float32]:
     """Compute the flat maps (N, D) of all images."""
-    pixels = release.features(DATASET, PIXELS).astype(np.float32)
-    network, blocks = trained.method.network, range(0, len(pixels), BATCH)
+    levels, load = levels_of(release), Inputs(trained.settings.data).plain
+    network, blocks = trained.method.network, range(0, len(levels), BATCH)
     with torch.no_grad():
-        maps = [network(trained.images(pixels[i : i + BATCH])).flatten(1) for i in blocks]
+        maps = [network(load(levels[i : i + BATCH])).flatten(1) for i in blocks]
     return torch.cat(maps).numpy()
 
 
@@ -63,8 +71,8 @@ def answers_of(
         if (not among or task_set in among) and not (left_out and re.search(left_out, task_set))
     ]
     return answer(
-        trained, release, name=name, datasets=[DATASET], task_sets=sets, journal=journal,
-        show_progress=True,
+        trained, release, lambda _: levels_of(release), name=name, datasets=[DATASET],
+        task_sets=sets, journal=journal, show_progress=True,
     )  # fmt: skip
 
 
@@ -90,15 +98,16 @@ def means_of(trained: Trained, release: Release, name: str) -> Submission:
 def tuned(trained: Trained, release: Release, name: str) -> Submission:
     """Answer the open tasks of many ways with FT: the network is trained on for each task."""
     tune = FineTuner(nn.Sequential(trained.method.network, nn.Flatten()))
+    load, levels = Inputs(trained.settings.data).plain, levels_of(release)
 
     def method(
         support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        return tune(trained.images(support), trained.images(query))
+        return tune(load(support), load(query))
 
     made = evaluate(
-        method, release, name=f"{name}/FT", datasets=[DATASET], task_sets=[TUNED], features=PIXELS,
-        transductive=False,
+        method, release, name=f"{name}/FT", datasets=[DATASET], task_sets=[TUNED],
+        features=lambda _: levels, transductive=False,
     )  # fmt: skip
     return as_run(made, trained.settings.seed)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from easyfsl.methods import PrototypicalNetworks
@@ -27,6 +28,7 @@ from builders.training.methods.metric import ProtoNet
 from builders.training.networks import Network
 from builders.training.several import plan, train_all
 from builders.training.trained import answer, load_trained
+from studies.trained_methods.answer import levels_of
 
 TINY = 1e-12
 MARGIN = 2.0
@@ -89,8 +91,11 @@ def main() -> None:
         print(f"{name} {digest}")
         trained = load_trained(asked.output / name)
         results.append(
-            answer(trained, release, name=name, datasets=asked.dataset, task_sets=asked.task_set)
-        )
+            answer(
+                trained, release, partial(levels_of, release), name=name,
+                datasets=asked.dataset, task_sets=asked.task_set,
+            )
+        )  # fmt: skip
     report = fb.score(results, release, references=False)
     print(f"| task set | method | accuracy | {THEIRS} | difference | within {MARGIN:g} |")
     print("|---|---|---:|---:|---:|---|")

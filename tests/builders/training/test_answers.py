@@ -13,10 +13,11 @@ from fslbench_data.scoring.score import score
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
+from builders.sources.read import read_source  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
 from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
-from builders.training.trained import Trained, answer, fits_ways  # noqa: E402
+from builders.training.trained import Trained, answer, fits_ways, levels_for  # noqa: E402
 
 SIDE = 12
 FOUR, FIVE = Protocol(4, 2, 3), Protocol(5, 2, 3)
@@ -49,12 +50,19 @@ def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
     """Their answers are scored together, whatever the weights are."""
     network = NetworkSettings(channels=4, pools=(True, True, False, False))
     parts = []
+    digits = read_source("digits", None)
+
+    def read(dataset: str) -> Any:
+        return levels_for(embedded, dataset, DataSettings("digits", 8), digits)
+
     for seed in (0, 3):
         run = RunSettings("ProtoNet", DataSettings("digits", 8), network=network)
         run = structs.replace(run, seed=seed)
         about = {"weights_sha256": f"{seed}" * 64}
         trained = Trained(build_method(run, 6).eval(), run, about)
-        parts.append(answer(trained, embedded, datasets=["digits"], task_sets=["open-5w5s5q"]))
+        parts.append(
+            answer(trained, embedded, read, datasets=["digits"], task_sets=["open-5w5s5q"])
+        )
         assert set(parts[-1].table["run"].to_pylist()) == {str(seed)}
     first, second = (part.table["n_correct"].to_numpy() for part in parts)
     assert (first != second).any()

@@ -14,8 +14,10 @@ import fslbench_data as fb
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
 
+from builders.sources.read import read_source  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.folder import ABOUT, CHECKPOINT  # noqa: E402
+from builders.training.images import levels_in  # noqa: E402
 from builders.training.trained import Trained, answer, load_trained  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -63,7 +65,11 @@ def test_killed_gone_on_with_and_better_than_untrained(root: Path, tmp_path: Pat
           "-o", "trained.parquet")  # fmt: skip
     trained = load_trained(tmp_path / "killed/proto-0")
     new = Trained(build_method(trained.settings, 10).eval(), trained.settings, trained.about)
-    untrained = answer(new, fb.load_release(), name="new", datasets=["digits"], task_sets=SETS)
+    digits = read_source("digits", None)
+    untrained = answer(
+        new, fb.load_release(), lambda _: levels_in(digits, new.settings.data), name="new",
+        datasets=["digits"], task_sets=SETS,
+    )  # fmt: skip
     untrained.write(tmp_path / "new.parquet")
     results = [fb.Submission.read(tmp_path / f"{n}.parquet") for n in ("trained", "new")]
     report = fb.score(results, references=False)

@@ -44,7 +44,7 @@ def images() -> TrainingImages:
     sizes = np.array([6, 7, 5, 9, 6, 6, 8, 5])
     centres = rng.integers(0, 256, (8, SIDE, SIDE))
     noisy = np.repeat(centres, sizes, axis=0) + rng.normal(0, 60, (sizes.sum(), SIDE, SIDE))
-    return TrainingImages(np.clip(noisy, 0, 255).astype(np.uint8), sizes, "digest")
+    return TrainingImages(np.clip(noisy, 0, 255).astype(np.uint8)[:, None], sizes, "digest")
 
 
 @pytest.fixture(scope="module")
@@ -129,19 +129,14 @@ def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
 
 
 def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
-    """Pixels as releases hold them, float16 of level / 255, are the levels again."""
     trained = load_trained(finished)
-    rng = np.random.default_rng(1)
-    chosen = images.starts[:3, None] + np.arange(5)
-    pixels = (images.pixels[chosen] / 255).astype(np.float16).astype(np.float32)
-    flat = pixels.reshape(3, 5, -1)
-    answers = trained(flat[:, :1], flat[:, 1:].reshape(12, -1), rng)
-    loaded = torch.from_numpy(images.load(chosen))
+    chosen = images.pixels[images.starts[:3, None] + np.arange(5)]
+    support, query = (part.astype(np.float32) for part in (chosen[:, :1], chosen[:, 1:]))
+    answers = trained(support, query.reshape(12, 1, SIDE, SIDE), np.random.default_rng(1))
+    loaded = torch.from_numpy(chosen.astype(np.float32) / np.float32(255))
     with torch.no_grad():
         scores = trained.method.scores(loaded[:, :1], loaded[:, 1:].flatten(0, 1))
     assert answers.tolist() == scores.argmax(dim=1).tolist()
-    with pytest.raises(SpecError, match="144: 12 x 12"):
-        trained(flat[:, :1, :-1], flat[:, 1:, :-1].reshape(12, -1), rng)
 
 
 def test_damaged_weights_are_refused(finished: Path, tmp_path: Path) -> None:
@@ -191,8 +186,8 @@ def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_pa
     clipped = structs.replace(SETTINGS, training=structs.replace(SETTINGS.training, clip=1.0))
     with pytest.raises(SpecError, match=r"training.clip 0.0, now 1.0"):
         run.train(clipped, images, images, tmp_path)
-    about["settings"]["training"]["warmup"] = 5
+    about["settings"]["training"]["a_field"] = 5
     (tmp_path / ABOUT).write_text(json.dumps(about))
     for later in (load_trained, lambda at: run.train(SETTINGS, images, images, at)):
-        with pytest.raises(SpecError, match="knows no warmup"):
+        with pytest.raises(SpecError, match="knows no a_field"):
             later(tmp_path)

@@ -91,7 +91,8 @@ def test_images_are_read_once_and_finished_ones_left(
 def test_a_source_s_own_steps_are_told(tmp_path: Path) -> None:
     """Glyphs are drawn for minutes: what the source says on the way is passed on."""
     told: list[str] = []
-    kept_images.keep_images(DataSettings("canaries"), None, tmp_path, told.append)
+    data = DataSettings("canaries", channels=3, fit="squeeze")
+    kept_images.keep_images(data, None, tmp_path, told.append)
     assert told == ["reading canaries", "canaries"]
 
 

@@ -193,7 +193,7 @@ def _forged(about: Any, path: tuple[str, ...], value: Any, *, gone: bool = False
 def _every_use(folder: Path) -> None:
     """Whatever reads a folder ends well, or in an error of ours."""
     settings = read_settings(folder.parent.parent / f"{folder.name.removesuffix('-0')}.toml")
-    images = TrainingImages(np.zeros((60, 8, 8), np.uint8), np.full(10, 6), "x")
+    images = TrainingImages(np.zeros((60, 1, 8, 8), np.uint8), np.full(10, 6), "x")
     uses: list[Callable[[], object]] = [
         lambda: load_trained(folder),
         lambda: load_network(folder),
