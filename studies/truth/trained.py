@@ -32,7 +32,6 @@ from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import DrawnTasks
 from studies.common import Array
 from studies.truth.measures import (
-    TASKS,
     counterfactual_tasks,
     in_all_values,
     ladder_tasks,
@@ -70,7 +69,8 @@ VALUES = len(BACKGROUNDS)
 
 def before(pixels: Array, value: Array) -> Array:
     """Lay drawings (N, side, side) before backgrounds (N,): uint8, white 255."""
-    return np.maximum(pixels, np.rint(255 * BACKGROUNDS)[value].astype(np.uint8))
+    shown: Array = np.maximum(pixels, np.rint(255 * BACKGROUNDS)[value].astype(np.uint8))
+    return shown
 
 
 def planted(label: Array, dose: float, rng: np.random.Generator) -> Array:
@@ -80,15 +80,15 @@ def planted(label: Array, dose: float, rng: np.random.Generator) -> Array:
     return np.where(chance < dose, own[label], any_value)
 
 
-def pixels_of(source: str, raw: Path, work: Path, mode: str = "L") -> Array:
-    """Read pictures of a source at 28 x 28, (N, 28, 28[, 3]); WORK keeps them."""
-    path = work / f"{source}.npz"
+def pixels_of(source: str, raw: Path, work: Path, mode: str = "L", side: int = SIDE) -> Array:
+    """Read pictures of a source, (N, side, side[, 3]); WORK keeps them."""
+    path = work / f"{source}-{side}.npz"
     if not path.exists():
         from PIL.Image import Resampling
 
         images = read_source(source, raw)
         pictures = map(images.picture, images.images["path"].to_pylist())
-        smaller = (one.convert(mode).resize((SIDE, SIDE), Resampling.BOX) for one in pictures)
+        smaller = (one.convert(mode).resize((side, side), Resampling.BOX) for one in pictures)
         np.savez(path, x=np.stack([np.asarray(one, np.uint8) for one in smaller]))
     pixels: Array = np.load(path)["x"]
     return pixels
@@ -99,25 +99,19 @@ def parts_of(pixels: Array, label: Array) -> dict[str, tuple[Array, Array]]:
     order = np.random.default_rng(0).permutation(int(label.max()) + 1)
     parts, start = {}, 0
     for name, count in PARTS.items():
-        chosen = np.concatenate([np.flatnonzero(label == c) for c in order[start : start + count]])
+        chosen = np.flatnonzero(np.isin(label, order[start : start + count]))
         parts[name] = pixels[chosen], np.unique(label[chosen], return_inverse=True)[1]
-        parts[name] = _by_class(*parts[name])
         start += count
     return parts
-
-
-def _by_class(pixels: Array, label: Array) -> tuple[Array, Array]:
-    order = np.argsort(label, kind="stable")
-    return pixels[order], label[order]
 
 
 def images_of(pixels: Array, label: Array, dose: float, seed: tuple[int, ...]) -> TrainingImages:
     """Make the images of a part, each before its planted background."""
     shown = before(pixels, planted(label, dose, np.random.default_rng(seed)))
-    return TrainingImages(shown, np.bincount(label), sha256(shown.tobytes()).hexdigest())
+    return TrainingImages(shown[:, None], np.bincount(label), sha256(shown.tobytes()).hexdigest())
 
 
-class Test:
+class Tasks:
     """The tasks of all models, and their images before the backgrounds that each task shows."""
 
     def __init__(self, pixels: Array, label: Array) -> None:
@@ -129,36 +123,36 @@ class Test:
         objects = in_all_values(sizes, VALUES)
         self.versions = counterfactual_tasks(objects, PROTOCOL, 0, "gratings")
 
-    def shown(self, step: str, tasks: DrawnTasks, number: int) -> tuple[Array, Array, Array]:
-        """Give the images of a task, (K, S+Q) of pixels, and their backgrounds; K of supports."""
+    def shown(self, step: str, tasks: DrawnTasks, number: int) -> tuple[Array, Array]:
+        """Give the images of a task (K, S+Q, 1, side, side), and their backgrounds (K, S+Q)."""
         positions = np.concatenate([tasks.support[number], tasks.query[number]], axis=1)
         first = self.first[tasks.class_ids[number]][:, None]
+        rows, value = first + positions // VALUES, positions % VALUES
         if step in self.ladder:
             rows = first + positions
             value = self.value[rows]
-        else:
-            rows, value = first + positions // VALUES, positions % VALUES
-        return before(self.pixels[rows.ravel()], value.ravel()), value[:, 0], value
+        shown = before(self.pixels[rows.ravel()], value.ravel())
+        return shown.reshape(*rows.shape, 1, SIDE, SIDE), value
 
-    def answers(self, trained: Trained) -> tuple[dict[str, Array], float]:
-        """Count correct queries (T, K) by step; and the share that follows the background."""
-        torch.manual_seed(0)
-        correct, followed, way, query = {}, 0, PROTOCOL.way, PROTOCOL.query
-        label = np.arange(way)[:, None]
-        for step, tasks in (self.ladder | self.versions).items():
-            counts = np.zeros((len(tasks), way), np.int64)
-            for number in range(len(tasks)):
-                shown, of_support, value = self.shown(step, tasks, number)
-                images = torch.from_numpy(shown.astype(np.float32) / np.float32(255))
-                images = images.reshape(way, 1 + query, 1, SIDE, SIDE)
-                with torch.no_grad():
-                    scores = trained.method.scores(images[:, :1], images[:, 1:].flatten(0, 1))
-                answer = scores.argmax(dim=1).numpy().reshape(way, query)
-                counts[number] = (answer == label).sum(axis=1)
-                if step == "other":
-                    followed += int((of_support[answer] == value[:, 1:]).sum())
-            correct[step] = counts
-        return correct, 100 * followed / (TASKS * way * query)
+
+def answers(trained: Trained, asked: Tasks) -> tuple[dict[str, Array], float]:
+    """Count correct queries (T, K) by step; and the share that follows the attribute."""
+    torch.manual_seed(0)
+    correct, followed = {}, []
+    for step, tasks in (asked.ladder | asked.versions).items():
+        way, query = tasks.protocol.way, tasks.protocol.query
+        counts = np.zeros((len(tasks), way), np.int64)
+        for number in range(len(tasks)):
+            shown, value = asked.shown(step, tasks, number)
+            images = torch.from_numpy(shown.astype(np.float32) / np.float32(255))
+            with torch.no_grad():
+                scores = trained.method.scores(images[:, :1], images[:, 1:].flatten(0, 1))
+            answer = scores.argmax(dim=1).numpy().reshape(way, query)
+            counts[number] = (answer == np.arange(way)[:, None]).sum(axis=1)
+            if step == "other":
+                followed.append((value[:, 0][answer] == value[:, 1:]).mean())
+        correct[step] = counts
+    return correct, 100 * float(np.mean(followed))
 
 
 def settings_of(method: str, seed: int) -> RunSettings:
@@ -173,6 +167,25 @@ def settings_of(method: str, seed: int) -> RunSettings:
     )
 
 
+def record_of(folder: Path, asked: Tasks) -> dict[str, Any]:
+    """Answer the tasks, unless that was done, and compute the measures."""
+    kept = folder / "answers.npz"
+    if not kept.exists():
+        correct, followed = answers(load_trained(folder), asked)
+        np.savez(kept, **correct | {"followed": np.array(followed)})
+        print(folder.name, flush=True)
+    with np.load(kept) as file:
+        correct = {step: file[step] for step in (*asked.ladder, *asked.versions)}
+        followed = float(file["followed"])
+    query = next(iter(asked.ladder.values())).protocol.query
+    measured = measures_of(correct, query).items()
+    return {
+        "followed": followed,
+        "accuracy": {s: round(100 * float(n.mean()) / query, 3) for s, n in correct.items()},
+        "measures": {name: None if np.isnan(v) else round(v, 3) for name, v in measured},
+    }
+
+
 def main() -> None:
     """Train, answer and write the measures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -183,29 +196,16 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     label = load_release().images("glyphs_sample").column("class_id").to_numpy()
     parts = parts_of(pixels_of("glyphs_sample", options.raw, options.work), label)
-    test, records = Test(*parts["test"]), []
+    test, records = Tasks(*parts["test"]), []
     for seed in SEEDS:
         for dose in DOSES:
-            images = [
-                images_of(*parts[name], dose, (seed, place))
-                for place, name in enumerate(("train", "validate"))
-            ]
+            images = images_of(*parts["train"], dose, (seed, 0))
+            validation = images_of(*parts["validate"], dose, (seed, 1))
             for method in METHODS:
                 folder = options.work / f"{method}-{dose}-{seed}"
-                train(settings_of(method, seed), *images, folder)
-                kept = folder / "answers.npz"
-                if not kept.exists():
-                    correct, followed = test.answers(load_trained(folder))
-                    np.savez(kept, followed=followed, **correct)
-                    print(folder.name, flush=True)
-                with np.load(kept) as file:
-                    correct = {step: file[step] for step in (*test.ladder, *test.versions)}
-                    followed = float(file["followed"])
-                query = PROTOCOL.query
-                right = {s: round(100 * float(n.mean()) / query, 3) for s, n in correct.items()}
-                of = {name: round(v, 3) for name, v in measures_of(correct, query).items()}
-                about = {"method": method, "dose": dose, "seed": seed, "followed": followed}
-                records.append(about | {"accuracy": right, "measures": of})
+                train(settings_of(method, seed), images, validation, folder)
+                about = {"method": method, "dose": dose, "seed": seed}
+                records.append(about | record_of(folder, test))
     RESULTS.write_text(json.dumps(records, indent=0) + "\n")
 
 
