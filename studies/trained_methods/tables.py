@@ -194,8 +194,7 @@ def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
         other = f"{name}-{FIVE}"
         pair = pairs[frozenset((key, other))]
         sign = 1 if pair.method == other else -1
-        assert pair.lost is not None
-        gains = [pair.steps["biased"].worst, pair.lost.worst]
+        gains = [pair.steps["biased"].worst, pair.gaps[-1][2].worst]
         yield (
             name,
             *(f"{methods[of].steps['biased'].worst.mean:.2f}" for of in (key, other)),

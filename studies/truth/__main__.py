@@ -1,10 +1,11 @@
-"""Print the page's tables from ``heads.json`` and ``trained.json``: ``python -m studies.truth``."""
+"""Print the page's tables from the files of JSON beside it: ``python -m studies.truth``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,68 +15,66 @@ from studies.truth import heads, trained
 from studies.truth.measures import MEASURES, mean_of, ordered
 
 POPULATIONS = ("fixed", "equal", "mixed", "opposed")
+ORDERS = 0.9
+Models = Sequence[dict[str, Any]]
 
 
 @cache
-def heads_data() -> dict[str, Any]:
-    """Read what was found of heads of known reliance."""
-    read: dict[str, Any] = json.loads(heads.RESULTS.read_text())
-    return read
-
-
-@cache
-def models() -> list[dict[str, Any]]:
-    """Read what was found of trained methods."""
-    read: list[dict[str, Any]] = json.loads(trained.RESULTS.read_text())
-    return read
+def read(path: Path) -> Any:
+    """Read what was found."""
+    return json.loads(path.read_text())
 
 
 def correlation_of(data: str, population: str, measure: str) -> tuple[float, float]:
     """Compute the mean over seeds of Spearman's correlation with λ, and its half-width."""
-    found = heads_data()[data]["spearman"][population][measure]
-    return mean_of(np.array(found, float))
+    found = read(heads.RESULTS)[data]["spearman"][population][measure]
+    return mean_of(np.array(found))
 
 
 def heads_rows() -> Iterator[Sequence[str]]:
-    """A row a measure: its correlations on the four data by population, and the lowest."""
+    """A row a measure: its correlations on all data by population, and the lowest."""
     for measure, words in MEASURES.items():
-        of = {p: [correlation_of(d, p, measure) for d in heads_data()] for p in POPULATIONS}
-        lowest = min(cell for cells in of.values() for cell in cells)
-        cells = [" · ".join(f"{mean:.2f}" for mean, _ in of[p]) for p in POPULATIONS]
-        yield words, *cells, f"{lowest[0]:.2f} ± {lowest[1]:.2f}"
+        data = read(heads.RESULTS)
+        of = {p: [correlation_of(d, p, measure) for d in data] for p in POPULATIONS}
+        every = [cell for cells in of.values() for cell in cells]
+        yield (
+            words,
+            *(" · ".join(f"{mean:.2f}" for mean, _ in of[p]) for p in POPULATIONS),
+            "{:.2f} ± {:.2f}".format(*min(every)),
+            str(sum(mean - width > ORDERS for mean, width in every)),
+            str(sum(mean + width < 0 for mean, width in every)),
+        )
 
 
 def level_rows() -> Iterator[Sequence[str]]:
-    """A row a data set: accuracy on random tasks, and on same and other, at λ = 0, 1/2 and 1."""
-    for name, found in heads_data().items():
+    """A row a data set: accuracy on random tasks, and lost from same to other, by λ."""
+    for name, found in read(heads.RESULTS).items():
         some = [found["accuracy"]["fixed"][i] for i in (0, 4, 8)]
         equal = [of["random"] for of in found["accuracy"]["equal"]]
         random = [f"{of['random']:.1f}" for of in some]
-        changed = [f"{of['same'] - of['other']:+.1f}" for of in some]
+        changed = [f"{of['same'] - of['other']:.1f}" for of in some]
         yield name, *random, f"{min(equal):.1f} to {max(equal):.1f}", *changed
 
 
-def trained_values(measure: str) -> Array:
-    """Give a measure of the trained methods (methods, doses, seeds)."""
-    methods, doses, seeds = [*trained.METHODS], [*trained.DOSES], [*trained.SEEDS]
+def values_of(models: Models, measure: str) -> Array:
+    """Give a measure of trained methods (methods, doses, seeds)."""
+    methods, doses, seeds = (sorted({m[k] for m in models}) for k in ("method", "dose", "seed"))
     values = np.full((len(methods), len(doses), len(seeds)), np.nan)
-    for model in models():
-        place = methods.index(model["method"]), doses.index(model["dose"]), model["seed"]
-        values[place] = (
-            model["followed"]
-            if measure == "followed"
-            else model["accuracy"]["random"]
-            if measure == "accuracy"
-            else model["measures"][measure]
-        )
+    for model in models:
+        place = (methods.index(model["method"]), doses.index(model["dose"]))
+        of = model["measures"] | {
+            "followed": model["followed"],
+            "accuracy": model["accuracy"]["random"],
+        }
+        values[(*place, seeds.index(model["seed"]))] = of[measure]
     return values
 
 
-def trained_rows() -> Iterator[Sequence[str]]:
+def trained_rows(models: Models) -> Iterator[Sequence[str]]:
     """A row a measure: by how much it rises with the dose, and its correlation with it."""
-    named = {"accuracy": "accuracy on random", "followed": "share that follows the background"}
+    named = {"accuracy": "accuracy on random", "followed": "share that follows the attribute"}
     for measure, words in (named | MEASURES).items():
-        values = trained_values(measure)
+        values = values_of(models, measure)
         risen = [mean_of(of[-1] - of[0]) for of in values]
         dose = np.tile(trained.DOSES, len(values))
         found = mean_of(np.array([ordered(of.ravel(), dose) for of in np.moveaxis(values, 2, 0)]))
@@ -84,10 +83,13 @@ def trained_rows() -> Iterator[Sequence[str]]:
 
 def main() -> None:
     """Print the tables."""
-    printed("measure | fixed: | equal: | mixed: | opposed: | lowest:", heads_rows())
+    names = ": | ".join(POPULATIONS)
+    printed(f"measure | {names}: | lowest: | orders, of 20: | reverses:", heads_rows())
     at = "λ = 0: | 1/2: | 1:"
-    printed(f"random tasks, per cent | {at} | equal: | lost, same to other, {at}", level_rows())
-    printed(f"ρ = 0.9 minus 0 | {': | '.join(trained.METHODS)}: | and ρ:", trained_rows())
+    printed(f"right on random, per cent | {at} | equal: | lost, same to other, {at}", level_rows())
+    for path in (trained.RESULTS,):
+        methods = ": | ".join(sorted({model["method"] for model in read(path)}))
+        printed(f"{path.stem}: ρ = 0.9 minus 0 | {methods}: | and ρ:", trained_rows(read(path)))
 
 
 if __name__ == "__main__":
