@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -25,6 +25,9 @@ from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import WHICH_OF_TWO
 
 NOTES = (
+    "Reliance on the attribute is the accuracy lost from support to inter, or from same to other: "
+    "it orders methods of known reliance best; wAcc and the excess can order them the wrong way "
+    "round (docs/bias.md).",
     "wAcc: accuracy of a task's worst class, mean over tasks. independent: what it would be for "
     "classes of the mean accuracy, independent of each other. equal: for equally hard classes, "
     "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
@@ -43,15 +46,22 @@ MOST = 0.5
 
 def bias_tables(report: BiasReport) -> list[Table]:
     """Return the tables of each ladder, and one that compares the ladders."""
-    tables = [table for each in report.ladders for table in _of(each, report.signature.level)]
+    tables: list[Table] = []
+    for each in report.ladders:
+        first, *others = _of(each)
+        about = _about(each, report.signature.level)
+        tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(each)), *others]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
     return tables
 
 
-def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
+def _about(ladder: LadderReport, level: float) -> str:
     about = "new images of these classes" if ladder.kind == "open" else "new tasks of these images"
-    title = f"{ladder.dataset}/{ladder.name}"
+    return f"{100 * level:.8g} % {ladder.kind} intervals ({about})"
+
+
+def _notes(ladder: LadderReport) -> tuple[str, ...]:
     notes = [inter_class_note(ladder)] if ladder.answers.inter_class else []
     if ladder.answers.left_out:
         left_out = ", ".join(ladder.answers.left_out)
@@ -62,8 +72,22 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
         )
     if single := one_model_text(ladder.answers.of_one_model):
         notes.append(f"{capital(single)}.")
+    return tuple(notes)
+
+
+def _of(ladder: LadderReport) -> Iterator[Table]:
+    title = f"{ladder.dataset}/{ladder.name}"
+    if gaps := [(method.method, *gap) for method in ladder.methods for gap in method.gaps]:
+        yield Table(
+            title=f"{title}: from step to step",
+            columns=(
+                *_texts("method", "from", "to"),
+                *_differences("accuracy lost", "wAcc lost", "excess gained", "beyond level"),
+            ),
+            rows=gaps,
+        )
     yield Table(
-        title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",
+        title=f"{title}: each step",
         columns=(
             *_texts("method", "step"),
             right("T", lambda row: row[-1].accuracy.tasks),
@@ -79,21 +103,12 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
             right("beyond level", partial(_signed, attrgetter("beyond_level"))),
         ),
         rows=[(m.method, step, score) for m in ladder.methods for step, score in m.steps.items()],
-        notes=tuple(notes),
-    )
-    yield Table(
-        title=f"{title}: from step to step",
-        columns=(
-            *_texts("method", "from", "to"),
-            *_differences("accuracy lost", "wAcc lost", "excess gained", "beyond level"),
-        ),
-        rows=[(method.method, *gap) for method in ladder.methods for gap in method.gaps],
     )
     if ladder.pairs:
         rows: list[tuple[object, ...]] = []
         for pair in ladder.pairs:
-            lost = {} if pair.lost is None else {"lost, first to last": pair.lost}
-            rows += [(pair.method, pair.versus, *row) for row in (pair.steps | lost).items()]
+            lost = {f"lost, {before}-{after}": of for before, after, of in pair.gaps}
+            rows += [(pair.method, pair.versus, *row) for row in (lost | pair.steps).items()]
         yield Table(
             title=f"{title}: methods compared",
             columns=(
@@ -272,9 +287,7 @@ def _steps(method: MethodBias) -> Iterator[dict[str, Any]]:
 
 def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
     yield from _figures([(step, "", contrast) for step, contrast in pair.steps.items()], MEASURES)
-    if pair.lost is not None:
-        first, *_, last = pair.steps
-        yield from _figures([(first, last, pair.lost)], LOST)
+    yield from _figures(pair.gaps, LOST)
 
 
 def _figures(

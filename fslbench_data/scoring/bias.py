@@ -168,27 +168,34 @@ def step_of(info: TaskSetInfo) -> str:
     return suite_of(info.name.suite).step
 
 
+RELIANCE = ("support", "inter"), ("same", "other")
+"""Steps between which the accuracy lost orders methods by reliance on an attribute best."""
+
+Gap = tuple[str, str, Contrast]
+"""From which step, to which, and what is lost."""
+
+
 @dataclass(frozen=True)
 class MethodBias:
-    """A method on the steps that it answered, and its gaps ``(before, after, gap)``."""
+    """A method on the steps that it answered, and its gaps: first those of :data:`RELIANCE`."""
 
     method: str
     is_reference: bool
     steps: dict[str, StepScore]
-    gaps: tuple[tuple[str, str, Contrast], ...]
+    gaps: tuple[Gap, ...]
 
 
 @dataclass(frozen=True)
 class PairBias:
     """Two methods on the tasks of a ladder that both answered: `method` minus `versus`.
 
-    `lost` is what `method` loses from the first step to the last minus what `versus` does.
+    `gaps` are what `method` loses minus what `versus` does, the last from first step to last.
     """
 
     method: str
     versus: str
     steps: dict[str, Contrast]
-    lost: Contrast | None
+    gaps: tuple[Gap, ...]
 
 
 @dataclass(frozen=True)
@@ -261,19 +268,26 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
 
 def _pair(
     answers: LadderAnswers, method: str, versus: str, level: float
-) -> tuple[dict[str, Contrast], Contrast | None]:
-    """Contrast two methods on each step that both answered, and what they lose over all steps."""
+) -> tuple[dict[str, Contrast], tuple[Gap, ...]]:
+    """Contrast two methods on each step that both answered, and what they lose between steps."""
     own, other = (answers.by_method[of] for of in (method, versus))
     most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
     contrasts = {
         step: _contrast(answers, [(1, method, step), (-1, versus, step)], n, level)
         for step, n in most.items()
     }
-    if len(most) < 2:
-        return contrasts, None
-    first, *_, last = most
-    parts = [(1, method, first), (-1, method, last), (-1, versus, first), (1, versus, last)]
-    return contrasts, gap_of(_contrast(answers, parts, min(most[first], most[last]), level))
+    gaps = []
+    for a, b in _spans([*most]):
+        parts = [(1, method, a), (-1, method, b), (-1, versus, a), (1, versus, b)]
+        gaps.append((a, b, gap_of(_contrast(answers, parts, min(most[a], most[b]), level))))
+    return contrasts, tuple(gaps)
+
+
+def _spans(steps: Sequence[str], *between: tuple[str, str]) -> list[tuple[str, str]]:
+    """List pairs of steps that were answered: of reliance, those between, from first to last."""
+    reliance = [span for span in RELIANCE if {*span} <= {*steps}]
+    whole = [(steps[0], steps[-1])] if len(steps) > 1 else []
+    return [*dict.fromkeys([*reliance, *between, *whole])]
 
 
 def _contrast(
@@ -323,10 +337,9 @@ def _of_tasks(counts: AnyInts) -> Floats:
     return means
 
 
-def _gaps(answers: LadderAnswers, method: str, level: float) -> Iterator[tuple[str, str, Contrast]]:
+def _gaps(answers: LadderAnswers, method: str, level: float) -> Iterator[Gap]:
     steps = answers.by_method[method]
-    names = list(steps)
-    for before, after in [*pairwise(names), *([(names[0], names[-1])] if len(names) > 2 else [])]:
+    for before, after in _spans([*steps], *pairwise(steps)):
         common = min(len(steps[before]), len(steps[after]))
         parts = [(1, method, before), (-1, method, after)]
         yield before, after, gap_of(_contrast(answers, parts, common, level))
