@@ -140,6 +140,10 @@ ABOUT: Mapping[IntervalKind, str] = MappingProxyType(
 """The same in a few words."""
 
 
+WHOLE_TEST_SET = "new test images and new draws of the support"
+"""What the kind of images is about where tasks have all classes."""
+
+
 def family_of(kind: IntervalKind) -> str:
     """Return what a kind is called in titles."""
     return BESIDE[kind].family if kind in BESIDE else kind

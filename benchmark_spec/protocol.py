@@ -29,6 +29,8 @@ class Suite:
     uniform
         Whether every task is an independent uniform draw of classes and of images (or groups of
         images) of each, so that intervals by leaving one image or class out hold.
+    whole
+        Whether every task has all classes, and for queries all images that are not for support.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Suite:
     step: str = ""
     attributes: str = ""
     uniform: bool = False
+    whole: bool = False
 
 
 SUITES = {
@@ -81,6 +84,21 @@ SUITES = {
             "as open, from one image of each group (a burst of photos, a track, one drawing in "
             "several styles): no two images of a group are in the set",
         ),
+        Suite(
+            "allway",
+            "closed",
+            "draws of the support with all classes at once, each with the test part or all other "
+            "images for queries, as CLIP adapters and linear probes are evaluated",
+            uniform=True,
+            whole=True,
+        ),
+        Suite(
+            "episodes",
+            "closed",
+            "tasks of different numbers of classes and images, as Meta-Dataset draws ways and "
+            "shots (Triantafillou et al., ICLR 2020): images recur from task to task",
+            uniform=True,
+        ),
     )
 }
 
@@ -88,13 +106,8 @@ SUITES = {
 OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", uniform=True)
 """The tasks of a researcher's own log; no release has such sets."""
 
-EPISODES = Suite(
-    "episodes",
-    "closed",
-    "drawn elsewhere, of different numbers of classes and images: images recur from task to task",
-    uniform=True,
-)
-"""The same where tasks differ in shape; their names say the most ways, shots and queries."""
+EPISODES = SUITES["episodes"]
+"""Tasks that differ in shape; names of such sets say the most ways, shots and queries."""
 
 LADDER = {
     "random": "support and queries are random images of the class",
@@ -150,8 +163,8 @@ def suite_of(name: str, where: str = "") -> Suite:
     """Look up a suite by name: one of :data:`SUITES`, or one made with attributes of images."""
     if name in SUITES:
         return SUITES[name]
-    if name in (OWN.name, EPISODES.name):
-        return OWN if name == OWN.name else EPISODES
+    if name == OWN.name:
+        return OWN
     match = _WITH_ATTRIBUTES.fullmatch(name)
     if match is None or (match[1] and _FAMILY_OF[match[2]] not in ALONE):
         raise UnknownNameError("suite", name, (*SUITES, WITH_ATTRIBUTES), where=where)
@@ -177,7 +190,7 @@ def suites_of(name: str, where: str = "") -> tuple[str, ...]:
 
 _PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w(0|[1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
 MAX_WAY = 127
-"""Query labels are int8, so a task has at most 127 classes."""
+"""Query labels are int8, so a task has at most 127 classes, unless it has all."""
 
 MAX_QUERIES = 32767
 """Counts of correct queries are int16."""
@@ -248,6 +261,30 @@ class LoggedProtocol(Protocol):
         """Take every size that a log has."""
 
 
+@dataclass(frozen=True, order=True)
+class WholeProtocol(Protocol):
+    """The size of a task of all classes: `query` counts all its queries, of whatever class."""
+
+    def __post_init__(self) -> None:
+        """Raise a SpecError if there is no such task."""
+        if not (self.shot >= 1 and 2 <= self.way <= self.query <= MAX_QUERIES):
+            raise SpecError(
+                f"no such protocol of all classes: {self.way} ways, {self.shot} shots, "
+                f"{self.query} queries in all",
+                expected=f"at least 2 ways and 1 shot, and at most {MAX_QUERIES} queries in all",
+            )
+
+    @property
+    def n_query(self) -> int:
+        """Queries in a task."""
+        return self.query
+
+    @property
+    def per_class(self) -> int:
+        """Images of each class that a task uses on average, rounded up."""
+        return self.shot - -self.query // self.way
+
+
 PUBLISHED_PROTOCOLS = (Protocol(5, 1, 1), Protocol(5, 5, 5), Protocol(5, 10, 7))
 """5-way at 1, 5 and 10 shots with the optimal number of queries (Lafargue et al., TMLR 2024)."""
 
@@ -278,11 +315,20 @@ class TaskSetName:
                 f"{shown(text)} is not the name of a task set",
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
-        logged = suite in (OWN.name, EPISODES.name)
-        return cls(suite, (LoggedProtocol if logged else Protocol).parse(protocol))
+        kind = Protocol
+        if suite in (OWN.name, EPISODES.name):
+            kind = LoggedProtocol
+        elif suite in SUITES and SUITES[suite].whole:
+            kind = WholeProtocol
+        return cls(suite, kind.parse(protocol))
 
     def __str__(self) -> str:
         return f"{self.suite}-{self.protocol}"
+
+    @property
+    def varies(self) -> bool:
+        """Whether its tasks differ in ways, shots and queries."""
+        return self.suite == EPISODES.name
 
     @property
     def interval(self) -> IntervalKind:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import SchemaError
-from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import MAX_WAY, Protocol, TaskSetName, suite_of
 
 CLASSES = pa.schema(
     [
@@ -82,6 +82,9 @@ SUBMISSION_OPTIONAL = pa.schema(
 """The columns that a submission may have besides; `run` names training seeds of one method, and
 `transductive` and `inductive` say of a method what its metadata says."""
 
+WIDE_PREDICTIONS = pa.list_(pa.int16())
+"""Of predictions where some task has more than 127 classes."""
+
 
 def tasks(protocol: Protocol) -> pa.Schema:
     """Return the schema of a task set of `protocol`; K ways, S shots, Q queries per class.
@@ -89,15 +92,30 @@ def tasks(protocol: Protocol) -> pa.Schema:
     ``class_ids`` (K,), ``support`` (K·S,) image ids, class by class, ``query`` (K·Q,) image ids
     in the frozen shuffled order, ``query_label`` (K·Q,) positions 0..K-1 in ``class_ids``.
     """
+    label = pa.int8() if protocol.way <= MAX_WAY else pa.int16()
     return pa.schema(
         [
             ("task_id", pa.int32()),
             ("class_ids", pa.list_(pa.int32(), protocol.way)),
             ("support", pa.list_(pa.int32(), protocol.n_support)),
             ("query", pa.list_(pa.int32(), protocol.n_query)),
-            ("query_label", pa.list_(pa.int8(), protocol.n_query)),
+            ("query_label", pa.list_(label, protocol.n_query)),
         ]
     )
+
+
+EPISODES = pa.schema(
+    [
+        ("task_id", pa.int32()),
+        ("class_ids", pa.list_(pa.int32())),
+        ("support", pa.list_(pa.int32())),
+        ("support_label", pa.list_(pa.int8())),
+        ("query", pa.list_(pa.int32())),
+        ("query_label", pa.list_(pa.int8())),
+    ]
+)
+"""Of tasks of different ways, shots and queries; labels are positions in ``class_ids``, those of
+the support in order."""
 
 
 def task_set(name: TaskSetName) -> pa.Schema:
@@ -107,6 +125,8 @@ def task_set(name: TaskSetName) -> pa.Schema:
     support; and ``inter_class`` (K,), whether there were enough images with another class's
     attribute for the queries.
     """
+    if name.varies:
+        return EPISODES
     schema = tasks(name.protocol)
     if suite_of(name.suite).attributes:
         way = name.protocol.way

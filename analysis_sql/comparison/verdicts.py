@@ -310,7 +310,7 @@ def paired_verdicts(
 
     Conclusive when 0 lies outside the interval, *not estimable* without one (a half-width of NaN).
     Differences that are all 0 are *identical*; where all are equal but not 0, the exact sign-flip
-    test of the `independent` tasks stands in.
+    test of the `independent` tasks stands in, unless there are 0 of them.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
     better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))
@@ -324,7 +324,7 @@ def paired_verdicts(
         reach = zeros if kind == "closed" else for_new_runs(zeros, difference.run_terms, level)
         beyond = np.abs(mean) > reach
         alike = np.where(alike, np.where(beyond, claim, inconclusive), none)
-        codes = np.where(constant, alike, codes)
+        codes = codes if independent == 0 else np.where(constant, alike, codes)
         codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), np.int8(IDENTICAL), codes)
     return np.asarray(codes)
 

@@ -17,13 +17,14 @@ without draws it is 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.intervals.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -39,62 +40,118 @@ class Spread:
     """Two-sided, of a mean of 0."""
 
 
+class Variance(NamedTuple):
+    """T and its degrees of freedom, and the share of T that new draws add."""
+
+    whole: float
+    df: float
+    draws: float
+
+
+class Coordinates(NamedTuple):
+    """What T is a sum of squares of; those of a difference are the differences of two methods'."""
+
+    means: Floats
+    """Means of the draws (R,)."""
+    images: Floats
+    """Each image's mean over draws, less its class's (n,)."""
+    both: Floats
+    """The interaction of draws and images (R, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Which draw answers which test image, and how classes are weighted.
+
+    Attributes
+    ----------
+    there
+        bool (R, n): False where an image is in the draw's support.
+    class_of_image
+        int64 (n,), 0..C-1, each class at least once.
+    alike
+        Weight all answers alike, as papers print it, or else all classes.
+    overlap
+        S/N, the share of a class's training images that a draw takes; 0 where they are many.
+    """
+
+    there: Bools
+    class_of_image: Ints
+    alike: bool = True
+    overlap: float = 0.0
+
+    @cached_property
+    def _size(self) -> Ints:
+        return np.bincount(self.class_of_image)
+
+    @cached_property
+    def _shown(self) -> Ints:
+        return np.maximum(self.there.sum(axis=0), 1)
+
+    @cached_property
+    def _answers(self) -> Floats:
+        """Answers of each class in each draw (R, C), at least 1."""
+        return np.maximum(self._by_class(self.there), 1.0)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        number = self._answers.sum(axis=0)
+        return number / number.sum() if self.alike else np.full(number.size, 1.0 / number.size)
+
+    def _by_class(self, values: NDArray[Any]) -> Floats:
+        return np.stack([np.bincount(self.class_of_image, row) for row in np.atleast_2d(values)])
+
+    def coordinates(self, x: Floats) -> Coordinates:
+        """Take x (R, n) apart; what is not there counts for nothing."""
+        x = np.where(self.there, x, 0.0)
+        image = x.sum(axis=0) / self._shown
+        draws = self._by_class(x) / self._answers
+        of_class = self._by_class(image)[0] / self._size
+        apart = image - of_class[self.class_of_image]
+        both = np.where(self.there, x - apart - draws[:, self.class_of_image], 0.0)
+        return Coordinates(draws @ self._weights, apart, both)
+
+    def variance(self, of: Coordinates) -> Variance:
+        """Compute T of a method or a difference; see the module."""
+        number, weights, size = len(self.there), self._weights, self._size
+        within = np.bincount(self.class_of_image, of.images**2)
+        parts = weights**2 * within / (np.maximum(size - 1.0, 1.0) * size)
+        images, draws, both = float(parts.sum()), 0.0, 0.0
+        if number > 1:
+            draws = float(of.means.var(ddof=1)) / (number * (1.0 - self.overlap))
+            squares = np.bincount(self.class_of_image, (of.both**2).sum(axis=0))
+            cells = self._by_class(self._shown)[0]
+            freedom = np.maximum(cells - number - size + 1.0, 1.0)
+            share = self._by_class(1.0 / self._shown)[0] / size  # 1/R
+            both = float((weights**2 * squares / freedom * share / size).sum())
+        whole = max(draws + images - both, draws, images)
+        if whole <= 0.0:
+            return Variance(0.0, np.inf, np.nan)
+        below = draws**2 / max(number - 1, 1)
+        below += float((parts**2 / np.maximum(size - 1.0, 1.0)).sum())
+        return Variance(whole, whole**2 / below, draws / whole if number > 1 else np.nan)
+
+
 def spread(
     right: NDArray[Any],
     class_of_image: Ints,
-    weights: Floats,
     level: float,
     *,
-    shots: int = 0,
-    pool: int = 0,
+    alike: bool = True,
+    overlap: float = 0.0,
 ) -> Spread:
     """Compute the interval of one method, or of a difference.
 
-    Parameters
-    ----------
-    right
-        x (R, n), 0 or 1, or a difference of two; NaN where an image is in the draw's support.
-    class_of_image
-        int64 (n,), 0..C-1.
-    weights
-        π (C,), which sum to 1.
-    shots, pool
-        S, and the N training images of a class that draws are taken from; 0 where they are many.
+    `right` is x (R, n), 0 or 1, or a difference of two; NaN where an image is in the draw's
+    support. The others are as of :class:`Cells`.
     """
     x = np.asarray(right, np.float64)
-    number = len(x)
-    there = ~np.isnan(x)
-    shown = np.maximum(there.sum(axis=0), 1)
-    image = np.where(there, x, 0.0).sum(axis=0) / shown
-    size = np.bincount(class_of_image, minlength=weights.size).astype(np.float64)
-    of_class = np.bincount(class_of_image, image, weights.size) / size
-    mean = float(weights @ of_class)
-    within = np.bincount(class_of_image, (image - of_class[class_of_image]) ** 2, weights.size)
-    parts = weights**2 * within / (np.maximum(size - 1.0, 1.0) * size)
-    images, draws, both = float(parts.sum()), 0.0, 0.0
-    if number > 1:
-        by_class = np.stack([np.bincount(class_of_image, np.where(k, v, 0.0), weights.size)
-                             / np.maximum(np.bincount(class_of_image, k, weights.size), 1.0)
-                             for v, k in zip(x, there, strict=True)])  # fmt: skip
-        means = by_class @ weights
-        draws = float(means.var(ddof=1)) / (number * (1.0 - shots / pool if pool else 1.0))
-        rest = x - image - by_class[:, class_of_image] + of_class[class_of_image]
-        squares = np.bincount(class_of_image, np.where(there, rest**2, 0.0).sum(0), weights.size)
-        cells = np.bincount(class_of_image, there.sum(axis=0), weights.size)
-        freedom = np.maximum(cells - number - size + 1.0, 1.0)
-        share = np.bincount(class_of_image, 1.0 / shown, weights.size) / size  # 1/R
-        both = float((weights**2 * squares / freedom * share / size).sum())
-    whole = max(draws + images - both, draws, images)
-    below = draws**2 / max(number - 1, 1) + float((parts**2 / np.maximum(size - 1.0, 1.0)).sum())
-    if whole <= 0.0:
-        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), np.inf, float("nan"), 1.0)
-    df = whole**2 / below
-    tail = (1.0 - level) / 2.0
+    cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
+    found = cells.coordinates(x)
+    mean, (whole, df, draws) = float(found.means.mean()), cells.variance(found)
+    if not whole:
+        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, draws, 1.0)
     error = float(np.sqrt(whole))
-    return Spread(
-        mean,
-        float(-stdtrit(df, tail)) * error,
-        float(df),
-        draws / whole if number > 1 else float("nan"),
-        float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0)),
-    )
+    width = float(-stdtrit(df, (1.0 - level) / 2.0)) * error
+    p = float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))
+    return Spread(mean, width, float(df), draws, p)

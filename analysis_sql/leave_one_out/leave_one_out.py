@@ -36,14 +36,15 @@ from analysis_sql.intervals.counts import (
     for_new_runs,
 )
 from analysis_sql.intervals.intervals import check_level
+from analysis_sql.leave_one_out.all_ways import AllWayDesign
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from analysis_sql.leave_one_out.queries import QuerySums
 from benchmark_spec.errors import SpecError
 
-Design = TaskDesign | EpisodeDesign
-"""Tasks of one size, or of different ones."""
+Design = TaskDesign | EpisodeDesign | AllWayDesign
+"""Tasks of one size, of different ones, or of all classes."""
 
 _HARDLY = 1e-4
 """Where the squares of a difference sum to less than this share of the methods' own, they are
@@ -130,7 +131,7 @@ class Influences:
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
         self._queries, self._width = None, 1
-        self._right = [own and own.first(tasks) for own in right]
+        self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]
         if told and design.queries is not None:
             self._known[:] = [own is not None for own in self._right]
@@ -197,6 +198,9 @@ class Influences:
             self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, apart)
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
+        if isinstance(self._design, AllWayDesign):
+            parts["images"] = self._design.variances(self._right, rows, columns)
+            still = parts["images"][0] == 0
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
         return self._result(mean, noise, parts, still, still & (mean == 0) & ~same, level)
 
@@ -211,6 +215,9 @@ class Influences:
         if self._queries is not None:
             for sums, values in zip(parts["images"], self._queries.own, strict=False):
                 sums[self._known, 0] = values
+        if isinstance(self._design, AllWayDesign):
+            parts["images"] = self._design.variances(self._right, np.arange(len(mean)), None)
+            still = parts["images"][0] == 0
         noise = self._noise.diagonal[:, None]
         return self._result(mean, noise, parts, still, np.zeros_like(still), level)
 
@@ -226,6 +233,8 @@ class Influences:
         self, name: LeftOut, noise: Floats, sums: tuple[Floats, ...]
     ) -> tuple[Floats, Floats, Floats | None]:
         """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
+        if isinstance(self._design, AllWayDesign):
+            return sums[0], np.zeros_like(sums[0]), sums[1]
         variance, tau, squares, fourths = sums
         jackknife = self._design.jackknives[name]
         whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
@@ -512,8 +521,10 @@ def _p_values(
     p: Floats = np.zeros(())
     for kind in _up_to(name):
         spread = getattr(found, kind)
-        sign = constant_p(design.disjoint_tasks(kind))
-        own = np.where(constant, sign, settled(spread.p[at]))
+        independent = design.disjoint_tasks(kind)
+        own = settled(spread.p[at])
+        if independent:
+            own = np.where(constant, constant_p(independent), own)
         widths = spread.halfwidth[at]
         own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))

@@ -3,7 +3,7 @@
 -- from results that have counts by class.
 --
 -- reads   results: dataset, task_set, method, task_id, n_query, class_correct
---         tasks: dataset, task_set, task_id, class_ids
+--         tasks: dataset, task_set, task_id, class_ids, query_label
 --         classes: dataset, class_id, class_name
 WITH by_class AS (
     SELECT
@@ -12,7 +12,14 @@ WITH by_class AS (
         r.method,
         unnest(t.class_ids)                                AS class_id,
         unnest(r.class_correct)                            AS n_correct,
-        CAST(r.n_query AS DOUBLE) / len(t.class_ids)       AS n_query
+        unnest(
+            CASE WHEN starts_with(r.task_set, 'allway-')
+                THEN list_transform(
+                    range(len(t.class_ids)), lambda k: len(list_filter(t.query_label, lambda l: l = k))
+                )
+                ELSE list_transform(t.class_ids, lambda c: r.n_query // len(t.class_ids))
+            END
+        )                                                  AS n_query
     FROM results AS r
     JOIN tasks AS t USING (dataset, task_set, task_id)
     WHERE r.class_correct IS NOT NULL

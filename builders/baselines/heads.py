@@ -136,6 +136,21 @@ def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
     return (torch.bmm(weights, gather(unit, query).mT) + intercept).mT
 
 
+RIDGE = 1.0
+"""Of ridge regression: what is added to the squared weights, features being of length 1."""
+
+
+def ridge(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
+    """Compute the scores of ridge regression on classes as zeros and ones, without intercepts."""
+    torch = require("torch")
+    tasks, way, shot = support.shape
+    x = gather(unit, support.reshape(tasks, -1))
+    gram = torch.bmm(x, x.mT) + RIDGE * torch.eye(way * shot, dtype=x.dtype, device=x.device)
+    target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=0)
+    dual = torch.linalg.solve(gram, target.expand(tasks, -1, -1))
+    return torch.bmm(gather(unit, query), torch.bmm(x.mT, dual))
+
+
 CLOSE = 5e-6
 """Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.
 
@@ -149,21 +164,24 @@ class Head:
 
     ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row numbers
     of B tasks' support images (B, K, S) and of their queries (B, M), makes scores (B, M, K).
-    Unless it needs float64 (`double`), it is computed in float32 where that decides.
+    Unless it needs float64 (`double`), it is computed in float32 where that decides.  If zero
+    vectors in the support change nothing (`uneven`), classes may differ in shots.
     """
 
     description: str
     scores: Callable[[Tensor, Tensor, Tensor], Tensor]
     double: bool = True
+    uneven: bool = False
 
 
 HEADS: Mapping[str, Head] = {
-    "NCC": Head("nearest class centroid, cosine", ncc, double=False),
+    "NCC": Head("nearest class centroid, cosine", ncc, double=False, uneven=True),
     "MatchingNet": Head("mean cosine to the support images of a class", matching_net, double=False),
     "LR": Head("multinomial logistic regression (C = 1), solved to 1e-10", logistic_regression),
     "LinearProbe": Head(
         "linear layer on frozen features, 30 steps of SGD with momentum", linear_probe
     ),
+    "Ridge": Head("ridge regression on classes, weight 1, no intercepts", ridge, uneven=True),
 }
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark_spec.errors import UnknownNameError
 from builders.baselines.fine_tuning import PictureFineTuner
-from builders.baselines.heads import Predictor, head_of
+from builders.baselines.heads import HEADS, Predictor, head_of
 from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
@@ -20,6 +21,7 @@ from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
+from fslbench_data.tasks import Episodes
 
 TASKS = 512
 """Tasks of a range; range r of a set is the tasks from 512·r."""
@@ -111,7 +113,11 @@ def run_head(
             for info in release.task_sets
             if info.dataset == dataset and (not task_sets or str(info.name) in task_sets)
         ]
-        sets = [release.task_set(dataset, str(info.name)) for info in infos]
+        every = [release.task_set(dataset, str(info.name)) for info in infos]
+        for episodes in every:
+            if isinstance(episodes, Episodes):
+                recorder.add_task_set(episodes, _of_episodes(head, inputs, episodes, threads))
+        sets = [tasks for tasks in every if not isinstance(tasks, Episodes)]
         arrays = [(tasks.support, tasks.query) for tasks in sets]
         answered = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
         for tasks, answers in zip(sets, answered, strict=True):
@@ -121,6 +127,27 @@ def run_head(
             else:
                 recorder.add_task_set(tasks, answers)
     return recorder.submission()
+
+
+def _of_episodes(
+    head: str, features: NDArray[Any], tasks: Episodes, threads: int | None
+) -> list[NDArray[np.int64]]:
+    """Predict episodes one by one; where classes have fewer shots, zero vectors stand."""
+    if not head_of(head).uneven:
+        names = [name for name, one in HEADS.items() if one.uneven]
+        raise UnknownNameError("head for classes of different shots", head, names)
+    zero = len(features)
+    predicted = []
+    with reproducible(threads or default_threads()):
+        rows = np.concatenate([features, np.zeros_like(features[:1])])
+        predict = Predictor(head, rows)
+        for task in tasks:
+            shots = [len(own) for own in task.support]
+            support = np.full((1, len(shots), max(shots)), zero)
+            for place, own in enumerate(task.support):
+                support[0, place, : len(own)] = own
+            predicted.append(predict(support, task.query[None])[0])
+    return predicted
 
 
 def run_ft(

@@ -119,7 +119,7 @@ class DatasetBuild:
         if self._read is None:
             self.check_unchanged()
         self._check_whole()
-        self._features.check_given(name, (*spec.features, *spec.backbones))
+        self._features.check_given(name, spec.every_backbone)
         yield from self._attributes()
         digests = [self._writer.digest("classes", name), self._writer.digest("images", name)]
         if spec.pictures is not None:
@@ -240,6 +240,10 @@ class DatasetBuild:
             made_of = [spec.seed, spec.number_of_tasks(task_set.suite), drawn, why, *digests]
             if label:
                 made_of.append(self._writer.digest("attributes", name, label))
+            part: dict[str, Any] = {}
+            if spec.test and suite_of(task_set.suite).whole:
+                made_of.append(spec.test)
+                part = {"test": spec.test, "paths": release.paths(name)}
             draw = partial(
                 draw_task_set,
                 name,
@@ -249,6 +253,7 @@ class DatasetBuild:
                 tasks=spec.number_of_tasks(task_set.suite),
                 groups=groups,
                 attributes=release.attributes(name, label) if label else None,
+                **part,
             )
             add = partial(self._add_tasks, task_set, draw, why, drawn)
             yield Step(f"tasks/{name}/{task_set}", made_of, add)

@@ -46,7 +46,7 @@ def networks(spec: ReleaseSpec) -> list[str]:
 
 def uses_networks(spec: ReleaseSpec) -> bool:
     """Whether making a release takes a network: for its features, or for reference methods."""
-    others = [name for dataset in spec.datasets for name in dataset.backbones]
+    others = [name for dataset in spec.datasets for name in dataset.every_backbone]
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
     return tuned or bool(networks(spec)) or any(is_network(base_of(n)[0]) for n in others)
 

@@ -118,7 +118,8 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         if needed and dataset.number_of_tasks(suite.name) is None:
             raise SpecError(
                 f"{where}: a {suite.name} set needs a number of tasks",
-                fix="add tasks = { closed = 600 }",
+                fix=f"add tasks = {{ {suite.name if suite.whole else 'closed'} = "
+                f"{5 if suite.whole else 600} }}",
             )
         if suite.attributes and suite.attributes not in dataset.attributes:
             raise UnknownNameError(
@@ -128,7 +129,7 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         if not suite_of(name).uniform:
             raise SpecError(
                 f"{where}: {name} sets cannot be left out, since readers cannot draw them",
-                expected="drawn lists suites that are drawn uniformly: closed, pooled",
+                expected="drawn lists suites that are drawn uniformly: closed, pooled, allway",
             )
     if "published" in {suite.name for suite in dataset.every_suite} & set(dataset.tasks):
         raise SpecError(
@@ -139,17 +140,22 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
 def _check_methods(dataset: DatasetSpec, where: str) -> None:
     tuned = dataset.fine_tuning
     bases = [base_of(name)[0] for name in dataset.features]
-    for backbone in (*bases, *dataset.backbones, *(tuned.backbones if tuned else ())):
+    others = dataset.every_backbone[len(dataset.features) :]
+    for backbone in (*bases, *others, *(tuned.backbones if tuned else ())):
         check_backbone(backbone, where)
     grey = [name for name in SOURCES if getattr(source_module(name), "PIXELS", False)]
-    if pixels.NAME in (*bases, *dataset.backbones) and dataset.source not in grey:
+    if pixels.NAME in (*bases, *others) and dataset.source not in grey:
         raise SpecError(
             f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "
             f"{dataset.source} does not read",
             expected=f"a network; of {listing(grey)} also `pixels`",
             fix='such as features = ["efficientnet_lite0"]: `fslbench-build fetch weights`',
         )
-    for head in dataset.heads:
+    for suite in dataset.methods_of:
+        if suite not in {one.name for one in dataset.every_suite}:
+            names = [one.name for one in dataset.every_suite]
+            raise UnknownNameError("suite", suite, names, where=f"{where}, methods_of")
+    for head in (*dataset.heads, *(h for of in dataset.methods_of.values() for h in of.heads)):
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
     with_features = dataset.features or dataset.backbones
@@ -229,6 +235,8 @@ def refusals(
             continue
         for text in dataset.listed:
             name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
+            if suite_of(name.suite).whole:  # its queries are what there are
+                continue
             yield from _failures(partial(checked_sizes, sizes, name.protocol, dataset.name))
         yield from _no_choice(dataset, sizes)
     yield from _missing_for_networks(spec, settings, extracted)
@@ -251,7 +259,7 @@ def _missing_for_networks(
     wanted = [
         (dataset.name, base_of(name)[0])
         for dataset in spec.datasets
-        for name in (*dataset.features, *dataset.backbones)
+        for name in dataset.every_backbone
     ]
     wanted += [(canaries.NAME, name) for name in networks(spec)]
     here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
@@ -261,7 +269,7 @@ def _missing_for_networks(
         *(partial(check_weights, name, settings.weights) for name in dict.fromkeys(here)),
         *([partial(facts, settings.device, "")] if here else []),
     )
-    if any(d.heads or (d.queries and d.left_open) for d in spec.datasets):
+    if any(d.heads or d.methods_of or (d.queries and d.left_open) for d in spec.datasets):
         yield from _failures(partial(require, "torch"))
     if any(d.pictures is not None for d in spec.datasets):
         yield from _failures(partial(require, "PIL"))

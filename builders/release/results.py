@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
@@ -19,9 +20,30 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo
 
 Bindings = Mapping[tuple[str, str, str], Binding]
 """By method, data set and task set: which tasks are answered."""
+
+
+class _Part(NamedTuple):
+    """A data set that a method runs on, and how it is tuned, if at all.
+
+    Without a `suite`, it runs on the task sets of suites that have no methods of their own.
+    """
+
+    dataset: DatasetSpec
+    tuning: FineTuningSpec | None = None
+    suite: str = ""
+
+    def takes(self, info: TaskSetInfo) -> bool:
+        """Whether a task set is among those that are answered."""
+        if info.dataset != self.dataset.name:
+            return False
+        if self.tuning is not None:
+            return str(info.name) in self.tuning.task_sets
+        suite = info.name.suite
+        return suite == self.suite if self.suite else suite not in self.dataset.methods_of
 
 
 @dataclass(frozen=True)
@@ -30,24 +52,21 @@ class _Method:
 
     backbone: str
     head: str
-    parts: list[tuple[DatasetSpec, FineTuningSpec | None]] = field(default_factory=list)
+    parts: list[_Part] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return f"{self.backbone}/{self.head}"
 
-    def answers(
-        self, release: Release, dataset: DatasetSpec, tuning: FineTuningSpec | None
-    ) -> Bindings:
+    def answers(self, release: Release, part: _Part) -> Bindings:
         """Tell which tasks of a data set it answers."""
-        most = tuning.max_tasks if tuning else None
+        most = part.tuning.max_tasks if part.tuning else None
         return {
-            (self.name, dataset.name, str(info.name)): Binding(
+            (self.name, info.dataset, str(info.name)): Binding(
                 info.fingerprint, None if most is None or most >= info.n_tasks else most
             )
             for info in release.task_sets
-            if info.dataset == dataset.name
-            and (tuning is None or str(info.name) in tuning.task_sets)
+            if part.takes(info)
         }
 
 
@@ -58,11 +77,15 @@ def _methods(spec: ReleaseSpec) -> list[_Method]:
         for backbone in dict.fromkeys((*dataset.features, *dataset.backbones)):
             for head in dataset.heads:
                 method = methods.setdefault(f"{backbone}/{head}", _Method(backbone, head))
-                method.parts.append((dataset, None))
+                method.parts.append(_Part(dataset))
+        for suite, of in dataset.methods_of.items():
+            for backbone, head in product(of.features, of.heads):
+                method = methods.setdefault(f"{backbone}/{head}", _Method(backbone, head))
+                method.parts.append(_Part(dataset, suite=suite))
     for dataset in spec.datasets:
         for backbone in dataset.fine_tuning.backbones if dataset.fine_tuning else ():
             method = methods.setdefault(f"{backbone}/FT", _Method(backbone, "FT"))
-            method.parts.append((dataset, dataset.fine_tuning))
+            method.parts.append(_Part(dataset, dataset.fine_tuning))
     return list(methods.values())
 
 
@@ -78,20 +101,19 @@ class ResultsBuild:
     def steps(self) -> Iterator[Step]:
         """Give the steps that add them, each method on all its data sets."""
         for method in _methods(self._spec):
-            made_of = [self._made_of(method, *part) for part in method.parts]
+            made_of = [self._made_of(method, part) for part in method.parts]
             yield Step(f"results/{method.name}", made_of, partial(self._run, method))
 
-    def _made_of(
-        self, method: _Method, dataset: DatasetSpec, tuning: FineTuningSpec | None
-    ) -> list[Any]:
+    def _made_of(self, method: _Method, part: _Part) -> list[Any]:
         """List what results on a data set follow from, in JSON: images or features, and tasks."""
-        if tuning is None:
+        dataset = part.dataset
+        if part.tuning is None:
             held = method.backbone in dataset.features
             of = [dataset.name, held, *self._features.made_of(dataset.name, method.backbone)]
         else:
             images = self._writer.digest("images", dataset.name)
             of = [dataset.name, images, self._settings.device]
-        answers = method.answers(self._writer.so_far(), dataset, tuning)
+        answers = method.answers(self._writer.so_far(), part)
         tasks = [[name, one.fingerprint, one.tasks] for (_, _, name), one in answers.items()]
         return [*of, tasks]
 
@@ -112,14 +134,16 @@ class ResultsBuild:
             provenance = {"head": method.head, "features": name}
         self._features.progress(method.name)
         parts = []
-        for dataset, tuning in method.parts:
-            if network is not None and tuning is not None:
-                parts.append(self._tuned(method, network, release, dataset, tuning))
-            else:
-                how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
-                one = [dataset.name]
-                parts.append(run_head(release, method.head, name, one, features=features_of, **how))
-        if network is None and any(name not in dataset.features for dataset, _ in method.parts):
+        for part in method.parts:
+            if network is not None and part.tuning is not None:
+                parts.append(self._tuned(method, network, release, part, part.tuning))
+                continue
+            sets = tuple(str(info.name) for info in release.task_sets if part.takes(info))
+            how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
+            one = [part.dataset.name]
+            of_sets = {"task_sets": sets, "features": features_of}
+            parts += [run_head(release, method.head, name, one, **of_sets, **how)] if sets else []
+        if network is None and any(name not in part.dataset.features for part in method.parts):
             provenance["extraction"] = _common(made)
         return self._writer.add_results(merge(parts), provenance)
 
@@ -128,11 +152,12 @@ class ResultsBuild:
         method: _Method,
         network: Backbone,
         release: Release,
-        dataset: DatasetSpec,
+        part: _Part,
         tuning: FineTuningSpec,
     ) -> Submission:
+        dataset = part.dataset
         self._features.progress(f"{method.name} on {dataset.name}")
-        made_of = self._made_of(method, dataset, tuning)
+        made_of = self._made_of(method, part)
         folder = self._features.work(f"{dataset.name}-pictures", made_of[1:2])
         write_pictures(self._images[dataset.name](), folder, self._features.progress)
         return run_ft(

@@ -75,6 +75,13 @@ class FineTuningSpec(Struct, frozen=True, forbid_unknown_fields=True):
     max_tasks: Annotated[int, Meta(ge=1)] | None = None
 
 
+class MethodsSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """``methods_of.allway = { features = ["pixels"], heads = ["NCC"] }``: those of one suite."""
+
+    features: _Names
+    heads: _Names
+
+
 class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """What a release holds of one data set.
 
@@ -105,6 +112,10 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         ``files`` for the images as they are, or the longest side of thumbnails in pixels.
     heads, fine_tuning
         Reference methods to run on all features; and networks to fine-tune on tasks of some sets.
+    methods_of
+        By suite, reference methods on its task sets in place of the heads on all features.
+    test
+        How paths of the images begin that are the data set's own test part, for `allway`.
     options
         What else the source takes, such as the title of an image folder.
     """
@@ -141,15 +152,26 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     fine_tuning: Annotated[
         FineTuningSpec | None, Meta(description="a table with backbones and task_sets")
     ] = None
+    methods_of: Annotated[
+        Mapping[str, MethodsSpec], Meta(description="tables with features and heads, by suite")
+    ] = {}
+    test: str = ""
     options: Mapping[str, Any] = {}
 
     def number_of_tasks(self, suite: str) -> int | None:
         """How many are asked for; of suites that reuse images as many as `closed` ones.
 
-        `pooled` sets have a number of their own where none is asked for.
+        `pooled` sets have a number of their own where none is asked for, and `allway` draws none.
         """
-        reuses = suite_of(suite).interval == "closed" and suite != "pooled"
+        of = suite_of(suite)
+        reuses = of.interval == "closed" and suite != "pooled" and not of.whole
         return self.tasks.get(suite, self.tasks.get("closed") if reuses else None)
+
+    @property
+    def every_backbone(self) -> tuple[str, ...]:
+        """All features that it has or its reference methods take, each once."""
+        more = (name for of in self.methods_of.values() for name in of.features)
+        return tuple(dict.fromkeys((*self.features, *self.backbones, *more)))
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -202,7 +224,8 @@ class ReleaseSpec(Struct, frozen=True):
         """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
         content = to_builtins(self)
         for dataset in content["datasets"]:
-            for later in ("attributes", "task_sets", "drawn", "queries", "pictures"):
+            added = "attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"
+            for later in added:
                 if not dataset[later]:  # builds of before there were any can go on
                     del dataset[later]
         text = json.dumps([content, SAMPLER_VERSION], sort_keys=True)

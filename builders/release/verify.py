@@ -370,9 +370,9 @@ def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
     if attributes is not None:
         yield from bias_problems(table, name, attributes)
     yield from query_problems(of.release, entry)
-    drawn = draw_again(
-        entry.dataset, name, sizes.tolist(), entry.provenance, len(table), groups, attributes
-    )
+    paths = of.release.paths(entry.dataset) if entry.provenance.get("test") else None
+    how = entry.provenance, len(table), groups, attributes, paths
+    drawn = draw_again(entry.dataset, name, sizes.tolist(), *how)
     if content_digest(drawn) != entry.digest:
         yield "the tasks drawn again from its provenance are others"
     else:
@@ -401,6 +401,9 @@ def task_problems(
     way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"
+    if name.varies:
+        yield from _episode_problems(table, name, sizes)
+        return
     class_ids, support, queries, labels = (
         table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
         for key in ("class_ids", "support", "query", "query_label")
@@ -413,7 +416,9 @@ def task_problems(
         yield f"names images beyond {sizes.sum()}"
         return
     class_of = np.searchsorted(sizes.cumsum(), images, "right")
-    in_turn = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
+    in_turn = np.zeros((1, 1), bool)
+    if not suite_of(name.suite).whole:
+        in_turn = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
     of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
     of_support = np.repeat(class_ids, shot, axis=1)
     for wrong, what in (
@@ -434,6 +439,29 @@ def task_problems(
     if name.suite == "pooled" and groups is not None:
         units = np.where(groups[images] < 0, -1 - images, groups[images])
         yield from _tasks_where(_twice(units), "two images of one group")
+
+
+def _episode_problems(table: pa.Table, name: TaskSetName, sizes: Ids) -> Problems:
+    """Say what in a set of episodes breaks the laws of their kind."""
+    last = np.cumsum(sizes)
+    broken = np.zeros((4, table.num_rows), np.bool_)
+    for number, row in enumerate(table.to_pylist()):
+        images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
+        ids = np.array(row["class_ids"])
+        if not 2 <= ids.size <= name.protocol.way or not 0 <= ids.min() <= ids.max() < sizes.size:
+            broken[0, number] = True
+        elif len(labels) != len(images) or not 0 <= min(labels) <= max(labels) < ids.size:
+            broken[1, number] = True
+        else:
+            broken[0, number] = np.unique(ids).size < ids.size
+            broken[1, number] = (np.searchsorted(last, images, "right") != ids[labels]).any()
+            broken[2, number] = len({*images}) < len(images)
+            each = np.bincount(row["query_label"], minlength=ids.size)
+            broken[3, number] = each.min() < each.max() or each.max() > name.protocol.query
+    what = "classes twice, beyond those there are, or too many", "mislabelled images"
+    more = "an image twice, perhaps on both sides", "not as many queries of each class"
+    for wrong, law in zip(broken, (*what, *more), strict=True):
+        yield from _tasks_where(wrong, law)
 
 
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:

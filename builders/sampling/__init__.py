@@ -59,6 +59,7 @@ def draw_task_set(
     tasks: int | None = None,
     groups: Groups | None = None,
     attributes: pa.Table | None = None,
+    **part: Any,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Draw and freeze a task set.
 
@@ -78,6 +79,8 @@ def draw_task_set(
         Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` draws them, too.
     attributes
         Of the images, for suites that are made with them.
+    part
+        Of `allway`: `paths` and `test` of :func:`fslbench_data.tasks.redraw.draw_uniform`.
 
     Returns
     -------
@@ -90,7 +93,8 @@ def draw_task_set(
     }  # fmt: skip
     keyed: dict[str, Any] = {"dataset": dataset, "seed": seed}
     if suite_of(suite).uniform:
-        return draw_uniform(dataset, name, class_sizes, seed=seed, tasks=tasks, groups=groups)
+        uniform: dict[str, Any] = {"seed": seed, "tasks": tasks, "groups": groups}
+        return draw_uniform(dataset, name, class_sizes, **uniform, **part)
     if suite_of(suite).attributes:
         if attributes is None:
             raise attributes_needed(dataset, name)
@@ -136,10 +140,11 @@ def draw_again(
     rows: int,
     groups: Groups | None = None,
     attributes: pa.Table | None = None,
+    paths: Sequence[str] | None = None,
 ) -> pa.Table:
     """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave."""
     draw = partial(draw_task_set, attributes=attributes)
-    return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw)
+    return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw, paths)
 
 
 def count_tasks(

@@ -144,22 +144,22 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
 
 def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> NDArray[Any]:
     """Return the predictions (B, K·Q) of a group of tasks, or say what they are instead."""
-    info = group[0].info
-    expected = (len(group), info.protocol.n_query)
+    way, queries = group[0].class_ids.size, group[0].query.size
+    expected = (len(group), queries)
     if rows.dtype.kind not in "iu" or rows.shape != expected:
         shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
         raise PredictionError(
             f"the method returned predictions of type {rows.dtype} and shape {shown}",
             where=where,
-            expected=f"integers ({info.protocol.n_query},) for each task: K·Q positions 0..K-1",
+            expected=f"integers ({queries},) for each task: K·Q positions 0..K-1",
             fix="return, for every query in the given order, the position of its class in support",
         )
-    outside = (rows < 0) | (rows >= info.protocol.way)
+    outside = (rows < 0) | (rows >= way)
     if outside.any():
         raise PredictionError(
             f"the method predicted {rows[outside][0]}",
             where=where,
-            expected=f"0..{info.protocol.way - 1}, the position of the class in support",
+            expected=f"0..{way - 1}, the position of the class in support",
         )
     return rows
 

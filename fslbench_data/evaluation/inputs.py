@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +34,14 @@ FeaturesOf = Callable[[str], NDArray[Any]]
 def feature_inputs(
     features: NDArray[Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Give features (N, ...) as float32 arrays: support (B, K, S, ...), query (B, K·Q, ...)."""
+    """Give features as float32 arrays: support (B, K, S, ...), query (B, K·Q, ...).
+
+    Of episodes, lists of B: of support K arrays (S_k, D) each, of query an array.
+    """
+    if tasks[0].info.name.varies:
+        shown = [[features[own].astype(np.float32) for own in task.support] for task in tasks]
+        yield shown, [features[task.query].astype(np.float32) for task in tasks]  # type: ignore[misc]
+        return
     support, query = (np.stack([getattr(t, part) for t in tasks]) for part in ("support", "query"))
     yield features[support].astype(np.float32), features[query].astype(np.float32)
 
@@ -57,7 +65,8 @@ def image_inputs(
 def _copied(
     paths: Sequence[Path], seed: int, task: Task, folder: Path
 ) -> tuple[list[list[Path]], list[Path]]:
-    ids = [*task.support.ravel().tolist(), *task.query.tolist()]
+    shown = [own.tolist() for own in task.support]
+    ids = [*chain(*shown), *task.query.tolist()]
     key = ["fslbench-image-1", seed, task.info.dataset, str(task.info.name), task.task_id]
     copies = []
     for place, image_id in enumerate(ids):
@@ -70,9 +79,9 @@ def _copied(
         except OSError as error:
             raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
         copies.append(copy)
-    way, shot = task.support.shape
-    support = [copies[k * shot : (k + 1) * shot] for k in range(way)]
-    return support, copies[way * shot :]
+    files = iter(copies)
+    support = [list(islice(files, len(own))) for own in shown]
+    return support, list(files)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
-from benchmark_spec.protocol import MAX_WAY, Protocol
+from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
 
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
@@ -109,7 +109,8 @@ class Journal:
                 break  # damaged: what follows is answered again
             protocol = self._protocols.get(task_set)
             way = MAX_WAY if protocol is None else protocol.way
-            if protocol is not None and len(positions) != protocol.n_query:
+            varies = isinstance(protocol, LoggedProtocol)
+            if protocol is not None and not varies and len(positions) != protocol.n_query:
                 break
             if not all(0 <= position < way for position in positions):
                 break

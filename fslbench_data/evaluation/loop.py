@@ -215,6 +215,10 @@ def evaluate(
         **({"device": choice.tensor_device} if choice.tensor_device else {}),
         **({} if rival is None else {"stopping": to_builtins(rival.rule)}),
     }
+    if batch is not None and any(info.name.varies for info in infos):
+        raise SpecError(
+            "episodes differ in shape, and make no batch", fix="leave batch out, or these task sets"
+        )
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
     if rival is not None:  # no further than the rival's own answers go
         for info in infos:
@@ -223,7 +227,11 @@ def evaluate(
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]
     protocols = {str(info): info.protocol for info in infos}
-    reused = [info for info in infos if suite_of(info.name.suite).uniform and not transductive]
+    reused = [
+        info
+        for info in infos
+        if suite_of(info.name.suite).uniform and not info.name.varies and not transductive
+    ]
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
     again: list[tuple[Inputs, TaskSet, int]] = []
     with (
@@ -268,7 +276,10 @@ def _chosen(
     features: str | FeaturesOf | None,
     images: str | Path | Literal[True] | None,
 ) -> list[TaskSetInfo]:
-    """Task sets to run: those asked for, or all whose inputs the release has."""
+    """Task sets to run: those asked for, or all whose inputs the release has.
+
+    Sets of all classes and of episodes are run if they are asked for, or nothing else is there.
+    """
     for dataset in datasets:
         if dataset not in release.datasets:
             fix = "if it is of another release, name that: --release; in Python release="
@@ -302,4 +313,7 @@ def _chosen(
     for task_set in task_sets:
         if task_set not in names:
             raise UnknownNameError("task set", task_set, names, where=", ".join(datasets or able))
-    return [info for info in wanted if not task_sets or str(info.name) in task_sets]
+    if task_sets:
+        return [info for info in wanted if str(info.name) in task_sets]
+    usual = [i for i in wanted if not (i.name.varies or suite_of(i.name.suite).whole)]
+    return usual or wanted

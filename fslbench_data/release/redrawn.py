@@ -39,8 +39,8 @@ MOST_STEPS = 2**31
 """Tasks times K (S+Q)²: what drawing a table takes, seconds at most.  4,000 tasks of ``20w20s20q``
 take 2^27."""
 
-Design = Callable[[], tuple[Sequence[int], Groups | None]]
-"""Gives the images of each class, and the group of each image where images are known."""
+Design = Callable[[], tuple[Sequence[int], Groups | None, Sequence[str] | None]]
+"""Gives the images of each class, and the group and path of each image where they matter."""
 
 
 def redrawn(entry: Table, design: Design) -> pa.Table:
@@ -64,8 +64,9 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
             table = read_table(path, entry, lambda t: schemas.check(t, schema, ""), own=True)
             if content_digest(table) == entry.digest:
                 return table.cast(schema)  # Parquet names the items of lists otherwise
-    sizes, groups = design()
-    table = draw_again(entry.dataset, name, sizes, entry.provenance, entry.rows, groups)
+    sizes, groups, paths = design()
+    how = entry.provenance, entry.rows, groups
+    table = draw_again(entry.dataset, name, sizes, *how, paths=paths)
     digest = content_digest(table)
     if digest != entry.digest:
         raise CorruptReleaseError(

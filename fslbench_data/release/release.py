@@ -165,8 +165,11 @@ class Release:
         """Classes of each task of a set, int32 (T, K), without its images."""
         return self._column(info, "class_ids")
 
-    def query_labels(self, info: TaskSetInfo) -> NDArray[np.int8]:
-        """Positions in its classes of each task's queries, int8 (T, K·Q), without its images."""
+    def query_labels(self, info: TaskSetInfo) -> NDArray[np.integer[Any]]:
+        """Positions in its classes of each task's queries, int8 (T, K·Q), without its images.
+
+        Of a set with more classes they are int16.
+        """
         return self._column(info, "query_label")
 
     def _column(self, info: TaskSetInfo, name: str) -> NDArray[Any]:
@@ -181,9 +184,10 @@ class Release:
         def check(table: pa.Table) -> object:
             return schemas.check(table, schemas.task_set(name), f"{entry.dataset}/{name}")
 
-        def design() -> tuple[list[int], NDArray[np.int64] | None]:
+        def design() -> tuple[list[int], NDArray[np.int64] | None, list[str] | None]:
             sizes: list[int] = self.classes(entry.dataset).column("n_images").to_pylist()
-            return sizes, self.groups(entry.dataset)
+            paths = self.paths(entry.dataset) if entry.provenance.get("test") else None
+            return sizes, self.groups(entry.dataset), paths
 
         if entry.drawn:
             table = redrawn(entry, design)
@@ -218,6 +222,11 @@ class Release:
         if dataset not in self.datasets_with("images"):
             return None
         return groups_of(self.images(dataset))
+
+    def paths(self, dataset: str) -> list[str]:
+        """The path of each image of a data set, empty where it has none."""
+        paths: list[str] = self.images(dataset).column("path").fill_null("").to_pylist()
+        return paths
 
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, family_of
+from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import Score, ScoredSet
@@ -178,8 +178,10 @@ def set_title(
     first = ESTIMANDS[kinds[0]]
     if units.groups:
         first = first.replace("new images", "new groups of images")
-    about = f"{first}{in_brackets(kinds, units)}"
     name = family_of(kinds[0])
+    if suite_of(scored.name.suite).whole:
+        first, name = f"{WHOLE_TEST_SET}, all answers weighted equally", "Student's t"
+    about = f"{first}{in_brackets(kinds, units)}"
     return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
 
 

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ABOUT, family_of
+from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
+from benchmark_spec.protocol import suite_of
 from fslbench_data.render.console import Fitted, fit, page
 from fslbench_data.render.interval_text import (
     MARKS,
@@ -253,14 +254,21 @@ def _heading(summary: Summary) -> str:
     if not sets:
         return ""
     level = f"{100 * summary.signature.level:.8g} %"
-    kinds = dict.fromkeys(family_of(primary.images) for primary in sets)
+    kinds = dict.fromkeys(
+        WHOLE_TEST_SET if suite_of(primary.name.suite).whole else family_of(primary.images)
+        for primary in sets
+    )
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
     if all(primary.images == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
-    ways = {primary.name.protocol.way for primary in sets}
+    ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     tasks = {f"{primary.scored.n_tasks} {primary.name.suite}" for primary in sets}
     return text + (f", {tasks.pop()} tasks a set" if len(tasks) == 1 else "")
+
+
+def _ways(primary: PrimarySet) -> str:
+    return f"{'up to ' if primary.name.varies else ''}{primary.name.protocol.way}"
 
 
 def _set_columns(sets: Sequence[PrimarySet]) -> list[Column]:
@@ -268,8 +276,9 @@ def _set_columns(sets: Sequence[PrimarySet]) -> list[Column]:
     protocols = {primary.name.protocol for primary in sets}
     columns = [Column("data set", lambda primary: primary.scored.dataset)]
     if len({protocol.way for protocol in protocols}) > 1:
-        columns.append(right("ways", lambda primary: primary.name.protocol.way))
-    columns.append(right("shots", lambda primary: primary.name.protocol.shot))
+        columns.append(right("ways", _ways))
+    shots = right("shots", lambda p: "varied" if p.name.varies else p.name.protocol.shot)
+    columns.append(shots)
     if len({(protocol.way, protocol.shot) for protocol in protocols}) < len(protocols):
         columns.append(right("queries", lambda primary: primary.name.protocol.query))
     return columns

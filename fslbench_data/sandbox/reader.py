@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
+from benchmark_spec.schemas import WIDE_PREDICTIONS
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
@@ -27,7 +28,7 @@ _MOST_COLUMNS = 64
 _MOST_ENTRIES = 100_000
 """Entries of a list in the footer, such as its row groups."""
 _NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
-_LISTS = {"class_correct": pa.list_(pa.int16()), "predictions": pa.list_(pa.int8())}
+_LISTS = {"class_correct": pa.list_(pa.int16()), "predictions": WIDE_PREDICTIONS}
 
 
 def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:

@@ -24,8 +24,8 @@ from benchmark_spec.errors import (
     shown,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.log_source import table_of
 from fslbench_data.scoring.task_log import names_in, whole_numbers
+from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "image", "class", "predicted")
 OPTIONAL = ("draw", "shots")
@@ -145,16 +145,15 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0) -> AllWays:
     check_level(level)
     read = _read(log)
     results, differences = [], []
-    size = np.bincount(read.class_of_image, minlength=len(read.classes))
-    alike, equal = size / size.sum(), np.full(size.size, 1.0 / size.size)
     for shots, of_methods in _by_shots(read):
         if pool and shots >= pool:
             raise SpecError(f"{shots} shots of {pool} training images", expected="fewer shots")
-        how = {"shots": max(shots, 0), "pool": pool}
+        overlap = max(shots, 0) / pool if pool else 0.0
 
-        def both(x: NDArray[Any], how: dict[str, int] = how) -> tuple[Spread, Spread]:
+        def both(x: NDArray[Any], overlap: float = overlap) -> tuple[Spread, Spread]:
             return tuple(  # type: ignore[return-value]
-                spread(x, read.class_of_image, weights, level, **how) for weights in (alike, equal)
+                spread(x, read.class_of_image, level, alike=alike, overlap=overlap)
+                for alike in (True, False)
             )
 
         told = shots if shots >= 0 else None

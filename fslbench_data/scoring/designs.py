@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -15,12 +14,14 @@ from analysis_sql.class_aware.kinds import KIND, NEW_SUPERCLASSES
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
+from analysis_sql.leave_one_out.all_ways import AllWayDesign
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
-from analysis_sql.leave_one_out.leave_one_out import FirstTasks
-from benchmark_spec.protocol import EPISODES, IntervalKind, suite_of
+from analysis_sql.leave_one_out.leave_one_out import Design, FirstTasks
+from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSet, TaskSetInfo, by_class
+from fslbench_data.tasks import TaskSet, TaskSetInfo, by_class, padded_lists
+from fslbench_data.tasks.allway import Parts, test_part
 from fslbench_data.tasks.draw import Pool, classes_of_images
 
 
@@ -85,13 +86,13 @@ def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
     return rest, replace(units, missing={KIND: design.obstacle, **units.missing})
 
 
-def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign | EpisodeDesign:
+def left_out_design(release: Release, info: TaskSetInfo) -> Design:
     """Make the design of a set of uniform tasks that reuse images, whatever it has intervals for.
 
     What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
     """
     classes = release.classes(info.dataset)
-    if info.name.suite == EPISODES.name:
+    if info.name.varies:
         return _episodes(release, info)
     sizes = classes.column("n_images").to_numpy()
     groups = release.groups(info.dataset)
@@ -99,6 +100,8 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign | Episode
     if info.name.suite == "pooled":
         owner = _of_pool(release, info, sizes, owner, groups)
     tasks = release.task_set(info.dataset, str(info.name))
+    if suite_of(info.name.suite).whole:
+        return _all_ways(release, tasks, sizes, groups)
     names = release.superclasses(info.dataset)
     superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
     labels = classes.column("class_name").to_pylist()
@@ -108,12 +111,26 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign | Episode
     )
 
 
+def _all_ways(
+    release: Release, tasks: TaskSet, sizes: NDArray[Any], groups: Ints | None
+) -> AllWayDesign:
+    """Make the design of draws of all classes; support comes from few images of each."""
+    info, how = tasks.info, release.provenance(tasks.info)
+    test = str(how.get("test") or "")
+    part = test_part(release.paths(info.dataset) if test else None, test)
+    drawn: dict[str, Any] = {"dataset": info.dataset, "seed": int(how["seed"])}
+    parts = Parts.of(sizes.tolist(), groups=groups, test=part, **drawn)
+    overlap = info.protocol.shot / float(parts.sizes.mean())
+    query = by_class(tasks.query, tasks.query_label)
+    return AllWayDesign.of(query, parts.owner, overlap, f"{parts.unit}s")
+
+
 def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     """Make the design of tasks that differ in their numbers of classes and images."""
     classes, table = release.classes(info.dataset), release.task_table(info)
     owner = classes_of_images(classes.column("n_images").to_numpy(), info.dataset)
-    ids = _rows(table.column("class_ids"))
-    parts = [_rows(table.column(name)) for name in ("support", "query")]
+    ids = padded_lists(table.column("class_ids"))
+    parts = [padded_lists(table.column(name)) for name in ("support", "query")]
     every = np.concatenate(parts, axis=1)
     there = every >= 0
     row, _ = np.nonzero(there)
@@ -125,13 +142,6 @@ def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     drawn = padded(images[order], np.bincount(key, minlength=ids.size))
     labels = classes.column("class_name").to_pylist()
     return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels)
-
-
-def _rows(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return lists of different lengths as an array, -1 after each."""
-    lists = column.combine_chunks()
-    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
-    return padded(lists.flatten().to_numpy(), lengths)
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:

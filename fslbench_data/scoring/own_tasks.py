@@ -21,9 +21,9 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
-from fslbench_data.scoring.log_source import numbers_by_id, texts_by_id
 from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.tasks.draw import check_images
+from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 
 REFUSED, DOUBTFUL = 1e-6, 1e-3
 """Chances, were drawing uniform, of counts as uneven as these: refused, and warned of, below."""

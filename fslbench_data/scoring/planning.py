@@ -166,7 +166,8 @@ class Results:
             for info in self.release.task_sets
             if (info.protocol.way, info.protocol.shot) == (way, shot)
             and info.name.interval == interval
-            and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
+            and not (suite := suite_of(info.name.suite)).whole
+            and (suite.uniform if pooled else info.protocol.query > 1)
             and all(self.find(method, info) is not None for method in methods)
         ]
 

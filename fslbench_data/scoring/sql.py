@@ -22,7 +22,8 @@ from fslbench_data.scoring.relation import MadeWhenRead, result_tables, schema
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Answers
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.model import Source, Submission, open_all
+from fslbench_data.submission.model import Source, Submission
+from fslbench_data.validation.by_image import open_answers
 from fslbench_data.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _RESULTS = pa.schema(
         ("n_correct", pa.int16()),
         ("n_query", pa.int16()),
         ("class_correct", pa.list_(pa.int16())),
-        ("predictions", pa.list_(pa.int8())),
+        ("predictions", schemas.WIDE_PREDICTIONS),
     ]
 )
 
@@ -131,7 +132,7 @@ def tables(
     if own is not None:
         release, read = own.release, [own.answers.submission]
     else:
-        read = open_all(cast("Source | Sequence[Source]", submissions))
+        read = open_answers(cast("Source | Sequence[Source]", submissions), release)
         if read:
             validate(read, release, allow_unbound=allow_unbound)
 
@@ -241,7 +242,7 @@ def _tasks(release: Release) -> pa.Table:
         for name, kind in _OF_ATTRIBUTES.items():
             columns.setdefault(name, pa.nulls(table.num_rows, kind))
         parts.append(pa.table(columns))
-    return pa.concat_tables(parts)
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _attributes(release: Release) -> pa.Table:

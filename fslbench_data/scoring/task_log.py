@@ -21,8 +21,8 @@ from benchmark_spec.errors import (
     shown,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.log_source import table_of
 from fslbench_data.submission import columns
+from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")

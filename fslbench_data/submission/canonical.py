@@ -9,7 +9,7 @@ from collections import Counter
 import pyarrow as pa
 
 from benchmark_spec.errors import SchemaError, listing, shown
-from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
 from fslbench_data.submission import columns
 
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
@@ -33,6 +33,8 @@ def is_canonical(table: pa.Table) -> bool:
     """Whether a table has the types that :func:`canonical` gives."""
     types = TYPES | dict.fromkeys((*NAMES, "run", "fingerprint"), columns.NAMES)
     names = table.column_names
+    if "predictions" in names and table.schema.field("predictions").type == WIDE_PREDICTIONS:
+        types["predictions"] = WIDE_PREDICTIONS
     return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
         table.schema.field(name).type == types[name]
         and (name not in SUBMISSION.names or not table.column(name).null_count)

@@ -10,7 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmark_spec.errors import CountError, FSLBenchError, SchemaError, UnknownTaskError, rows
+from benchmark_spec.errors import (
+    CountError,
+    FSLBenchError,
+    PredictionError,
+    SchemaError,
+    UnknownTaskError,
+    rows,
+)
+from benchmark_spec.schemas import SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
+
+PREDICTIONS = SUBMISSION_OPTIONAL.field("predictions").type
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
@@ -29,6 +39,8 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
         "give counts, not accuracies, one for each task",
     ),
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
+    "image_id": (PredictionError, "the id of a query image, as an integer", "give every row one"),
+    "predicted": (PredictionError, "the id of a class, as an integer", "give every image one"),
 }
 """Of integers: the error if there is none, what was expected, and how to fix it."""
 
@@ -135,6 +147,8 @@ def list_column(
     try:
         return column.cast(kind)
     except pa.ArrowInvalid as problem:
+        if kind == PREDICTIONS:  # of tasks with more classes
+            return list_column(column, name, WIDE_PREDICTIONS, where)
         raise SchemaError(
             f"column {name!r} holds numbers that no position or count can be: {problem}",
             where=where,
@@ -225,6 +239,7 @@ def parse_lists(
     column: pa.ChunkedArray, name: str, where: str, kind: pa.DataType | None = None
 ) -> pa.ChunkedArray:
     """Return a CSV column of JSON arrays as `kind`, a list of integers; by default of any ids."""
+    kind = WIDE_PREDICTIONS if kind == PREDICTIONS else kind
     bounds = None if kind is None else np.iinfo(kind.value_type.to_pandas_dtype())
     values: list[list[Any] | None] = []
     for row, text in enumerate(column.to_pylist()):

@@ -46,6 +46,11 @@ def is_all_ways(source: object) -> bool:
     return {"image", "class", "predicted"} <= {*columns_of(source)}
 
 
+def is_by_image(source: object) -> bool:
+    """Whether it answers a release's tasks of all classes with a row an image."""
+    return {"task_set", "image_id", "predicted"} <= {*columns_of(source)}
+
+
 def is_accuracies(path: Path) -> bool:
     """Tell whether a file holds accuracies alone: .npy, .txt, or .csv of one column of numbers."""
     if path.suffix.lower() != ".csv":

@@ -20,11 +20,15 @@ from benchmark_spec.errors import (
     printable,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from benchmark_spec.protocol import MAX_WAY
+from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
+
+_Answer = tuple[int, int, list[int] | None, list[int] | None]
+"""Right queries of a task, its queries, right ones of each class, and predictions."""
 
 
 class Recorder:
@@ -72,7 +76,7 @@ class Recorder:
         self._method = Method(check_method_name(method), *about)
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}
-        self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
+        self._answers: dict[str, dict[int, _Answer]] = {}
 
     @property
     def name(self) -> str:
@@ -89,18 +93,29 @@ class Recorder:
         """
         where = f"{self.name} on {task.info}, task {task.task_id}"
         checked = _predictions(predictions, task.query_label[None, :], task.info, where)
-        return self._record(task.info, [task.task_id], checked, task.query_label[None, :])[0]
+        way = task.class_ids.size
+        return self._record(task.info, [task.task_id], checked, task.query_label[None, :], way)[0]
 
     def add_task_set(self, tasks: TaskSet, predictions: ArrayLike) -> NDArray[np.int64]:
-        """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,)."""
+        """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,).
+
+        Of episodes they are m lists.
+        """
+        if isinstance(tasks, Episodes):
+            several: Any = predictions
+            return np.array(
+                [self.add(task, own) for task, own in zip(tasks, several, strict=False)]
+            )
         where = f"{self.name} on {tasks.info}"
         checked = _predictions(predictions, tasks.query_label, tasks.info, where)
         label = tasks.query_label[: len(checked)]
-        return np.array(self._record(tasks.info, range(len(checked)), checked, label))
+        way = tasks.class_ids.shape[1]
+        return np.array(self._record(tasks.info, range(len(checked)), checked, label, way))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
         info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
+        asked: Any = tasks.queries if isinstance(tasks, Episodes) else info.protocol.n_query
         where = f"{self.name} on {info}"
         counts = array_of(n_correct, where, CountError)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
@@ -109,16 +124,19 @@ class Recorder:
                 where=where,
                 expected=f"integers ({info.n_tasks},), one for each task, or for the first few",
             )
-        outside = (counts < 0) | (counts > info.protocol.n_query)
+        if info.name.varies and not isinstance(tasks, Episodes):
+            raise CountError(f"counts of {info} need its tasks, which differ in queries")
+        asked = np.broadcast_to(asked, info.n_tasks)[: counts.size]
+        outside = (counts < 0) | (counts > asked)
         if outside.any():
             raise CountError(
                 f"counts out of range: {listing(counts[outside].tolist())}",
                 where=where,
-                expected=f"0..{info.protocol.n_query}",
+                expected=f"0..{asked[outside][0]}",
             )
         self._check_new(info, range(counts.size))
         for task_id, count in enumerate(counts.tolist()):
-            self._keep(info, task_id, (count, None, None))
+            self._keep(info, task_id, (count, int(asked[task_id]), None, None))
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare by which rule the tasks of a set that are answered were as many as they are."""
@@ -152,11 +170,12 @@ class Recorder:
             tasks = None if count == info.n_tasks else count
             bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
             for task_id in range(count):
-                n_correct, class_correct, predictions = answers[task_id]
-                row = (*key, task_id, n_correct, info.protocol.n_query, class_correct, predictions)
+                row = (*key, task_id, *answers[task_id])
                 for column, value in zip(columns.values(), row, strict=True):
                     column.append(value)
         kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+        if any(info.protocol.way > MAX_WAY for info in self._infos.values()):
+            kinds["predictions"] = WIDE_PREDICTIONS
         table = pa.table(
             {
                 name: pa.array(values, NAMES if kinds[name] == pa.string() else kinds[name])
@@ -169,25 +188,24 @@ class Recorder:
         return Submission(table, {self._method.name: self._method}, bindings, "the recording")
 
     def _record(
-        self, info: TaskSetInfo, task_ids: Any, predicted: NDArray[Any], label: NDArray[Any]
+        self,
+        info: TaskSetInfo,
+        task_ids: Any,
+        predicted: NDArray[Any],
+        label: NDArray[Any],
+        way: int,
     ) -> list[int]:
         self._check_new(info, task_ids)
         right = predicted == label
-        by_class = [
-            (right & (label == position)).sum(axis=1) for position in range(info.protocol.way)
-        ]
+        by_class = [(right & (label == position)).sum(axis=1) for position in range(way)]
         counts: list[int] = right.sum(axis=1).tolist()
         per_class = np.stack(by_class, axis=1).tolist()
         for i, task_id in enumerate(task_ids):
-            self._keep(info, task_id, (counts[i], per_class[i], predicted[i].tolist()))
+            answer = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist()
+            self._keep(info, task_id, answer)
         return counts
 
-    def _keep(
-        self,
-        info: TaskSetInfo,
-        task_id: int,
-        answer: tuple[int, list[int] | None, list[int] | None],
-    ) -> None:
+    def _keep(self, info: TaskSetInfo, task_id: int, answer: _Answer) -> None:
         earlier = self._infos.setdefault(str(info), info)
         if earlier != info:
             raise SubmissionError(f"{info} comes from two different releases")
@@ -233,7 +251,8 @@ def _predictions(
     """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
     array = array_of(answers, where)
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
-    way, n_query = info.protocol.way, info.protocol.n_query
+    n_query = label.shape[1]
+    way = info.protocol.way if not info.name.varies else int(label.max()) + 1
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:
         raise PredictionError(
             f"predictions are of type {array.dtype} and shape {array.shape}",

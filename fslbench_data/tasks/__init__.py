@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from analysis_sql.leave_one_out.episodes import padded
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.protocol import Protocol, TaskSetName, task_sets_of
 
@@ -49,7 +50,7 @@ class Task:
     ----------
     class_ids : int32 (K,)
     support : int32 (K, S)
-        Image ids, row k of the class at position k.
+        Image ids, row k of the class at position k; of episodes a list of K arrays.
     query : int32 (K·Q,)
         Image ids in the frozen order.
     query_label : int8 (K·Q,)
@@ -94,8 +95,11 @@ class TaskSet:
 
     @classmethod
     def from_table(cls, info: TaskSetInfo, table: pa.Table) -> TaskSet:
-        """Task set of a table of the schema :func:`benchmark_spec.schemas.tasks`."""
+        """Task set of a table of the schema :func:`benchmark_spec.schemas.task_set`."""
         protocol = info.protocol
+        if info.name.varies:
+            names = ("class_ids", "support", "query", "query_label", "support_label")
+            return Episodes(info, *(padded_lists(table.column(name)) for name in names))
         return cls(
             info,
             _array(table, "class_ids", (protocol.way,)),
@@ -121,6 +125,43 @@ class TaskSet:
 
     def __iter__(self) -> Iterator[Task]:
         return (self[task_id] for task_id in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Episodes(TaskSet):
+    """Tasks of different shapes: arrays are as wide as the largest, -1 after each.
+
+    `support` (T, n) are all support images of a task, `support_label` their positions.
+    """
+
+    support_label: Labels
+
+    def __repr__(self) -> str:
+        ways = (self.class_ids >= 0).sum(axis=1)
+        return f"<Episodes {self.info}: {len(self)} tasks of {ways.min()} to {ways.max()} classes>"
+
+    def __getitem__(self, task_id: int) -> Task:
+        whole = super().__getitem__(task_id)
+        ids, queries = whole.class_ids[whole.class_ids >= 0], whole.query >= 0
+        label = self.support_label[task_id]
+        support: Any = [whole.support[label == place] for place in range(ids.size)]
+        return Task(
+            self.info, task_id, ids, support, whole.query[queries], whole.query_label[queries]
+        )
+
+    @property
+    def queries(self) -> NDArray[np.int64]:
+        """Number of queries of each task (T,)."""
+        return np.asarray((self.query >= 0).sum(axis=1))
+
+
+def padded_lists(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return lists of different lengths as a read-only array, -1 after each."""
+    lists = column.combine_chunks()
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    array = padded(lists.flatten().to_numpy(), lengths)
+    array.flags.writeable = False
+    return array
 
 
 def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]:

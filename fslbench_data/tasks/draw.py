@@ -15,7 +15,7 @@ their words one after another: the first m tasks of a set are themselves a set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt
@@ -135,13 +135,19 @@ def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa
     slots = np.argsort(label, axis=1, kind="stable")  # positions of label 0, then of label 1, ...
     query = np.empty_like(by_label)
     np.put_along_axis(query, slots, by_label, axis=1)
-    schema = schemas.tasks(drawn.protocol)
     columns = {
         "class_ids": drawn.class_ids.reshape(tasks, way),
         "support": (first + drawn.support).reshape(tasks, -1),
         "query": query,
         "query_label": label,
     }
+    return table_of(drawn.protocol, columns)
+
+
+def table_of(protocol: Protocol, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+    """Make the table of tasks of one size from its columns (T, ...) but for the ids of tasks."""
+    schema = schemas.tasks(protocol)
+    tasks = len(columns["class_ids"])
     arrays: list[pa.Array] = [pa.array(np.arange(tasks, dtype=np.int32))]
     for name, values in columns.items():
         kind = schema.field(name).type
@@ -321,7 +327,7 @@ class Pool:
         """
         sizes = np.asarray(class_sizes, np.int64)
         class_of = classes_of_images(sizes, dataset)
-        start = _first_of_unit(class_of, groups, dataset)
+        start = first_of_unit(class_of, groups, dataset)
         firsts, unit = np.unique(start, return_inverse=True)
         units = np.bincount(class_of[firsts], minlength=sizes.size).astype(np.int64)
         cut = firsts.size > LARGE and bool((units > KEPT).any())
@@ -428,7 +434,7 @@ def enough_tasks(units: Ints, protocol: Protocol) -> tuple[int, int]:
     return b0, ceil(Fraction(80 * n, protocol.way * m))
 
 
-def _first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:
+def first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:
     """Find the first image of each image's unit, int64 (N,)."""
     images = np.arange(class_of.size)
     if groups is None:

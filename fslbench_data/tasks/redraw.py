@@ -10,7 +10,9 @@ import pyarrow as pa
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
+from fslbench_data.tasks.allway import draw_allway, test_part
 from fslbench_data.tasks.draw import KEPT, Groups, draw_closed, draw_pooled, freeze
+from fslbench_data.tasks.episodes import draw_episodes
 
 SAMPLER_VERSION = 1
 """Raised whenever any sampler would give other tasks for the same inputs."""
@@ -30,8 +32,10 @@ def draw_uniform(
     seed: int,
     tasks: int | None = None,
     groups: Groups | None = None,
+    paths: Sequence[Any] | None = None,
+    test: str = "",
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a `closed` or `pooled` set.
+    """Draw and freeze a `closed`, `pooled`, `allway` or `episodes` set.
 
     Parameters
     ----------
@@ -40,9 +44,12 @@ def draw_uniform(
     class_sizes
         Images of each class, in the frozen order of classes.
     tasks
-        How many; needed for `closed`.
+        How many; needed for all but `pooled`.
     groups
-        Group of each image, for `pooled`; None where no image has one.
+        Group of each image, for `pooled` and `allway`; None where no image has one.
+    paths, test
+        Of `allway`: the images whose paths begin with `test` are the data set's own test part;
+        without it there is none.
 
     Returns
     -------
@@ -66,11 +73,27 @@ def draw_uniform(
             class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks, groups=groups
         )
         how |= {"unit": pool.unit, "pool": KEPT if pool.cut else None}
+    elif suite == "allway":
+        part = test_part(paths, test)
+        given: dict[str, Any] = {"groups": groups, "test": part}
+        table, parts = draw_allway(
+            class_sizes, name, dataset=dataset, seed=seed, tasks=tasks, **given
+        )
+        return table, {**how, "unit": parts.unit, "test": test, "tasks": len(table)}
+    elif name.varies:
+        if groups is not None and bool((groups >= 0).any()):
+            raise SamplingError(
+                "episodes are drawn from images, and these have groups",
+                where=f"{dataset}/{name}",
+                expected="images that do not depend on each other",
+            )
+        table = draw_episodes(class_sizes, name, dataset=dataset, seed=seed, tasks=tasks)
+        return table, {**how, "tasks": len(table)}
     else:
         raise SamplingError(
             f"tasks of the suite {suite!r} are not drawn uniformly",
             where=f"{dataset}/{name}",
-            expected="closed or pooled",
+            expected="closed, pooled, allway or episodes",
         )
     shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
     return freeze(drawn, class_sizes, shuffle), {**how, "tasks": len(drawn)}
@@ -84,6 +107,7 @@ def draw_again(
     rows: int,
     groups: Groups | None = None,
     draw: Draw = draw_uniform,
+    paths: Sequence[Any] | None = None,
 ) -> pa.Table:
     """Draw a task set of `rows` tasks again from the provenance that `draw` gave."""
     where = f"{dataset}/{name}"
@@ -103,6 +127,7 @@ def draw_again(
         )
     if name.interval == "closed" and number != rows:
         raise SamplingError(f"it has {rows} tasks, its provenance says {number}", where=where)
+    test = provenance.get("test")
     table, drawn = draw(
         dataset,
         name,
@@ -110,6 +135,7 @@ def draw_again(
         seed=seed,
         tasks=None if name.suite == "published" else number,
         groups=groups,
+        **({"paths": paths, "test": str(test)} if test else {}),
     )
     if drawn != {key: value for key, value in provenance.items() if key != EVIDENCE}:
         raise SamplingError(

@@ -120,6 +120,12 @@ def tensor_inputs(
 
 def task_tensors(images: ImageTensors, tasks: Sequence[Task]) -> tuple[torch.Tensor, torch.Tensor]:
     """Tensors of the support (B, K, S, ...) and the query (B, K·Q, ...) of B tasks."""
+    if tasks[0].info.name.varies:
+        raise SpecError(
+            f"tasks of {tasks[0].info} differ in shots, and make no one tensor",
+            expected="features as arrays, or images as files",
+            fix="leave device= and transform= out, and make tensors in the method",
+        )
     support = np.stack([task.support for task in tasks])
     query = np.stack([task.query for task in tasks])
     return images(support), images(query)

@@ -126,21 +126,27 @@ class Rows:
         """Correct queries of each task of each answer, all of whose runs have as many tasks.
 
         Read from the view `by_task`, int16 (expected,), or int32 if there are runs: all rules are
-        met.
+        met. Of episodes, which differ in queries, they are accuracies.
         """
         runs = np.array([len(members) for members in self.answers.values()])
         tasks = np.array([self.expected[members[0]] for members in self.answers.values()])
         rows, ends = np.cumsum(runs * tasks), np.cumsum(tasks)
         kind = np.int16 if runs.max() == 1 else np.int32
         view_by_task(self.connection)
-        sql = "SELECT correct FROM by_task WHERE method BETWEEN ? AND ?"
+        varies = [self.keys[members[0]].info.name.varies for members in self.answers.values()]
+        sql = "SELECT correct, asked FROM by_task WHERE method BETWEEN ? AND ?"
         counts: list[Array] = []
         while (begin := len(counts)) < len(runs):
             last = rows[begin] - runs[begin] * tasks[begin] + _ROWS
             end = max(begin + 1, int(np.searchsorted(rows, last, side="right")))
-            block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()["correct"]
+            block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()
             first = ends[begin] - tasks[begin]
-            counts += np.split(np.asarray(block, kind), ends[begin : end - 1] - first)
+            correct, asked = (
+                np.split(block[name], ends[begin : end - 1] - first)
+                for name in ("correct", "asked")
+            )
+            for which, (x, n) in enumerate(zip(correct, asked, strict=True), begin):
+                counts.append(np.asarray(x / n) if varies[which] else np.asarray(x, kind))
         return counts
 
     @cached_property
@@ -160,8 +166,8 @@ class Rows:
     def right_queries(self, release: Release) -> dict[int, RightQueries]:
         """Return which queries were right, by the position of the answer.
 
-        Of inductive methods on tasks that reuse images and are drawn uniformly, where predictions
-        of all tasks are there.
+        Of inductive methods on tasks that reuse images and are drawn uniformly, and of all on tasks
+        of all classes, where predictions of all tasks are there.
         """
         if "predictions" not in self.columns:
             return {}
@@ -169,7 +175,8 @@ class Rows:
         wanted: dict[str, list[int]] = {}
         for number, ((method, text), members) in enumerate(self.answers.items()):
             suite = suite_of(self.keys[members[0]].info.name.suite)
-            if method in self.inductive and suite.uniform:
+            uniform = suite.uniform and not self.keys[members[0]].info.name.varies
+            if suite.whole or (method in self.inductive and uniform):
                 wanted.setdefault(text, []).append(number)
         every = list(self.answers.values())
         sql = (
@@ -287,9 +294,9 @@ def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> 
 
 
 def as_texts(lists: pa.Array) -> pa.LargeStringArray:
-    """Lists of int8 as texts of as many bytes; what is no position is any byte."""
+    """Lists of positions as texts of as many bytes; what is none below 127 is any byte."""
     flat = lists.flatten()  # without what stands under nulls
-    values = np.asarray(flat.fill_null(0)) & np.int8(127)
+    values = np.asarray(flat.fill_null(0)).astype(np.int8, copy=False) & np.int8(127)
     ends = np.cumsum(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     present = lists.is_valid()
@@ -303,6 +310,8 @@ def _register_groups(answers: Rows) -> None:
     sets = {info.text: index for index, info in enumerate(answers.infos)}
     about = answers.submission.methods
     answer = {group: i for i, groups in enumerate(answers.answers.values()) for group in groups}
+    # of episodes, which differ in shape, no rule of SQL holds
+    protocols = [None if k.info.name.varies else k.info.protocol for k in answers.keys]
     columns: dict[str, tuple[pa.DataType, Sequence[object]]] = {
         "group": (pa.int32(), range(len(answers.keys))),
         "answer": (pa.int32(), [answer[group] for group in range(len(answers.keys))]),
@@ -313,9 +322,9 @@ def _register_groups(answers: Rows) -> None:
             pa.bool_(),
             [about[k.method].transductive if k.method in about else None for k in answers.keys],
         ),
-        "way": (pa.int32(), [key.info.protocol.way for key in answers.keys]),
-        "query": (pa.int32(), [key.info.protocol.query for key in answers.keys]),
-        "n_query": (pa.int32(), [key.info.protocol.n_query for key in answers.keys]),
+        "way": (pa.int32(), [p and p.way for p in protocols]),
+        "query": (pa.int32(), [p and p.query for p in protocols]),
+        "n_query": (pa.int32(), [p and p.n_query for p in protocols]),
         "n_tasks": (pa.int32(), [key.info.n_tasks for key in answers.keys]),
         "expected": (pa.int32(), answers.expected),
         "fingerprint": (pa.string(), [key.info.fingerprint for key in answers.keys]),
@@ -400,10 +409,13 @@ def sum_runs(table: Rows, release: Release) -> list[Group]:
     """
     for members in table.answers.values():
         _check_runs(table, members)
-    totals: list[int] = []
+    totals: list[float] = []
     if len(table.answers) < len(table.keys):
-        table.facts("group_facts")
-        sql = 'SELECT total FROM group_facts ORDER BY "group"'
+        sql = (
+            "SELECT CASE WHEN any_value(g.n_query) IS NULL THEN sum(n_correct / r.n_query) "
+            'ELSE sum(n_correct) END FROM rows AS r JOIN groups AS g USING ("group") '
+            'GROUP BY "group" ORDER BY "group"'
+        )
         totals = [total for (total,) in table.connection.execute(sql).fetchall()]
     right = table.right_queries(release)
     return [
@@ -413,13 +425,17 @@ def sum_runs(table: Rows, release: Release) -> list[Group]:
             counts,
             all(table.bound[i] for i in members),
             tuple(run for i in members if (run := table.keys[i].run) is not None),
-            np.array([totals[i] for i in members] if len(members) > 1 else (), np.int64),
+            np.array([totals[i] for i in members] if len(members) > 1 else (), _kind(counts)),
             right=right.get(number),
         )
         for number, (((method, _), members), counts) in enumerate(
             zip(table.answers.items(), table.counts(), strict=True)
         )
     ]
+
+
+def _kind(counts: Array) -> type:
+    return np.float64 if counts.dtype.kind == "f" else np.int64
 
 
 def _check_runs(table: Rows, members: Sequence[int]) -> None:

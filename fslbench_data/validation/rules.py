@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
 from analysis_sql.queries.engine import offending_rows
@@ -30,9 +32,9 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import MAX_WAY, TaskSetName, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks import Episodes, TaskSetInfo
 from fslbench_data.validation.rows import Rows, Terms, as_texts
 
 FINGERPRINT_DIGITS = 12
@@ -175,6 +177,13 @@ def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str
     wherever it stands; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).
     Raises a DriftError naming the balanced set of the same data and protocol, where there is one.
     """
+    if info.name.varies or suite_of(info.name.suite).whole:
+        raise DriftError(
+            f"tasks of {info} differ in queries, or are few",
+            where=where,
+            expected="a rule to stop on many tasks of one size",
+            fix="answer all tasks without a rule",
+        )
     if info.name.interval == "closed" or info.name.suite == "balanced":
         return
     ids = np.ascontiguousarray(release.class_ids(info), np.int32)
@@ -272,14 +281,100 @@ def _add_labels(answers: Rows, terms: Terms) -> None:
     """Put the tasks' right answers beside the predictions, where there are any."""
     if "predictions" not in answers.columns:
         return
-    parts = []
+    columns = [("set", pa.int32()), ("task_id", pa.int64()), ("query_label", pa.large_string())]
+    parts = [pa.schema(columns).empty_table()]
+    wide = {}
     for number, info in enumerate(answers.infos):
+        if info.protocol.way > MAX_WAY or info.name.varies:
+            wide[number] = [
+                t.query_label for t in terms.release.task_set(info.dataset, str(info.name))
+            ]
+            continue
         labels = terms.release.query_labels(info)
         lists = pa.FixedSizeListArray.from_arrays(labels.ravel(), labels.shape[1])
         texts = as_texts(lists.cast(pa.list_(pa.int8())))
-        columns = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]
-        parts.append(pa.Table.from_arrays([*columns, texts], ["set", "task_id", "query_label"]))
+        numbers = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]
+        parts.append(pa.Table.from_arrays([*numbers, texts], parts[0].column_names))
     answers.connection.register("labels", pa.concat_tables(parts))
+    for number, labels in wide.items():
+        answers.facts("contradictions")
+        answers.connection.register("wide", _contradictions(answers, number, labels))
+        answers.connection.execute("INSERT INTO contradictions SELECT * FROM wide")
+
+
+def _contradictions(answers: Rows, number: int, labels: Sequence[NDArray[Any]]) -> pa.Table:
+    """Find counts that do not follow from predictions, where tasks are no texts of one length."""
+    table = _rows_of(answers, number, "class_correct, predictions")
+    table = table.filter(table.column("predictions").is_valid())
+    told, kept, counts, of_classes = table.column("class_correct").to_pylist(), [], [], []
+    label = [labels[task] for task in table.column("task_id").to_pylist()]
+    predictions = table.column("predictions").combine_chunks()
+    ends = np.cumsum(predictions.value_lengths().to_numpy())[:-1]
+    predicted = np.split(predictions.flatten().to_numpy(), ends)
+    for row, (own, said) in enumerate(zip(predicted, label, strict=True)):
+        by_class = np.bincount(said[own == said], minlength=int(said.max()) + 1).tolist()
+        kept.append(sum(by_class) != table.column("n_correct")[row].as_py())
+        kept[-1] |= told[row] is not None and told[row] != by_class
+        counts.append(sum(by_class))
+        of_classes.append(by_class)
+    made = table.select(["row", "group", "set", "n_correct", "class_correct"])
+    made = made.append_column("counted", pa.array(counts, pa.int64()))
+    made = made.append_column("by_class", pa.array(of_classes, pa.list_(pa.int64())))
+    return made.filter(pa.array(kept, pa.bool_()))
+
+
+def _rows_of(answers: Rows, number: int, columns: str) -> pa.Table:
+    sql = (
+        f'SELECT r.rowid AS row, "group", "set", task_id, n_correct, r.n_query, {columns} '  # noqa: S608
+        'FROM rows AS r JOIN groups USING ("group") WHERE "set" = ? ORDER BY row'
+    )
+    return answers.connection.sql(sql, params=[number]).to_arrow_table()
+
+
+def _episodes(answers: Rows, terms: Terms) -> None:
+    """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
+    lists = [name for name in ("class_correct", "predictions") if name in answers.columns]
+    for number, info in enumerate(answers.infos):
+        if not info.name.varies:
+            continue
+        tasks = terms.release.task_set(info.dataset, str(info.name))
+        assert isinstance(tasks, Episodes)  # noqa: S101
+        table = _rows_of(answers, number, ", ".join([*lists, "1"]))
+        task, counts, asked = (
+            table.column(name).to_numpy() for name in ("task_id", "n_correct", "n_query")
+        )
+        queries, ways = tasks.queries[task], (tasks.class_ids >= 0).sum(axis=1)[task]
+        checks: list[tuple[type[SubmissionError], str, NDArray[Any], Any, Any]] = [
+            (QueryCountError, "n_query is", asked != queries, asked, queries),
+            (CountError, "n_correct is", (counts < 0) | (counts > queries), counts, queries),
+        ]
+        for name, size in zip(("class_correct", "predictions"), (ways, queries), strict=True):
+            if name in lists:
+                column = table.column(name)
+                length = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
+                wrong = (length != size) & (length >= 0)
+                checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
+        for error, what, wrong, found, size in checks:
+            if (bad := np.flatnonzero(wrong)).size:
+                raise error(
+                    f"{what} {found[bad[0]]}",
+                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
+                    expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
+                    f"{queries[bad[0]]} queries",
+                )
+        if "predictions" in lists:
+            most = np.array(
+                [
+                    max((x for x in own or () if x is not None), default=0)
+                    for own in table.column("predictions").to_pylist()
+                ]
+            )
+            if (bad := np.flatnonzero(most >= ways)).size:
+                raise PredictionError(
+                    f"predictions holds {most[bad[0]]}",
+                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
+                    expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
+                )
 
 
 RULES: tuple[Callable[[Rows, Terms], None], ...] = (
@@ -358,6 +453,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "declare the number of tasks that were really answered",
         "incomplete",
     ),
+    _episodes,
     RowRule(
         "class_correct_null",
         PredictionError,

@@ -18,7 +18,8 @@ from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Source, Submission, open_all
+from fslbench_data.submission.model import Source, Submission
+from fslbench_data.validation.by_image import open_answers
 from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 from fslbench_data.validation.rules import RULES
 
@@ -112,7 +113,7 @@ def validate(
     """
     release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
-    parts = open_all(submission)
+    parts = open_answers(submission, release)
     together = merge(parts)
     try:
         return _checked(together, terms)

@@ -89,11 +89,11 @@ def _data_set(line: Line, rng: np.random.Generator, classes: Classes) -> tuple[A
             support = np.take_along_axis(pool, order[..., None], axis=1)
         answers.append(_right(support.mean(axis=1), test, label))
     right = np.array(answers, float).swapaxes(0, 1)
-    weights = np.array(line.sizes) / sum(line.sizes)
+    overlap = line.shots / line.pool if line.pool else 0.0
     means, half = [], []
     for x in (right[0], right[0] - right[1]):
-        found = spread(x, label, weights, LEVEL, shots=line.shots, pool=line.pool)
-        alone = spread(x.mean(axis=0, keepdims=True), label, weights, LEVEL)
+        found = spread(x, label, LEVEL, overlap=overlap)
+        alone = spread(x.mean(axis=0, keepdims=True), label, LEVEL)
         sd = x.mean(axis=1).std(ddof=1) / np.sqrt(line.draws)
         habit = -float(stdtrit(line.draws - 1, (1 - LEVEL) / 2)) * sd
         means.append(found.mean)

@@ -23,7 +23,7 @@ from benchmark_spec.manifest import MANIFEST_FILE
 from fslbench_data.files import clear_temporary, temporary_of, whole_file, write_whole
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
-from fslbench_data.scoring.log_source import numbers_by_id
+from fslbench_data.validation.log_source import numbers_by_id
 
 
 def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:

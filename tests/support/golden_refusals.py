@@ -229,7 +229,7 @@ ROWS: dict[str, tuple[Callable[[], Columns], list[Edit], tuple[str, ...]]] = {
     "no predictions in some rows": (good, [put("predictions", {3: None, 4: None})], ALL),
     "predictions as texts": (good, [whole("predictions", ["1"] * 25)], ALL),
     "predictions as one text": (good, [whole("predictions", "1 2 3")], ALL),
-    "predictions that are no int8": (good, [put("predictions", {3: [999] * 25})], ALL),
+    "predictions that are no int16": (good, [put("predictions", {3: [99999] * 25})], ALL),
     "class counts too short": (good, [whole("class_correct", [1, 1])], ALL),
     "class counts out of range": (
         good,

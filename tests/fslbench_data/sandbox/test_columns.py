@@ -16,10 +16,10 @@ from hostile_parquet import Parquet, with_page
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.sandbox.limits import LOG_LIMITS, MIB
-from fslbench_data.scoring.log_source import numbers_by_id
 from fslbench_data.scoring.score import interval
 from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.tasks.draw import Pool
+from fslbench_data.validation.log_source import numbers_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
 SIZES = {"class": list(range(8)), "n_images": [20] * 8}

@@ -39,7 +39,7 @@ def test_the_formula_written_out() -> None:
         freedom += part**2 / (n - 1)
     whole = max(draws + images - both, draws, images)
     df = whole**2 / freedom
-    found = spread(x, OWNER, ALIKE, 0.95)
+    found = spread(x, OWNER, 0.95)
     assert found.mean == pytest.approx(mean)
     assert found.df == pytest.approx(df)
     assert found.halfwidth == pytest.approx(student.ppf(0.975, df) * np.sqrt(whole))
@@ -49,27 +49,28 @@ def test_the_formula_written_out() -> None:
 
 def test_draws_from_few_training_images_count_for_more() -> None:
     x = _right(5)
-    many, few = (spread(x, OWNER, ALIKE, 0.95, shots=16, pool=n) for n in (0, 40))
+    many, few = (spread(x, OWNER, 0.95, overlap=share) for share in (0.0, 0.4))
     assert few.halfwidth > many.halfwidth
     assert few.mean == many.mean
 
 
 def test_one_draw_speaks_of_test_images_alone() -> None:
-    found = spread(_right(1), OWNER, ALIKE, 0.95)
+    found = spread(_right(1), OWNER, 0.95)
     assert np.isnan(found.draws)
     assert found.halfwidth > 0
-    same = spread(np.zeros((3, 40)), OWNER, ALIKE, 0.95)
+    same = spread(np.zeros((3, 40)), OWNER, 0.95)
     assert (same.mean, same.halfwidth, same.p) == (0.0, 0.0, 1.0)
-    assert np.isnan(spread(np.ones((3, 40)), OWNER, ALIKE, 0.95).halfwidth)
+    assert np.isnan(spread(np.ones((3, 40)), OWNER, 0.95).halfwidth)
 
 
 def test_an_image_that_some_draws_took_for_support() -> None:
     x = _right(4)
     x[0, 3] = x[2, 17] = np.nan
-    found, whole = spread(x, OWNER, ALIKE, 0.95), spread(_right(4), OWNER, ALIKE, 0.95)
+    found, whole = spread(x, OWNER, 0.95), spread(_right(4), OWNER, 0.95)
     assert found.halfwidth == pytest.approx(whole.halfwidth, rel=0.2)
-    expected = sum(w * np.nanmean(x[:, c == OWNER], axis=0).mean() for c, w in enumerate(ALIKE))
-    assert found.mean == pytest.approx(expected)
+    cells = [(~np.isnan(x[:, c == OWNER])).sum() for c in range(3)]
+    of_class = [np.nanmean(x[:, c == OWNER], axis=1).mean() for c in range(3)]
+    assert found.mean == pytest.approx(np.average(of_class, weights=cells))
 
 
 def _log() -> list[dict[str, Any]]:
@@ -111,11 +112,11 @@ def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
         ("zero-shot", 1, 16),
     ]
     right = _right(3, seed=len("adapter"))
-    assert found.results[0].images == spread(right, OWNER, ALIKE, 0.95, shots=16)
+    assert found.results[0].images == spread(right, OWNER, 0.95)
     apart = right - _right(1, seed=len("zero-shot"))
     assert found.differences[1].versus == "zero-shot"
-    assert found.differences[1].images == spread(apart, OWNER, ALIKE, 0.95, shots=16)
-    equal = spread(right, OWNER, np.full(3, 1 / 3), 0.95, shots=16)
+    assert found.differences[1].images == spread(apart, OWNER, 0.95)
+    equal = spread(right, OWNER, 0.95, alike=False)
     assert found.results[0].classes == equal
 
 

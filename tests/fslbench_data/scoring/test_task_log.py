@@ -23,8 +23,8 @@ from benchmark_spec.errors import (
     SchemaError,
     UnreadableError,
 )
-from fslbench_data.scoring.log_source import numbers_by_id, texts_by_id
 from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 

@@ -1,0 +1,106 @@
+"""Draw episodes of different ways, shots and queries, by Meta-Dataset's rule.
+
+Of Triantafillou et al. (ICLR 2020), section 3.2. The name ``episodes-50w100s10q`` says the most
+ways, the most images a class that a support set is sized by, and the most queries a class. Of a
+data set whose classes c have n_c images each, an episode has
+
+    K ways                uniform in 5..50, those classes uniform
+    q queries a class     min(10, min_c floor(n_c/2)), over the classes of the episode
+    |S| support images    min(500, Σ_c ceil(β min(100, n_c - q))), β uniform in (0, 1]
+    k_c shots             min(floor(R_c (|S| - K)) + 1, n_c - q), R_c ∝ exp(α_c) n_c
+                          α_c uniform in [ln 1/2, ln 2)
+
+and k_c + q images of each class, uniform. β and α take 2^20 and 1024 equally spaced values, and
+weights are whole numbers, so that episodes are the same on every platform. Each part has a stream
+of its own: the first episodes of a set are themselves a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec import schemas
+from benchmark_spec.errors import SamplingError
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.tasks.draw import Ints, check_number, classes_of_images
+
+LEAST_WAYS, MOST_SUPPORT = 5, 500
+_BETA, _ALPHA, _WEIGHT = 2**20, 1024, 10**6
+
+
+def draw_episodes(
+    class_sizes: Sequence[int], name: TaskSetName, *, dataset: str, seed: int, tasks: int | None
+) -> pa.Table:
+    """Draw and freeze episodes; raises a SamplingError if classes are too few or too small."""
+    where, protocol = f"{dataset}/{name}", name.protocol
+    sizes = np.asarray(class_sizes, np.int64)
+    first = np.cumsum(sizes) - sizes
+    classes_of_images(sizes, dataset)
+    check_number(tasks, True, where)
+    if not LEAST_WAYS <= protocol.way <= sizes.size or protocol.shot < 1:
+        raise SamplingError(
+            f"episodes of up to {protocol.way} of {sizes.size} classes",
+            where=where,
+            expected=f"{LEAST_WAYS} ways to all classes, as the name says: such as "
+            f"episodes-{min(50, sizes.size)}w100s10q",
+        )
+    if sizes.min() < 2:
+        raise SamplingError(
+            f"class {int(sizes.argmin())} has {sizes.min()} images",
+            where=where,
+            expected="at least 2 of every class, one for support and one for queries",
+        )
+    key, number = ("episodes", dataset, str(protocol), seed), int(tasks or 0)
+    span = np.full(number, protocol.way - LEAST_WAYS + 1)
+    ways = LEAST_WAYS + Stream(*key, "ways").integers(span)
+    ordered = Stream(*key, "classes").subsets(np.full(number, sizes.size), protocol.way)
+    beta = Stream(*key, "support").integers(np.full(number, _BETA)) + 1
+    alpha = Stream(*key, "shots").integers(np.full((number, protocol.way), _ALPHA))
+    images, order = Stream(*key, "images"), Stream(*key, "queries")
+    columns: dict[str, list[NDArray[np.integer]]] = {f.name: [] for f in schemas.EPISODES}
+    for task in range(number):
+        ids = ordered[task, : ways[task]]
+        shots, query = _shape(sizes[ids], protocol.shot, protocol.query, beta[task], alpha[task])
+        drawn = [
+            first[c] + images.permutations(1, int(sizes[c]))[0, : k + query]
+            for c, k in zip(ids.tolist(), shots.tolist(), strict=True)
+        ]
+        shuffled = order.permutations(1, ids.size * query)[0]
+        queries = np.concatenate([own[k:] for own, k in zip(drawn, shots, strict=True)])
+        made = {
+            "task_id": np.array(task),
+            "class_ids": ids,
+            "support": np.concatenate([own[:k] for own, k in zip(drawn, shots, strict=True)]),
+            "support_label": np.repeat(np.arange(ids.size), shots),
+            "query": queries[shuffled],
+            "query_label": shuffled // query,
+        }
+        for column, values in made.items():
+            columns[column].append(values)
+    arrays = [pa.array(columns[field.name], field.type) for field in schemas.EPISODES]
+    return pa.Table.from_arrays(arrays, schema=schemas.EPISODES)
+
+
+def _shape(
+    sizes: Ints, most_shots: int, most_queries: int, beta: int, alpha: Ints
+) -> tuple[Ints, int]:
+    """Return k_c (K,) and q of classes of some sizes."""
+    query = min(most_queries, int(sizes.min()) // 2)
+    part = np.minimum(most_shots, sizes - query)
+    support = min(MOST_SUPPORT, int((-(-beta * part // _BETA)).sum()))
+    weights = np.array([_weight(a) for a in alpha[: sizes.size].tolist()]) * sizes
+    shots = weights * (support - sizes.size) // weights.sum() + 1
+    return np.minimum(shots, sizes - query), query
+
+
+@cache
+def _weight(step: int) -> int:
+    """Return exp(α) in millionths, of one of the equally spaced α."""
+    return int(Decimal(2) ** (Decimal(2 * step) / _ALPHA - 1) * _WEIGHT)

@@ -1,0 +1,227 @@
+"""Sets of all classes at once in a release: drawn, answered, and scored as a log of them is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.errors import (
+    ContradictionError,
+    DoubledTaskError,
+    FSLBenchError,
+    MissingTaskError,
+    PredictionError,
+    SamplingError,
+    SchemaError,
+    UnknownTaskError,
+)
+from benchmark_spec.protocol import TaskSetName
+from builders.release.verify import verify
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.validation.by_image import by_task
+
+SIZES, SHOTS, DRAWS = [6, 7, 8], 2, 4
+OTHERS, OWN_PART, WIDE = "allway-3w2s15q", "allway-3w2s9q", "allway-130w1s130q"
+OWNER = np.repeat(range(3), SIZES)
+PATHS = [f"{'test' if i % 7 < 3 else 'train'}/{i}.png" for i in range(21)]
+
+
+def _images(names: list[str], sizes: list[int], paths: list[str]) -> pa.Table:
+    from benchmark_spec.schemas import IMAGES
+
+    owner, n = np.repeat(range(len(sizes)), sizes), sum(sizes)
+    columns = [range(n), owner, np.array(names)[owner], paths, *[[None] * n for _ in range(4)]]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, IMAGES, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=IMAGES)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Three classes, with their own test part or all others for queries; and 130 classes."""
+    writer = ReleaseWriter(folder := tmp_path_factory.mktemp("allway") / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    writer.add_dataset("few", about, list("abc"), SIZES, _images(list("abc"), SIZES, PATHS))
+    name = TaskSetName.parse(OTHERS)
+    writer.add_tasks("few", name, *draw_task_set("few", name, SIZES, seed=1, tasks=DRAWS))
+    name, part = TaskSetName.parse(OWN_PART), {"paths": PATHS, "test": "test/"}
+    drawn = draw_task_set("few", name, SIZES, seed=1, tasks=DRAWS, **part)
+    writer.add_tasks("few", name, *drawn, drawn=True)
+    x = np.random.default_rng(0).normal(size=(21, 4)) + 1.2 * np.eye(4)[OWNER]
+    writer.add_features("few", "net", iter([x.astype(np.float16)]), {"backbone": "net"})
+    writer.add_dataset("many", about, [str(c) for c in range(130)], [2] * 130)
+    name = TaskSetName.parse(WIDE)
+    writer.add_tasks("many", name, *draw_task_set("many", name, [2] * 130, seed=1, tasks=3))
+    writer.finish()
+    return load_release(folder)
+
+
+def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> fb.Submission:
+    parts, tasks = [], release.task_set(dataset, name)
+    for number in range(methods):
+        rng = np.random.default_rng(number)
+        wrong = rng.integers(0, tasks.class_ids.shape[1], tasks.query.shape)
+        answers = np.where(rng.random(wrong.shape) < 0.6, tasks.query_label, wrong)
+        (recorder := Recorder(f"m{number}", trained=False)).add_task_set(tasks, answers)
+        parts.append(recorder.submission())
+    return fb.merge(parts)
+
+
+def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
+    """The same with a row an image and draw, as a log has it and as a submission may."""
+    rows = []
+    for row in submission.table.to_pylist():
+        tasks = release.task_set(row["dataset"], row["task_set"])
+        ids = tasks.query[row["task_id"]].tolist()
+        labels = tasks.query_label[row["task_id"]].tolist()
+        for image, label, predicted in zip(ids, labels, row["predictions"], strict=True):
+            named = {key: row[key] for key in ("method", "dataset", "task_set", "task_id")}
+            own = {"image_id": image, "predicted": predicted, "class": label}
+            rows.append({**named, **own, "fingerprint": tasks.info.fingerprint})
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.mark.parametrize("name", [OTHERS, OWN_PART])
+def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
+    submission = _submission(release, "few", name)
+    (found,) = fb.score(submission, release).sets
+    log = _by_image(release, submission).rename_columns(
+        ["method", "dataset", "task_set", "draw", "image", "predicted", "class", "fingerprint"]
+    )
+    trained = [s - t for s, t in zip(SIZES, [3] * 3, strict=True)] if name == OWN_PART else SIZES
+    log = log.append_column("shots", pa.array([SHOTS] * len(log)))
+    expected = fb.all_ways(log.select(["method", "draw", "image", "class", "predicted", "shots"]),
+                           pool=np.mean(trained))  # fmt: skip
+    for score, one in zip(found.scores, expected.results, strict=True):
+        interval = score.intervals["images"]
+        assert interval.mean == pytest.approx(100 * one.images.mean, abs=1e-10)
+        assert interval.halfwidth == pytest.approx(100 * one.images.halfwidth, rel=1e-9)
+    (pair,), (one,) = found.comparisons, expected.differences
+    apart = pair.intervals["images"].difference
+    assert apart.mean == pytest.approx(100 * one.images.mean, abs=1e-10)
+    assert apart.halfwidth == pytest.approx(100 * one.images.halfwidth, rel=1e-9)
+    assert found.p_values("images")[0, 1] == pytest.approx(one.images.p, abs=1e-9)
+    assert "scores of all classes" in found.units.missing["classes"]
+
+
+def test_queries_are_the_test_part_or_all_others(release: Release) -> None:
+    for name in (OTHERS, OWN_PART):
+        for task in release.task_set("few", name):
+            assert (OWNER[task.support] == np.arange(3)[:, None]).all()
+            assert (OWNER[task.query] == task.query_label).all()
+            rest = {*range(21)} - {*task.support.ravel().tolist()}
+            tested = {i for i in range(21) if PATHS[i].startswith("test/")}
+            assert {*task.query.tolist()} == (tested if name == OWN_PART else rest)
+            assert name == OTHERS or not tested & {*task.support.ravel().tolist()}
+    assert not verify(release.files.folder).problems
+
+
+def test_the_first_draws_are_a_set_and_groups_count_once() -> None:
+    name, groups = TaskSetName.parse("allway-3w1s9q"), np.repeat(np.arange(12), 2)
+    whole, how = draw_task_set("g", name, [8] * 3, seed=3, tasks=6, groups=groups)
+    part, _ = draw_task_set("g", name, [8] * 3, seed=3, tasks=2, groups=groups)
+    assert whole.slice(0, 2) == part
+    assert how["unit"] == "group"
+    for row in whole.to_pylist():
+        assert len({groups[i] for i in row["support"] + row["query"]}) == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "said"),
+    [
+        ("allway-3w2s14q", {"tasks": 3}, "the name allway-3w2s15q"),
+        (OTHERS, {"tasks": 1}, "at least 2"),
+        ("allway-3w6s3q", {"tasks": 3}, "6 images to draw 6"),
+        (OTHERS, {"tasks": 3, "paths": PATHS, "test": "nowhere/"}, "3 classes have no images"),
+    ],
+)
+def test_what_cannot_be_drawn(name: str, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(SamplingError, match=said):
+        draw_task_set("few", TaskSetName.parse(name), SIZES, **how)
+
+
+def test_rows_of_images_are_rows_of_tasks(release: Release, tmp_path: Path) -> None:
+    submission = _submission(release, "few", OTHERS)
+    rows = _by_image(release, submission).drop_columns(["class"])
+    shuffled = rows.take(pa.array(np.random.default_rng(0).permutation(len(rows))))
+    joined = by_task(shuffled, release).table
+    joined = joined.set_column(0, "method", joined.column("method").cast(pa.string()))
+    joined = joined.sort_by([("method", "ascending"), ("task_id", "ascending")])
+    for column in ("task_id", "n_correct", "n_query", "predictions"):
+        assert joined.column(column).to_pylist() == submission.table.column(column).to_pylist()
+    shuffled.to_pandas().to_csv(path := tmp_path / "answers.csv", index=False)
+    expected, found = (
+        {s.method: s.intervals["images"].halfwidth for s in fb.score(one, release).sets[0].scores}
+        for one in (submission, path)
+    )
+    assert found == expected
+    text = CliRunner().invoke(main, ["validate", str(path), "--release", str(release.files.folder)])
+    assert text.exit_code == 0, text.output
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (lambda rows: rows.append(dict(rows[0])), DoubledTaskError, "more than once in task 0"),
+        (lambda rows: rows.pop(), MissingTaskError, "1 of 15 queries of task 3"),
+        (lambda rows: rows[5].update(task_id=4), UnknownTaskError, "no task 4"),
+        (lambda rows: rows[5].update(task_id=-1), UnknownTaskError, "no task -1"),
+        (lambda rows: rows[5].update(image_id=99), PredictionError, "image 99 is no query"),
+        (lambda rows: rows[5].update(predicted=3), PredictionError, "predicted is 3"),
+        (
+            lambda rows: [r.update(task_set="allway-3w2s7q") for r in rows],
+            FSLBenchError,
+            "allway-3w2s7q",
+        ),
+        (lambda rows: rows[5].update(fingerprint="0" * 64), FSLBenchError, "fingerprint"),
+        (lambda rows: rows[5].update(predicted=None), PredictionError, "predicted is null"),
+        (lambda rows: [row.pop("method") for row in rows], SchemaError, "misses the column"),
+    ],
+)
+def test_hostile_rows_are_refused(
+    release: Release, change: Callable[[Any], object], kind: type[Exception], said: str
+) -> None:
+    rows = _by_image(release, _submission(release, "few", OTHERS, 1)).to_pylist()
+    change(rows)
+    with pytest.raises(kind, match=said):
+        fb.score(pa.Table.from_pylist(rows), release)
+
+
+def test_more_classes_than_a_byte_holds(release: Release, tmp_path: Path) -> None:
+    submission = _submission(release, "many", WIDE)
+    assert submission.table.schema.field("predictions").type == pa.list_(pa.int16())
+    submission.write(path := tmp_path / "wide.parquet")
+    assert np.isfinite(fb.score(path, release).sets[0].scores[0].intervals["images"].halfwidth)
+    for column in ("n_correct", "class_correct"):
+        values = submission.table.column(column).to_pylist()
+        values[1] = values[0]
+        at = submission.table.column_names.index(column)
+        kind = submission.table.schema.field(column).type
+        changed = submission.table.set_column(
+            at, column, pa.chunked_array([pa.array(values, kind)])
+        )
+        with pytest.raises(ContradictionError):
+            fb.score(replace(submission, table=changed), release)
+
+
+def test_a_method_runs_once_a_draw(release: Release) -> None:
+    calls = []
+
+    def nearest(support: Any, query: Any, rng: Any) -> Any:
+        calls.append(support.shape + query.shape)
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+    found = fb.evaluate(nearest, release, features="net", task_sets=OTHERS)
+    assert calls[:DRAWS] == [(3, SHOTS, 4, 15, 4)] * DRAWS
+    assert fb.score(found, release).sets[0].scores[0].accuracy.tasks == DRAWS
+    assert release.load_dataset(f"tasks-{OWN_PART}", "few").num_rows == DRAWS

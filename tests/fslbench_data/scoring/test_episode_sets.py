@@ -1,0 +1,214 @@
+"""Sets of episodes in a release: drawn by the rule, answered, and scored as a log of them is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from scipy.stats import chisquare
+
+import fslbench_data as fb
+from benchmark_spec.errors import (
+    ContradictionError,
+    CountError,
+    FSLBenchError,
+    PredictionError,
+    QueryCountError,
+    SamplingError,
+    SpecError,
+)
+from benchmark_spec.protocol import TaskSetName
+from builders.baselines import run_head
+from builders.release.verify import task_problems, verify
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
+
+SIZES, TASKS = [12, 15, 20, 9, 14, 16, 11, 13], 120
+NAME = TaskSetName.parse("episodes-7w10s3q")
+OWNER = np.repeat(range(8), SIZES)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    writer = ReleaseWriter(folder := tmp_path_factory.mktemp("episodes") / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    writer.add_dataset("toy", about, list("abcdefgh"), SIZES)
+    writer.add_tasks("toy", NAME, *draw_task_set("toy", NAME, SIZES, tasks=TASKS), drawn=True)
+    centres = 1.5 * np.random.default_rng(1).normal(size=(8, 5))
+    x = centres[OWNER] + np.random.default_rng(0).normal(size=(sum(SIZES), 5))
+    writer.add_features("toy", "net", iter([x.astype(np.float16)]), {"backbone": "net"})
+    with_tasks = writer.so_far()
+    for head in ("NCC", "Ridge"):
+        results = run_head(with_tasks, head, "net", ["toy"])
+        writer.add_results(results, {"head": head, "features": "net"})
+    writer.finish()
+    return load_release(folder)
+
+
+def _nearest(support: Any, query: Any, rng: Any) -> Any:
+    means = np.stack([own.mean(axis=0) for own in support])
+    return ((query[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.fixture(scope="module")
+def answers(release: Release) -> fb.Submission:
+    return fb.evaluate(_nearest, release, features="net", name="mine", trained=False)
+
+
+def test_the_published_rule() -> None:
+    sizes = [3, 30, 200, 8, 60, 12, 25]
+    name = TaskSetName.parse("episodes-7w100s10q")
+    table, _ = draw_task_set("d", name, sizes, seed=5, tasks=300)
+    part, _ = draw_task_set("d", name, sizes, seed=5, tasks=9)
+    assert table.slice(0, 9) == part
+    assert not [*task_problems(table, name, np.array(sizes))]
+    ways, classes, ratios = [], np.zeros(7), []
+    for row in table.to_pylist():
+        n = np.array(sizes)[row["class_ids"]]
+        shots = np.bincount(row["support_label"], minlength=n.size)
+        query = np.bincount(row["query_label"], minlength=n.size)
+        assert (query == min(10, n.min() // 2)).all()
+        assert shots.min() >= 1
+        assert (shots <= n - query).all()
+        assert shots.sum() <= MOST_SUPPORT + n.size
+        ways.append(n.size)
+        classes[row["class_ids"]] += 1 / n.size
+        free = (shots > 3) & (shots < n - query)
+        of_size = shots[free] / n[free]
+        ratios += np.log(of_size / of_size.max(initial=0)).tolist()
+    assert chisquare(np.bincount(ways)[LEAST_WAYS:]).pvalue > 0.01
+    assert chisquare(classes).pvalue > 0.01
+    assert -2 * np.log(2) - 0.4 < min(ratios) < -0.7  # weights between a half and two
+
+
+def test_every_image_is_as_likely(release: Release) -> None:
+    shown = np.zeros(sum(SIZES))
+    for task in release.task_set("toy", str(NAME)):
+        for place, own in enumerate(task.support):
+            queries = task.query[task.query_label == place]
+            share = (len(own) + len(queries)) / SIZES[task.class_ids[place]]
+            shown[own], shown[queries] = shown[own] + 1 / share, shown[queries] + 1 / share
+    for c in range(8):
+        assert np.ptp(shown[c == OWNER]) < 1.2 * shown[c == OWNER].mean()
+    assert not verify(release.files.folder).problems
+    assert release.load_dataset(f"tasks-{NAME}", "toy").num_rows == TASKS
+
+
+def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submission) -> None:
+    found = fb.score(answers, release).sets[0]
+    rows = []
+    for submission in (answers, *release.references()):
+        by_task = zip(release.task_set("toy", str(NAME)), submission.table.to_pylist(), strict=True)
+        for task, row in by_task:
+            places = range(task.class_ids.size)
+            right = np.array(row["predictions"]) == task.query_label
+            queries = [task.query_label == k for k in places]
+            rows.append(
+                {
+                    "method": row["method"],
+                    "task": task.task_id,
+                    "class_ids": task.class_ids.tolist(),
+                    "support_ids": [own.tolist() for own in task.support],
+                    "query_ids": [task.query[own].tolist() for own in queries],
+                    "correct": np.concatenate([right[own] for own in queries]).tolist(),
+                }
+            )
+    log = fb.open_log(rows, class_sizes=dict(enumerate(SIZES)), trained=False)
+    logged = fb.score(log).sets[0]
+    assert found.methods == logged.methods
+    for one, other in zip(found.scores, logged.scores, strict=True):
+        for kind in ("closed", "images", "classes"):
+            assert one.intervals[kind].mean == pytest.approx(other.intervals[kind].mean, abs=1e-10)
+            width = other.intervals[kind].halfwidth
+            assert one.intervals[kind].halfwidth == pytest.approx(width, abs=1e-10)
+    for one, other in zip(found.comparisons, logged.comparisons[:2], strict=True):
+        for kind in ("images", "classes"):
+            pair, same = one.intervals[kind].difference, other.intervals[kind].difference
+            assert pair.halfwidth == pytest.approx(same.halfwidth, abs=1e-10)
+            assert pair.mean == pytest.approx(same.mean, abs=1e-10)
+
+
+def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) -> None:
+    runs = [
+        replace(answers, table=answers.table.append_column("run", pa.array([str(i)] * TASKS)))
+        for i in range(2)
+    ]
+    (score, *_), (one, *_) = (fb.score(some, release).sets[0].scores for some in (runs, answers))
+    assert score.runs == 2
+    assert score.accuracy.mean == pytest.approx(one.accuracy.mean)
+    assert score.run_means == pytest.approx({"0": one.accuracy.mean, "1": one.accuracy.mean})
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "kind"),
+    [
+        ("n_query", lambda rows: rows[3].update(n_query=rows[3]["n_query"] + 1), QueryCountError),
+        ("n_correct", lambda rows: rows[3].update(n_correct=30), CountError),
+        ("predictions", lambda rows: rows[3]["predictions"].pop(), PredictionError),
+        ("class_correct", lambda rows: rows[3]["class_correct"].append(0), PredictionError),
+        ("predictions", lambda rows: rows[3]["predictions"].__setitem__(0, 7), PredictionError),
+        ("predictions", lambda rows: rows[3]["predictions"].__setitem__(0, None), PredictionError),
+        ("predictions", lambda rows: rows[3].update(predictions=rows[4]["predictions"]), None),
+        ("n_correct", lambda rows: rows[3].update(n_correct=rows[3]["n_correct"] - 1), None),
+        ("class_correct", lambda rows: rows[3]["class_correct"].reverse(), ContradictionError),
+        ("task_id", lambda rows: rows[3].update(task_id=120), FSLBenchError),
+        ("task_id", lambda rows: rows[3].update(task_id=4), FSLBenchError),
+    ],
+)  # fmt: skip
+def test_hostile_rows_are_refused(
+    release: Release,
+    answers: fb.Submission,
+    column: str,
+    change: Callable[[Any], object],
+    kind: type[Exception] | None,
+) -> None:
+    rows = answers.table.select([column]).to_pylist()
+    rows = [{**row, **whole} for row, whole in zip(rows, answers.table.to_pylist(), strict=True)]
+    change(rows)
+    table = pa.Table.from_pylist(rows, answers.table.schema)
+    with pytest.raises(kind or FSLBenchError, match="row"):
+        fb.score(replace(answers, table=table), release)
+
+
+def test_what_cannot_be_drawn_or_run(release: Release) -> None:
+    for name, sizes, said in (
+        ("episodes-9w10s3q", SIZES, "up to 9 of 8"),
+        ("episodes-4w10s3q", SIZES, "up to 4"),
+        (str(NAME), [1, *SIZES], "1 images"),
+    ):
+        with pytest.raises(SamplingError, match=said):
+            draw_task_set("toy", TaskSetName.parse(name), sizes, tasks=3)
+    with pytest.raises(SamplingError, match="have groups"):
+        draw_task_set("toy", NAME, SIZES, tasks=3, groups=np.zeros(sum(SIZES), np.int64))
+    with pytest.raises(SpecError, match="no batch"):
+        fb.evaluate(_nearest, release, features="net", batch=2)
+    with pytest.raises(FSLBenchError, match="different shots"):
+        run_head(release, "LR", "net", ["toy"])
+
+
+@pytest.mark.slow
+def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path) -> None:
+    answers.write(path := tmp_path / "mine.parquet")
+    where = ["--release", str(release.files.folder)]
+    for arguments, said in (
+        (["validate", str(path)], "predictions and class_correct checked"),
+        (["score", str(path)], "up to 7-way"),
+        (["score", str(path), "--details"], "leave-one-out"),
+        (["compare", str(path), "net/NCC"], "net/NCC"),
+        (["table", str(path)], "episodes-7w10s3q"),
+        (["plot", "forest", str(path), "-o", str(tmp_path / "f.svg")], ""),
+        (["sql", "SELECT count(*) FROM tasks", "--submission", str(path)], "120"),
+        (["sql", "SELECT * FROM class_accuracies LIMIT 1", "--submission", str(path)], "mine"),
+        (["report", str(path), "-o", str(tmp_path / "page")], ""),
+    ):
+        result = CliRunner().invoke(main, [*arguments, *where])
+        assert result.exit_code == 0, (arguments, result.output, result.exception)
+        assert said in result.output
