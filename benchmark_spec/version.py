@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 """Version of the Python distribution ``fslbench``."""
 
-SPEC_VERSION = "1.0"
+SPEC_VERSION = "1.1"
 """Version of the release and submission formats; a reader accepts the same major number."""
 
 OUTPUT_SCHEMA = 2

@@ -86,7 +86,7 @@ class Cells:
 
     @cached_property
     def _shown(self) -> Ints:
-        return np.maximum(self.there.sum(axis=0), 1)
+        return np.asarray(np.maximum(self.there.sum(axis=0), 1))
 
     @cached_property
     def _answers(self) -> Floats:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis_sql.intervals.all_ways import Cells
+from analysis_sql.intervals.all_ways import Cells, Coordinates
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
@@ -41,7 +41,7 @@ class AllWayDesign:
 
     why: ClassVar[Mapping[LeftOut, str]] = _WHY
     bounded: ClassVar[Mapping[LeftOut, str]] = MappingProxyType({})
-    jackknives: ClassVar[Mapping[LeftOut, None]] = MappingProxyType({})
+    jackknives: ClassVar[Mapping[LeftOut, Any]] = MappingProxyType({})
     takes_queries: ClassVar[bool] = False
     queries: ClassVar[None] = None
     warnings: ClassVar[tuple[str, ...]] = ()
@@ -84,12 +84,12 @@ class AllWayDesign:
 
         On the diagonal, where both are the same method, they are of the method itself.
         """
-        found = []
+        found: list[Coordinates | None] = []
         for own in right:
+            x = np.zeros(self.cells.there.shape)
             if own is not None:
-                x = np.zeros(self.cells.there.shape)
                 np.put_along_axis(x, self.queries_of, own.shares, axis=1)
-            found.append(own and self.cells.coordinates(x))
+            found.append(None if own is None else self.cells.coordinates(x))
         shape = len(rows), 1 if columns is None else len(columns)
         whole, df = np.full(shape, np.nan), np.full(shape, np.inf)
         for i, j in np.ndindex(shape):
@@ -99,6 +99,6 @@ class AllWayDesign:
                 continue
             apart = first
             if first is not second:
-                apart = type(first)(*(a - b for a, b in zip(first, second, strict=True)))
+                apart = Coordinates(*(a - b for a, b in zip(first, second, strict=True)))
             whole[i, j], df[i, j], _ = self.cells.variance(apart)
         return whole, df

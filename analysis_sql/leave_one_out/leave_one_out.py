@@ -124,7 +124,8 @@ class Influences:
                 f"values {values.shape} are not those of methods on {design.tasks} tasks",
                 expected=f"finite numbers (methods, {design.tasks})",
             )
-        self._design, self._y = design, values
+        self._y = values
+        self._design: Any = design
         self._mean = values.mean(axis=1)
         self._sums = {name: Sums(design, name, values) for name in design.jackknives}
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
@@ -178,7 +179,9 @@ class Influences:
         same = rows[:, None] == columns[None, :]
         mean = np.where(same, self._mean[rows, None], self._mean[rows, None] - self._mean[columns])
         noise = self._noise.block(rows, columns, same)
-        parts = {name: sums.block(rows, columns, same) for name, sums in self._sums.items()}
+        parts: dict[LeftOut, tuple[Floats, ...]] = {
+            name: sums.block(rows, columns, same) for name, sums in self._sums.items()
+        }
         self._with_queries(parts, rows, columns)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
@@ -209,7 +212,7 @@ class Influences:
         check_level(level)
         still = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
         mean = self._mean[:, None]
-        parts = {
+        parts: dict[LeftOut, tuple[Floats, ...]] = {
             name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
         }
         if self._queries is not None:
@@ -390,7 +393,7 @@ class Forms:
 class Sums:
     """V, τ and the sums of powers of a jackknife's coordinates, of methods and differences."""
 
-    def __init__(self, design: Design, name: LeftOut, values: Floats) -> None:
+    def __init__(self, design: Any, name: LeftOut, values: Floats) -> None:
         jackknife: Jackknife = design.jackknives[name]
         self._x = design.residuals(values, name)
         self._a = jackknife.coordinates(self._x)

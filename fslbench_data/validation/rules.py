@@ -283,7 +283,7 @@ def _add_labels(answers: Rows, terms: Terms) -> None:
         return
     columns = [("set", pa.int32()), ("task_id", pa.int64()), ("query_label", pa.large_string())]
     parts = [pa.schema(columns).empty_table()]
-    wide = {}
+    wide: dict[int, Sequence[NDArray[Any]]] = {}
     for number, info in enumerate(answers.infos):
         if info.protocol.way > MAX_WAY or info.name.varies:
             wide[number] = [
@@ -296,9 +296,9 @@ def _add_labels(answers: Rows, terms: Terms) -> None:
         numbers = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]
         parts.append(pa.Table.from_arrays([*numbers, texts], parts[0].column_names))
     answers.connection.register("labels", pa.concat_tables(parts))
-    for number, labels in wide.items():
+    for number, of_tasks in wide.items():
         answers.facts("contradictions")
-        answers.connection.register("wide", _contradictions(answers, number, labels))
+        answers.connection.register("wide", _contradictions(answers, number, of_tasks))
         answers.connection.execute("INSERT INTO contradictions SELECT * FROM wide")
 
 
