@@ -101,8 +101,8 @@ def run_head(
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
     The submission has predictions and the counts of each class, but on `pooled` sets and episodes,
-    which are many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a data set; the
-    release's unless given.
+    which are many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a
+    data set; the release's unless given.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)

@@ -141,8 +141,8 @@ class ResultsBuild:
             sets = tuple(str(info.name) for info in release.task_sets if part.takes(info))
             how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
             one = [part.dataset.name]
-            of_sets = {"task_sets": sets, "features": features_of}
-            parts += [run_head(release, method.head, name, one, **of_sets, **how)] if sets else []
+            how |= {"task_sets": sets, "features": features_of}
+            parts += [run_head(release, method.head, name, one, **how)] if sets else []
         if network is None and any(name not in part.dataset.features for part in method.parts):
             provenance["extraction"] = _common(made)
         return self._writer.add_results(merge(parts), provenance)

@@ -461,7 +461,7 @@ def _episode_problems(table: pa.Table, name: TaskSetName, sizes: Ids) -> Problem
     what = "classes twice, beyond those there are, or too many", "mislabelled images"
     more = "an image twice, perhaps on both sides", "not as many queries of each class"
     for wrong, law in zip(broken, (*what, *more), strict=True):
-        yield from _tasks_where(wrong, law)
+        yield from _tasks_where(np.asarray(wrong), law)
 
 
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:

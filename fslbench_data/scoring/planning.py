@@ -11,7 +11,7 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
-from analysis_sql.leave_one_out.episodes import EpisodeDesign
+from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.planning.leave_one_out_plan import (
     LeftOutPilot,
     PlannedWidth,
@@ -254,7 +254,7 @@ class Results:
         common = min(map(len, values))
         y = values[0] if not versus else values[0][:common] - values[1][:common]
         design = left_out_design(self.release, info)
-        if isinstance(design, EpisodeDesign):
+        if not isinstance(design, TaskDesign):
             raise SpecError(
                 "the pilot's tasks differ in their numbers of classes and images",
                 where=str(info),
