@@ -76,7 +76,9 @@ def on_half(
         np.where(inside, owner, -1), protocol, owner.max() + 1, dataset="half", seed=seed,
         tasks=options.tasks, groups=groups,
     )  # fmt: skip
-    eligible = inside & np.isin(owner, pool.eligible(protocol, "half"))
+    in_pool = np.zeros(owner.size, np.bool_)
+    in_pool[np.flatnonzero(inside)[pool.images]] = True  # of a large half, a sample
+    eligible = in_pool & np.isin(owner, pool.eligible(protocol, "half"))
     design = TaskDesign.of(
         class_ids, images, np.where(eligible, owner, -1), groups, shots=protocol.shot
     )
