@@ -16,6 +16,7 @@ from studies.truth.measures import MEASURES, mean_of, ordered
 
 POPULATIONS = ("fixed", "equal", "mixed", "opposed")
 ORDERS = 0.9
+TRAINED = (trained.RESULTS,)
 Models = Sequence[dict[str, Any]]
 
 
@@ -70,15 +71,21 @@ def values_of(models: Models, measure: str) -> Array:
     return values
 
 
-def trained_rows(models: Models) -> Iterator[Sequence[str]]:
-    """A row a measure: by how much it rises with the dose, and its correlation with it."""
+def trained_rows() -> Iterator[Sequence[str]]:
+    """A row a measure: its rise with the dose, in how many methods, and its correlation with it."""
     named = {"accuracy": "accuracy on random", "followed": "share that follows the attribute"}
     for measure, words in (named | MEASURES).items():
-        values = values_of(models, measure)
-        risen = [mean_of(of[-1] - of[0]) for of in values]
-        dose = np.tile(trained.DOSES, len(values))
-        found = mean_of(np.array([ordered(of.ravel(), dose) for of in np.moveaxis(values, 2, 0)]))
-        yield words, *(f"{m:+.1f} ± {w:.1f}" for m, w in risen), f"{found[0]:.2f} ± {found[1]:.2f}"
+        cells = []
+        for path in TRAINED:
+            values = values_of(read(path), measure)
+            risen = values[:, -1] - values[:, 0]
+            above = sum(mean > width for mean, width in map(mean_of, risen))
+            dose = np.tile(trained.DOSES, len(values))
+            orders = [ordered(of.ravel(), dose) for of in np.moveaxis(values, 2, 0)]
+            rise, found = mean_of(risen.mean(axis=0)), mean_of(np.array(orders))
+            cells += ["{:+.1f} ± {:.1f}".format(*rise), str(above)]
+            cells.append("{:.2f} ± {:.2f}".format(*found))
+        yield words, *cells
 
 
 def main() -> None:
@@ -87,9 +94,9 @@ def main() -> None:
     printed(f"measure | {names}: | lowest: | orders, of 20: | reverses:", heads_rows())
     at = "λ = 0: | 1/2: | 1:"
     printed(f"right on random, per cent | {at} | equal: | lost, same to other, {at}", level_rows())
-    for path in (trained.RESULTS,):
-        methods = ": | ".join(sorted({model["method"] for model in read(path)}))
-        printed(f"{path.stem}: ρ = 0.9 minus 0 | {methods}: | and ρ:", trained_rows(read(path)))
+    of = "rise: | in, of 4: | and ρ:"
+    names = " | ".join(f"{path.stem}, {of}" for path in TRAINED)
+    printed(f"ρ = 0.9 minus 0 | {names}", trained_rows())
 
 
 if __name__ == "__main__":

@@ -6,20 +6,15 @@ The attribute is the vendor that drew an emoji.  RAW, WORK and what is left as i
 
 from __future__ import annotations
 
-import argparse
-import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 from msgspec.structs import replace
 
 from benchmark_spec.protocol import Protocol
 from builders.sampling.counterfactual import versions
 from builders.training.images import TrainingImages
-from builders.training.run import train
 from builders.training.settings import RunSettings
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import DrawnTasks, groups_of
@@ -30,7 +25,6 @@ from studies.truth.measures import counterfactual_tasks, ladder_tasks
 RESULTS = Path(__file__).with_name("colour.json")
 SIDE, PROTOCOL = 42, Protocol.parse("4w1s5q")  # as many ways as vendors
 PARTS = {"train": 16, "validate": 5, "test": 10}
-METHODS, SEEDS = ("ProtoNet", "R2D2", "RFS", "ANIL"), (0, 1, 2)
 
 
 class Emoji:
@@ -101,23 +95,9 @@ def settings_of(method: str, seed: int) -> RunSettings:
 
 def main() -> None:
     """Train, answer and write the measures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("raw", type=Path)
-    parser.add_argument("work", type=Path)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    emoji = Emoji(trained.pixels_of("emoji", options.raw, options.work, "RGB", SIDE))
-    test, records = Tasks(emoji), list[dict[str, Any]]()
-    for seed in SEEDS:
-        for method in METHODS:
-            for dose in trained.DOSES:
-                images = emoji.images_of("train", dose, (seed, 0))
-                validation = emoji.images_of("validate", dose, (seed, 1))
-                folder = options.work / f"emoji-{method}-{dose}-{seed}"
-                train(settings_of(method, seed), images, validation, folder)
-                about = {"method": method, "dose": dose, "seed": seed}
-                records.append(about | trained.record_of(folder, test))
-    RESULTS.write_text(json.dumps(records, indent=0) + "\n")
+    raw, work = trained.arguments(__doc__)
+    emoji = Emoji(trained.pixels_of("emoji", raw, work, "RGB", SIDE))
+    trained.train_all(emoji.images_of, settings_of, Tasks(emoji), f"{work}/emoji-", RESULTS)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ and what has been computed.  Written is ``heads.json``: Spearman's correlation o
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from studies.truth.measures import (
     measures_of,
     ordered,
 )
-from studies.truth.trained import pixels_of
+from studies.truth.trained import arguments, pixels_of
 
 RESULTS = Path(__file__).with_name("heads.json")
 SEEDS = range(20)
@@ -253,12 +252,8 @@ def result_of(made: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Compute what is not yet in WORK, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("raw", type=Path)
-    parser.add_argument("work", type=Path)
-    options = parser.parse_args()
-    glyphs = pixels_of("glyphs_sample", options.raw, options.work)
-    emoji = pixels_of("emoji", options.raw, options.work, "RGB")
+    raw, work = arguments(__doc__)
+    glyphs, emoji = pixels_of("glyphs_sample", raw, work), pixels_of("emoji", raw, work, "RGB")
     makers: dict[str, Callable[[int], Data]] = {
         "planted": partial(planted, "20w1s5q"),
         "glyphs, planted": partial(planted_glyphs, glyphs),
@@ -269,7 +264,7 @@ def main() -> None:
     results: dict[str, Any] = {name: {} for name in makers}
     for seed in SEEDS:
         for name, make in makers.items():
-            path = options.work / f"{name}-{seed}.json"
+            path = work / f"{name}-{seed}.json"
             if not path.exists():
                 path.write_text(json.dumps([*methods(make(seed))]))
                 print(path.name, flush=True)
@@ -281,7 +276,8 @@ def main() -> None:
                     for level in ("fixed", *LEVELS)
                 },
             }
-    RESULTS.write_text(json.dumps(summary(results), indent=0) + "\n")
+    lines = [f"{json.dumps(name)}: {json.dumps(of)}" for name, of in summary(results).items()]
+    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def summary(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -186,27 +188,51 @@ def record_of(folder: Path, asked: Tasks) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Train, answer and write the measures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+Images = Callable[[str, float, tuple[int, ...]], TrainingImages]
+"""Gives the images of a part, with a dose and a seed."""
+
+
+def train_all(
+    images_of: Images,
+    settings_of: Callable[[str, int], RunSettings],
+    asked: Tasks,
+    folders: str,
+    path: Path,
+) -> None:
+    """Train and answer what has not been, and write the measures of all, a line a model."""
+    torch.set_num_threads(1)
+    lines = []
+    for seed, dose in product(SEEDS, DOSES):
+        images = images_of("train", dose, (seed, 0))
+        validation = images_of("validate", dose, (seed, 1))
+        for method in METHODS:
+            folder = Path(f"{folders}{method}-{dose}-{seed}")
+            train(settings_of(method, seed), images, validation, folder)
+            about = {"method": method, "dose": dose, "seed": seed}
+            lines.append(json.dumps(about | record_of(folder, asked)))
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def arguments(text: str | None) -> tuple[Path, Path]:
+    """Read RAW and WORK of the command line."""
+    parser = argparse.ArgumentParser(description=text)
     parser.add_argument("raw", type=Path)
     parser.add_argument("work", type=Path)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     options.work.mkdir(parents=True, exist_ok=True)
+    return options.raw, options.work
+
+
+def main() -> None:
+    """Train, answer and write the measures."""
+    raw, work = arguments(__doc__)
     label = load_release().images("glyphs_sample").column("class_id").to_numpy()
-    parts = parts_of(pixels_of("glyphs_sample", options.raw, options.work), label)
-    test, records = Tasks(*parts["test"]), []
-    for seed in SEEDS:
-        for dose in DOSES:
-            images = images_of(*parts["train"], dose, (seed, 0))
-            validation = images_of(*parts["validate"], dose, (seed, 1))
-            for method in METHODS:
-                folder = options.work / f"{method}-{dose}-{seed}"
-                train(settings_of(method, seed), images, validation, folder)
-                about = {"method": method, "dose": dose, "seed": seed}
-                records.append(about | record_of(folder, test))
-    RESULTS.write_text(json.dumps(records, indent=0) + "\n")
+    parts = parts_of(pixels_of("glyphs_sample", raw, work), label)
+
+    def images(part: str, dose: float, seed: tuple[int, ...]) -> TrainingImages:
+        return images_of(*parts[part], dose, seed)
+
+    train_all(images, settings_of, Tasks(*parts["test"]), f"{work}/", RESULTS)
 
 
 if __name__ == "__main__":
