@@ -99,15 +99,20 @@ class ByScores(Method):
 class ProtoNet(ByScores):
     """The nearest class mean by the squared Euclidean distance of flat maps.
 
-    Prototypical networks (Snell et al., NeurIPS 2017), Eq. 1 and 2.
+    Prototypical networks (Snell et al., NeurIPS 2017), Eq. 1 and 2; distances are divided by
+    `temperature`, which the paper has not.
     """
+
+    def __init__(self, network: Network, *, temperature: float = 1.0) -> None:
+        super().__init__(network)
+        self.temperature = temperature
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute minus the squared distance of each query to each class's mean: (M, K)."""
         of_support, of_query = self._both(support, query)
         means = of_support.flatten(2).mean(dim=1)
         difference = of_query.flatten(1)[:, None] - means[None]
-        return -difference.square().sum(dim=2)
+        return -difference.square().sum(dim=2) / self.temperature
 
 
 class DN4(ByScores):

@@ -406,7 +406,7 @@ def test_what_a_method_raises_is_an_error_of_ours(
     """Such as of images too small for the network, which only the first step tells."""
     monkeypatch.chdir(tmp_path)
     path = write_run(tmp_path / "x.toml")
-    path.write_text(path.read_text().replace("side = 8", "side = 1"))
+    path.write_text(path.read_text().replace("side = 8", 'side = 1\nfit = "squeeze"'))
     with pytest.raises(MethodFailedError, match=r"ProtoNet raised RuntimeError(.|\n)*step 1, "):
         _train(path)
 

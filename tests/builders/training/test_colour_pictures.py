@@ -1,0 +1,83 @@
+"""docs/training.md: from a folder of colour pictures to scores and bias, by the page's commands."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from pages import blocks
+
+import fslbench_data as fb
+from builders.cli import main as build
+from fslbench_data.cli import main as score
+
+pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+ImageDraw = pytest.importorskip("PIL.ImageDraw", reason="needs Pillow, of the extra `builders`")
+
+PAGE = Path(__file__).parents[3] / "docs/training.md"
+COLOURS = ("red", "green", "blue", "yellow")
+PARTS = {"train": 5, "val": 3, "test": 4}
+LOOKS = [(sides, lines) for lines in (0, 2, 4) for sides in (0, 3, 4, 6)]
+"""Corners of a class's polygon (0: an ellipse), and how many lines cross the picture."""
+
+
+def _picture(rng: np.random.Generator, number: int, colour: str, ground: str) -> Image.Image:
+    sides, lines = LOOKS[5 * number % 12]  # so that each part has some of all
+    picture = Image.new("RGB", (48, 42), ground)
+    draw = ImageDraw.Draw(picture)
+    x, y, size = (int(rng.integers(*ends)) for ends in ((20, 28), (18, 24), (10, 16)))
+    if sides:
+        draw.regular_polygon((x, y, size), sides, int(rng.integers(0, 20)), fill=colour)
+    else:
+        draw.ellipse((x - size, y - size // 2, x + size, y + size // 2), fill=colour)
+    for line in range(lines):
+        draw.line((0, 5 + 9 * line, 48, 5 + 9 * line), fill="black", width=2)
+    noisy = np.asarray(picture) + rng.normal(0, 12, (42, 48, 3))
+    return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
+
+
+def _draw(folder: Path) -> None:
+    """Draw 24 pictures of each of 12 classes, and texts that say their colours."""
+    rng, number = np.random.default_rng(0), 0
+    for part, classes in PARTS.items():
+        texts = ["path,text"]
+        for _ in range(classes):
+            name = f"shape{number:02}"
+            (folder / part / name).mkdir(parents=True)
+            for image in range(24):
+                colour, ground = map(str, rng.choice(COLOURS, 2, replace=False))
+                path = f"{name}/{image:02}.png"
+                _picture(rng, number, colour, ground).save(folder / part / path)
+                texts.append(f"{path},a {colour} thing on {ground} ground")
+            number += 1
+        (folder / part / "texts.csv").write_text("\n".join(texts) + "\n")
+
+
+@pytest.mark.slow
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _draw(tmp_path / "RAW/shapes")
+    page = blocks(PAGE)
+    for block in page:
+        if block.above.startswith("file: "):
+            Path(block.above.removeprefix("file: ")).write_text(block.content)
+    (commands,) = (block.content.splitlines() for block in page if block.above == "run")
+    assert len(commands) == 5
+    printed = []
+    for command in commands:
+        program, *words = shlex.split(command)
+        result = CliRunner().invoke(build if program == "fslbench-build" else score, words)
+        assert result.exit_code == 0, result.output
+        printed.append(result.stdout)
+    about = json.loads(Path("trained/protonet-0/trained.json").read_text())
+    assert about["settings"]["data"]["channels"] == 3
+    report = fb.score("protonet.parquet", fb.load_release("tasks"), references=False)
+    accuracy = {row.task_set: row.accuracy.mean for row in report.scores}
+    assert accuracy["closed-3w5s5q"] > 60, Path("trained/protonet-0/curve.csv").read_text()
+    assert "wAcc" in printed[-1]
