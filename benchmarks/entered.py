@@ -1,6 +1,7 @@
 """Files, folders and functions that a command enters: ``python -m benchmarks.entered``.
 
-A file is entered when something in it is called.
+A file is entered when something in it is called; what runs while modules are imported, such as the
+bodies of classes, is not counted.
 """
 
 from __future__ import annotations
@@ -28,14 +29,18 @@ COMMANDS = {
 
 def entered(command: str) -> tuple[int, int, int]:
     """Run a command in this process; count what it enters: files, folders, functions."""
-    functions = set()
+    functions, importing = set(), 0
 
     def look(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal importing
         name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(ROOT)):
-            path = Path(name).relative_to(ROOT)
-            if path.parts[0] in PACKAGES and frame.f_code.co_name != "<module>":
-                functions.add((path, frame.f_code.co_qualname))
+        if event not in ("call", "return") or not name.startswith(str(ROOT)):
+            return
+        path = Path(name).relative_to(ROOT)
+        if frame.f_code.co_name == "<module>":
+            importing += 1 if event == "call" else -1
+        elif event == "call" and not importing and path.parts[0] in PACKAGES:
+            functions.add((path, frame.f_code.co_qualname))
 
     sys.argv = ["fslbench", *shlex.split(command)]
     sys.setprofile(look)

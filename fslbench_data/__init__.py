@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
     from fslbench_data.scoring.all_ways import all_ways
-    from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import reported
-    from fslbench_data.scoring.score import interval, score
+    from fslbench_data.scoring.score import compare, interval, score
     from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.merging import merge
     from fslbench_data.submission.model import Submission
@@ -80,7 +79,7 @@ _HOMES = {
     "TaskSampler": "torch.task_sampler",
     "TaskSet": "tasks",
     "all_ways": "scoring.all_ways",
-    "compare": "scoring.compare",
+    "compare": "scoring.score",
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",
     "evaluate": "evaluation.loop",
@@ -140,6 +139,6 @@ def _as_html(report: Report) -> str:
 
 def _as_json(report: Report) -> str:
     """Write a report as the command's JSON."""
-    from fslbench_data.render.json_format import json_pieces
+    from fslbench_data.render.report_formats import json_pieces
 
     return "".join(json_pieces(report))

@@ -124,13 +124,12 @@ def _package_read_once() -> Iterator[None]:
     columns: dict[tuple[str, str], Any] = {}
     of_tasks: list[pa.Table] = []
 
-    def results_once(table: Any, path: Path, **how: bool) -> Submission:
+    def results_once(table: Any, path: Path, kept: opening.Kept) -> Submission:
         if inside not in path.parents:
-            return read_results(table, path, **how)
-        key = path, *how.values()
-        if key not in results:
-            results[key] = read_results(table, path, **how)
-        return results[key]
+            return read_results(table, path, kept)
+        if (path, kept) not in results:
+            results[path, kept] = read_results(table, path, kept)
+        return results[path, kept]
 
     def tasks_once(release: Release) -> pa.Table:
         if release is not load_release():

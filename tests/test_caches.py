@@ -21,10 +21,9 @@ from builders.features.block_job import JOURNAL_FILE, BlockResult, WorkFolder
 from builders.training import images as kept_images
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
-from fslbench_data.files import whole_file
-from fslbench_data.files.kept import is_kept, is_own_folder, open_kept, read_kept
-from fslbench_data.hub import download
-from fslbench_data.hub.tag_memory import Memory, Pin
+from fslbench_data import hub
+from fslbench_data.files import is_kept, is_own_folder, open_kept, read_kept, whole_file
+from fslbench_data.hub import Memory, Pin
 from fslbench_data.release.features import FeatureCopy
 from fslbench_data.release.redrawn import redrawn
 from fslbench_data.release.release import Release
@@ -254,7 +253,7 @@ def test_what_a_snapshot_leads_to_elsewhere_is_not_removed(snapshot: Path, tmp_p
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     snapshot.symlink_to(victim)
-    download.forget(snapshot)
+    hub.forget(snapshot)
     assert victim.read_bytes() == b"precious"
     assert not snapshot.is_symlink()
 
@@ -267,7 +266,7 @@ def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path) -> Non
         snapshot.symlink_to(Path("../../blobs") / blob.name)
     else:
         snapshot.write_bytes(b"x")
-    download.forget(snapshot)
+    hub.forget(snapshot)
     assert not blob.exists()
     assert not snapshot.is_symlink()
     assert not snapshot.exists()
@@ -293,5 +292,5 @@ def test_a_fifo_in_the_hubs_cache_is_fetched_anew(
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", give)
     with within(20):
-        assert download.fetch("org/name", "x.parquet", "0a").read_bytes() == b"x"
+        assert hub.fetch("org/name", "x.parquet", "0a").read_bytes() == b"x"
     assert not blob.exists()

@@ -17,7 +17,7 @@ from golden_inputs import INPUTS
 from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.cli import main as build_main
 from fslbench_data.cli import main
-from fslbench_data.scoring.relation import COMPARISONS, SCORES
+from fslbench_data.scoring.task_set_report import COMPARISONS, SCORES
 
 COMMANDS = {
     "score": [

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import expm1, log1p
+from math import expm1, inf, log1p
 
 import numpy as np
 from scipy.special import betaincinv, stdtrit
@@ -175,3 +175,13 @@ def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
     least = float(betaincinv(wrong, worth - wrong + 1.0, tail))
     most = float(betaincinv(wrong + 1.0, worth - wrong, 1.0 - tail))
     return NearPerfect(interval.level, 100.0 * (1.0 - most), 100.0 * (1.0 - least), worth)
+
+
+def variance_factor(tasks: int, share: float) -> float:
+    """Return how many times v_mc the variance of the mean is at most: 1 + B ρ/(1-ρ).
+
+    Each term of Hoeffding's decomposition has in the mean over all tasks at most the share ρ of
+    its weight in one task (Hoeffding, Ann. Math. Statist. 1948); tasks of one pool vary less
+    than tasks of new ones, whence 1-ρ.  Infinite where every task has everything.
+    """
+    return 1.0 + tasks * share / (1.0 - share) if share < 1.0 else inf

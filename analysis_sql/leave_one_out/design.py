@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.leave_one_out.hoeffding import variance_factor
+from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
     Membership,

@@ -25,13 +25,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
     LEAST_USES,
     LeftOut,
 )
-from analysis_sql.leave_one_out.hoeffding import variance_factor
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from benchmark_spec.errors import SpecError
 

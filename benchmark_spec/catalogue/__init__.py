@@ -1,30 +1,39 @@
-"""Data sets known by their classes and counts: the nine test splits of Meta-Dataset.
+"""Data sets known by their classes and counts: the test splits of Meta-Dataset, and papers' data.
 
-Class names are in the split's order, counts are of images; facts from the specification files
-of Meta-Dataset (Triantafillou et al., ICLR 2020), and for MS COCO from its annotations.
+Class names are in their frozen order, counts are of images.  Facts from the lists that authors and
+others publish: of Meta-Dataset from its specification files (Triantafillou et al., ICLR 2020), of
+MS COCO from its annotations; `counts_from` says where each was read.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+import msgspec
 
 from benchmark_spec.errors import CatalogueError, UnknownNameError, listing
 from benchmark_spec.manifest import Redistribution
 
 
-@dataclass(frozen=True)
-class CataloguedDataset:
-    """A data set's classes and image counts, with its source, licence and citation (BibTeX).
+class CataloguedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A data set's classes by part, with its source, licence and citation (BibTeX).
 
-    `redistribution` is what the licence lets others pass on: see
-    :data:`benchmark_spec.manifest.Redistribution`.
+    Attributes
+    ----------
+    redistribution
+        What the licence lets others pass on: :data:`benchmark_spec.manifest.Redistribution`.
+    parts
+        Images of each class, in their frozen order, by part: ``base``, ``val`` and ``novel``, or
+        ``novel`` alone. None where the number of images is not known.
+    superclasses
+        The classes of each superclass, where there are any.
+    skipped
+        Names of files, without their ending, that are left out.
     """
 
-    name: str
     title: str
     homepage: str
     licence: str
@@ -32,33 +41,57 @@ class CataloguedDataset:
     citation: str
     note: str
     counts_from: str
-    class_names: tuple[str, ...]
-    class_sizes: tuple[int, ...]
+    parts: Mapping[str, Mapping[str, int | None]]
+    superclasses: Mapping[str, tuple[str, ...]] = {}
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the test classes."""
+        return tuple(self.parts["novel"])
+
+    @property
+    def class_sizes(self) -> tuple[int, ...]:
+        """Images of each test class, 0 where not known."""
+        return tuple(size or 0 for size in self.parts["novel"].values())
 
     @property
     def n_images(self) -> int:
-        """Images of all classes together."""
+        """Images of all test classes together."""
         return sum(self.class_sizes)
 
     @property
-    def superclasses(self) -> tuple[str, ...] | None:
-        """The superclass of each class, where there are any."""
-        return superclasses_of(self.name, self.class_names)
+    def superclass_of(self) -> dict[str, str]:
+        """The superclass of each class."""
+        return {name: above for above, names in self.superclasses.items() for name in names}
+
+    @property
+    def of_classes(self) -> tuple[str, ...] | None:
+        """The superclass of each test class, where there are any."""
+        above = self.superclass_of
+        return tuple(above[name] for name in self.class_names) if above else None
+
+
+def _read(name: str) -> Any:
+    return msgspec.json.decode((files(__name__) / f"{name}.json").read_bytes())
+
+
+@cache
+def few_shot_datasets() -> dict[str, CataloguedDataset]:
+    """Read the data sets of the few-shot literature by name, in alphabetical order."""
+    return msgspec.convert(_read("few_shot"), dict[str, CataloguedDataset])
 
 
 @cache
 def catalogue() -> dict[str, CataloguedDataset]:
-    """Read all catalogued data sets by name, in alphabetical order."""
-    text = (files(__name__) / "meta_dataset.json").read_text(encoding="utf-8")
+    """Read the test splits of Meta-Dataset by name, in alphabetical order."""
     datasets = {}
-    for name, entry in sorted(json.loads(text).items()):
-        classes = entry.pop("classes")
-        datasets[name] = CataloguedDataset(
-            name=name,
-            class_names=tuple(label for label, _ in classes),
-            class_sizes=tuple(size for _, size in classes),
-            **entry,
-        )
+    for name, entry in sorted(_read("meta_dataset").items()):
+        sizes, above = dict(entry.pop("classes")), dict[str, list[str]]()
+        for label, over in zip(sizes, superclasses_of(name, [*sizes]) or (), strict=False):
+            above.setdefault(over, []).append(label)
+        entry |= {"parts": {"novel": sizes}, "superclasses": above}
+        datasets[name] = msgspec.convert(entry, CataloguedDataset)
     return datasets
 
 
@@ -110,8 +143,8 @@ _RULES: Mapping[str, Callable[[str], str]] = {
 
 @cache
 def _families() -> dict[str, str]:
-    text = (files(__name__) / "traffic_sign_families.json").read_text(encoding="utf-8")
-    return {name: family for family, names in json.loads(text).items() for name in names}
+    families = _read("traffic_sign_families")
+    return {name: family for family, names in families.items() for name in names}
 
 
 INTERVALS = """@article{lafargue2024oops,

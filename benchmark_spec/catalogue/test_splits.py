@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from benchmark_spec.catalogue import catalogue
-from benchmark_spec.catalogue.few_shot import few_shot_datasets
+from benchmark_spec.catalogue import catalogue, few_shot_datasets
 from benchmark_spec.errors import UnknownNameError
 
 CUB = "cub_100_50_50"
@@ -60,7 +59,7 @@ def test_splits() -> dict[str, TestSplit]:
     splits["cub"] = splits[CUB]
     for name, about in catalogue().items():
         name = "cub_meta_dataset" if name == "cub" else name
-        splits[name] = TestSplit(dict(zip(about.class_names, about.class_sizes, strict=True)))
+        splits[name] = TestSplit(about.parts["novel"])
     return splits
 
 

@@ -23,7 +23,7 @@ from builders.features.backbone import Preprocessing
 from builders.features.checkpoints import hub_file, loading
 from builders.features.processor import Device
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.download import fetch
+from fslbench_data.hub import fetch
 
 
 @dataclass(frozen=True)

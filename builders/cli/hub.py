@@ -131,7 +131,7 @@ def webhook(results: str, host: str, port: int) -> None:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     os.environ.setdefault("HF_HUB_DISABLE_EXPERIMENTAL_WARNING", "1")  # of the server's class
     from builders.hub.webhook import make_app
-    from fslbench_data.hub.address import HubAddress
+    from fslbench_data.hub import HubAddress
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("builders").setLevel(logging.INFO)  # not of others: they log addresses

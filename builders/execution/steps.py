@@ -16,8 +16,14 @@ from msgspec import Struct, to_builtins
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
-from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
-from fslbench_data.files.kept import is_kept, read_kept
+from fslbench_data.files import (
+    clear_temporary,
+    is_kept,
+    read_kept,
+    sha256_of,
+    temporary_of,
+    write_whole,
+)
 
 
 class Made(NamedTuple):

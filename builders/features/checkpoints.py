@@ -19,7 +19,7 @@ from benchmark_spec.errors import BackboneError, FSLBenchError, HubError, Unknow
 from benchmark_spec.extras import require
 from builders.features.backbone import Backbone, Preprocessing
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.download import fetch
+from fslbench_data.hub import fetch
 
 _OPEN_CLIP_CONFIG = ("mean", "std", "interpolation", "resize_mode")
 """What a tag of open_clip says of preprocessing."""

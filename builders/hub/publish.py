@@ -41,9 +41,8 @@ from builders.hub.repository import (
 )
 from builders.release.diff import check_version
 from builders.release.verify import verify
-from fslbench_data.files import temporary_of
-from fslbench_data.files.scratch import scratch_folder
-from fslbench_data.hub.address import is_repo_id, version_of
+from fslbench_data.files import scratch_folder, temporary_of
+from fslbench_data.hub import is_repo_id, version_of
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.card import CardFacts, dataset_card

@@ -15,10 +15,8 @@ from huggingface_hub.hf_api import RepoFile
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, HubAccessError, HubError, HubNotFoundError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
-from fslbench_data.files import sha256_of
-from fslbench_data.files.scratch import scratch_folder
-from fslbench_data.hub.calls import api, hub_errors, plain, transferred
-from fslbench_data.hub.download import fetch
+from fslbench_data.files import scratch_folder, sha256_of
+from fslbench_data.hub import api, fetch, hub_errors, plain, transferred
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from benchmark_spec.errors import OutputError, ResultsError
 from benchmark_spec.extras import own_requirement
 from builders.execution.steps import make_folder
 from fslbench_data.files import write_whole
-from fslbench_data.hub.address import HubAddress
+from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
     EMBEDDED,

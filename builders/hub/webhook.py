@@ -15,8 +15,7 @@ from huggingface_hub import WebhookPayload, WebhooksServer
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
 from builders.hub.gate import Gate
-from fslbench_data.hub.address import HubAddress
-from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub import HubAddress, api, hub_errors
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.leaderboard.repository import (
@@ -27,7 +26,7 @@ from fslbench_data.leaderboard.repository import (
     read_board,
 )
 from fslbench_data.leaderboard.review import review, review_text
-from fslbench_data.render.escaping import escaped
+from fslbench_data.render.templating import escaped
 
 PATH = "fslbench"
 """The webhook's address is ``/webhooks/fslbench``."""

@@ -179,7 +179,7 @@ class DatasetBuild:
             entry.class_names,
             entry.class_sizes,
             provenance={"counts_from": entry.counts_from},
-            superclasses=entry.superclasses,
+            superclasses=entry.of_classes,
         )
 
     def _check_whole(self) -> None:

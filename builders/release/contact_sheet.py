@@ -9,7 +9,7 @@ from typing import Any
 from benchmark_spec.extras import require
 from fslbench_data.files.pictures import Picture, decode
 from fslbench_data.release.release import Release
-from fslbench_data.render.task_rows import task_rows
+from fslbench_data.render.page.pictures import task_rows
 from fslbench_data.tasks import TaskSetInfo
 
 MARGIN, LABEL, TEXT = 12, 190, 15

@@ -19,7 +19,7 @@ from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
 from builders.sources.lists import LISTS
-from fslbench_data.render.markdown import template
+from fslbench_data.render.templating import template
 
 HEADERS = {option: ",".join(columns[:2]) for option, columns in LISTS.items()}
 """By option of an image folder that names a CSV file, the file's header."""

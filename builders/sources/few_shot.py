@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from benchmark_spec.catalogue.few_shot import FewShotDataset, few_shot_datasets
+from benchmark_spec.catalogue import CataloguedDataset, few_shot_datasets
 from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from builders.sources.checking import check_and_number, check_counts
@@ -75,7 +75,7 @@ class FewShotSource:
     OPTIONS = ((), ("part",))
 
     @property
-    def dataset(self) -> FewShotDataset:
+    def dataset(self) -> CataloguedDataset:
         """What the catalogue says of it."""
         return few_shot_datasets()[self.name]
 

@@ -24,8 +24,7 @@ from builders.training.digest import shapes_of, state_sha256
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, of_description
-from fslbench_data.files import whole_file, write_whole
-from fslbench_data.files.kept import open_regular, read_regular
+from fslbench_data.files import open_regular, read_regular, whole_file, write_whole
 
 ABOUT, CHECKPOINT, WEIGHTS, CURVE = "trained.json", "checkpoint.pt", "weights.pt", "curve.csv"
 _OF_TRAINING = ("settings", "images", "start")

@@ -30,8 +30,7 @@ from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
 from builders.sources.read import read_source
 from builders.training.inputs import levels_of
 from builders.training.settings import DataSettings
-from fslbench_data.files import whole_file
-from fslbench_data.files.kept import is_kept, open_kept
+from fslbench_data.files import is_kept, open_kept, whole_file
 from fslbench_data.files.pictures import Picture
 
 Positions = NDArray[np.int64]

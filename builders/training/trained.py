@@ -33,7 +33,7 @@ from builders.training.networks import Network
 from builders.training.settings import DataSettings, RunSettings, of_description
 from fslbench_data.evaluation.inputs import FeaturesOf
 from fslbench_data.evaluation.loop import evaluate
-from fslbench_data.files.kept import open_regular
+from fslbench_data.files import open_regular
 from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import stored_pictures
 from fslbench_data.release.release import Release

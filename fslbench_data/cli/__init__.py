@@ -144,16 +144,13 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 COMMANDS = {
-    "compare": ["compare"],
     "evaluate": ["evaluate"],
     "figures": ["plot", "report"],
     "files": ["cite", "export", "import_accuracies", "merge", "validate"],
     "info": ["info"],
-    "interval": ["interval"],
     "leaderboard": ["leaderboard", "review", "submit"],
     "plan": ["plan"],
-    "reported": ["reported"],
-    "score": ["score"],
+    "score": ["compare", "interval", "reported", "score"],
     "sql": ["sql"],
     "table": ["table"],
 }

@@ -59,8 +59,8 @@ def evaluate(
     from fslbench_data.evaluation.calling import callable_name
     from fslbench_data.evaluation.loop import evaluate as run
     from fslbench_data.release.release import load_release
-    from fslbench_data.scoring.compare import find_method
-    from fslbench_data.validation.rules import check_not_taken
+    from fslbench_data.scoring.score import find_method
+    from fslbench_data.validation.validate import check_not_taken
 
     check_submission(path)
     loaded, opened = load_callable(method), load_release(release)

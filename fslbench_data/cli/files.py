@@ -134,9 +134,9 @@ def import_accuracies(
     """
     from benchmark_spec.errors import SpecError
     from fslbench_data.release.release import load_release
-    from fslbench_data.submission.accuracies import read_accuracies
     from fslbench_data.submission.model import Submission
-    from fslbench_data.validation.rules import check_not_taken
+    from fslbench_data.submission.reading import read_accuracies
+    from fslbench_data.validation.validate import check_not_taken
 
     check_submission(path, file)
     opened = load_release(release)
@@ -165,8 +165,8 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
     """
     from fslbench_data.release.release import load_release
     from fslbench_data.render.bibtex import bibtex
-    from fslbench_data.submission.contents import is_log
     from fslbench_data.submission.merging import merge as join
+    from fslbench_data.submission.reading import is_log
 
     if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
         if release is not None:

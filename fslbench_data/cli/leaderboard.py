@@ -135,8 +135,8 @@ def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None)
         leaderboard_legend,
         leaderboard_tables,
     )
-    from fslbench_data.render.escaping import neutral_table
     from fslbench_data.render.table import Table
+    from fslbench_data.render.templating import neutral_table
 
     def paper() -> tuple[list[Table], str, list[str]]:
         tables = [table for table, _ in leaderboard_tables(ranking)]
@@ -228,7 +228,7 @@ def submit(file: Path, to: str) -> None:
     Its name in the repository is the SHA-256 of its content. Doing it again opens no second pull
     request. The account is that of `hf auth login`.
     """
-    from fslbench_data.leaderboard.submit import prepare, propose
+    from fslbench_data.leaderboard.review import prepare, propose
     from fslbench_data.sandbox.client import read_untrusted
     from fslbench_data.submission.model import Submission
 

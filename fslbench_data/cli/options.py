@@ -193,9 +193,7 @@ def check_submission(path: Path, *sources: Path) -> None:
 def check_free(path: Path | None, *sources: Path) -> None:
     """Refuse, before any work, to write over a file without ``--overwrite``, or over the input.
 
-    Raises
-    ------
-    OutputError
+    Raises an OutputError.
     """
     from benchmark_spec.errors import OutputError
     from fslbench_data.files import is_taken
@@ -339,7 +337,7 @@ def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
 
 def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
     """Return files of results, or the log of one's own tasks that stands in their place."""
-    from fslbench_data.submission.contents import is_log
+    from fslbench_data.submission.reading import is_log
 
     if len(files) == 1 and is_log(files[0]):
         return (log_in(files[0], pool),)

@@ -73,7 +73,7 @@ def write_report(
 
     Files for machines hold everything in either case.
     """
-    from fslbench_data.render import csv_format, json_format
+    from fslbench_data.render.report_formats import json_pieces, render_csv
 
     table, paper = _summary(all_references, whole_signature, report)
     if details:
@@ -83,8 +83,8 @@ def write_report(
     write(
         output_format,
         path,
-        csv=lambda: csv_format.render_csv(report),
-        json=lambda: json_format.json_pieces(report),
+        csv=lambda: render_csv(report),
+        json=lambda: json_pieces(report),
         table=table,
         paper=paper,
     )

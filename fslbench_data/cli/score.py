@@ -1,4 +1,4 @@
-"""``fslbench score``."""
+"""The commands ``fslbench score``, ``compare``, ``interval`` and ``reported``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchmark_spec.errors import listing
 from fslbench_data.cli.options import (
     FILE,
     bias_option,
@@ -16,10 +17,13 @@ from fslbench_data.cli.options import (
     design_options,
     details_option,
     level_option,
+    log_in,
     log_options,
+    output,
     output_option,
     release_option,
     report_format_option,
+    say,
     selection_of,
     signature_option,
     sources_of,
@@ -115,7 +119,7 @@ def score(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import score_selected
-    from fslbench_data.submission.contents import is_accuracies, is_all_ways
+    from fslbench_data.submission.reading import is_accuracies, is_all_ways
 
     views = {
         "--bias": bias,
@@ -167,3 +171,147 @@ def score(
         ended = report.log is not None or chosen["task_sets"] or details
         if not ended and format_of(output_format, path) == "table":
             say_narrower(report, opened)
+
+
+@command(short_help="Compare two methods; --fail-if-worse is for CI.")
+@click.argument("names", nargs=-1, required=True, metavar="A [B]...")
+@release_option
+@dataset_option
+@task_set_option
+@level_option
+@unbound_option
+@log_options
+@click.option(
+    "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
+)
+@details_option
+@signature_option
+@bias_option
+@report_format_option
+@output_option
+def compare(
+    names: tuple[str, ...],
+    release: str | None,
+    fail_if_worse: bool,
+    details: bool,
+    whole_signature: bool,
+    bias: bool,
+    pool: dict[str, Any],
+    output_format: str | None,
+    path: Path | None,
+    **chosen: Any,
+) -> None:
+    """Compare two methods, A with B, such as two versions of your own.
+
+    They are named by files of results, FILE::METHOD for one of a file's methods, names of reference
+    methods, or a log of one's own tasks. NCC is the reference method of that name on the features
+    of the other. The exit code is 0, and with --fail-if-worse 1 if the verdict for new images is
+    "worse" on any data set, shot and way (of its sets the pooled one, else the closed one, else
+    the open ones).
+    """
+    from fslbench_data.cli.report_output import write_bias, write_report
+    from fslbench_data.release.release import load_release
+    from fslbench_data.scoring.bias import bias as measured
+    from fslbench_data.scoring.own_release import OwnLog
+    from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
+    from fslbench_data.scoring.task_set_report import primary_comparisons
+
+    check_output(path, *(Path(name.partition("::")[0]) for name in names))
+    opened = load_release(release)
+    both, selection = find_two(names, opened, selection_of(**chosen), **pool)
+    if bias:
+        if fail_if_worse:
+            raise click.UsageError("--bias does not go with --fail-if-worse")
+        write_bias(measured(both, opened, selection), output_format, path)
+        return
+    report = score_selected(both, opened, selection, only_compared=True)
+    write_report(report, output_format, path, details=details, whole_signature=whole_signature)
+    if not isinstance(both, OwnLog) and (left_out := answered_by_one(both)):
+        say(f"left out, answered by one of the two only: {listing(left_out)}")
+    leading = primary_comparisons(report.comparisons)
+    worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
+    if fail_if_worse and worse:
+        say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}")
+        raise SystemExit(1)
+
+
+@command(short_help="Confidence intervals for a log of your own random tasks.")
+@click.argument("log", type=FILE)
+@log_options
+@level_option
+@details_option
+@report_format_option
+@output_option
+def interval(
+    log: Path,
+    pool: dict[str, Any],
+    level: float,
+    details: bool,
+    output_format: str | None,
+    path: Path | None,
+) -> None:
+    """Give confidence intervals for new images and new classes to the means in LOG.
+
+    LOG holds random tasks drawn anywhere, without a release, one row a method and task: method,
+    task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or
+    accuracy; of several training runs, run. Parquet, CSV (lists as JSON) or JSON Lines. Methods
+    that answered the same tasks are compared pairwise. docs/own_tasks.md shows the few lines that
+    write such a log. `fslbench score LOG` does the same, and table, plot, report, compare, sql and
+    validate take such a log, too.
+    """
+    from fslbench_data.cli.report_output import format_of, write_report
+    from fslbench_data.render.log_text import log_csv, log_json
+    from fslbench_data.scoring.score import score
+
+    check_output(path, log, *(file for file in pool.values() if isinstance(file, Path)))
+    own = log_in(log, pool)
+    report, form = score(own, level=level), format_of(output_format, path)
+    if form == "csv":
+        output(log_csv(report), path)
+    elif form == "json":
+        output(log_json(report, own.release.facts), path)
+    else:
+        write_report(report, output_format, path, details=details)
+
+
+@command(short_help="Say what a printed 91.72 ± 0.55 shows.")
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True)
+@click.option(
+    "--dataset",
+    metavar="D",
+    help="Gives --classes and --images of its test split: miniImageNet, tieredImageNet, CUB, "
+    "CIFAR-FS, FC100, EuroSAT, ISIC, ChestX, or one of Meta-Dataset.",
+)
+@click.option("--classes", type=int, metavar="C", help="Classes that tasks are drawn from.")
+@click.option("--images", type=int, metavar="N", help="Images of the class that has the fewest.")
+@click.option("--ways", type=int, metavar="K", help="Classes of a task.")
+@click.option("--shots", type=int, metavar="S", help="Support images of a class.")
+@click.option("--queries", type=int, metavar="Q", help="Query images of a class.")
+@click.option("--tasks", type=int, metavar="T", help="Tasks that the mean is over.")
+@click.option(
+    "--spread",
+    type=click.Choice(["ci", "se", "sd"]),
+    default="ci",
+    show_default=True,
+    help="What stands behind ±: a confidence interval, a standard error or a standard deviation.",
+)
+@level_option
+@report_format_option
+@output_option
+def reported(
+    results: tuple[str, ...], output_format: str | None, path: Path | None, **about: Any
+) -> None:
+    """Say what printed results show for new images and new classes.
+
+    RESULT is "91.72 ± 0.55" or "91.72 +- 0.55", or several of them, to be compared; or a CSV file
+    with a column `result`, perhaps `method`, and columns named as the options below, each for all
+    rows where it is an option; or a file of accuracies, one a task.  No answers and no images are
+    needed: how much wider an interval for new images or new classes can be follows from the sizes
+    of the data set.
+    """
+    from fslbench_data.cli.report_output import write_reported
+    from fslbench_data.scoring.reported import reported as read
+
+    check_output(path)
+    found = read(results[0] if len(results) == 1 else list(results), **about)
+    write_reported(found, output_format, path)

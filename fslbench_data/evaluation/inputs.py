@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, SpecError
-from fslbench_data.files.scratch import scratch_folder
+from fslbench_data.files import scratch_folder
 from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task

@@ -32,8 +32,7 @@ from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
-from fslbench_data.validation.rules import check_may_stop
-from fslbench_data.validation.validate import validate
+from fslbench_data.validation.validate import check_may_stop, validate
 
 
 class Rival:
@@ -45,7 +44,7 @@ class Rival:
 
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
         if isinstance(versus, str):
-            versus = release.reference(versus, counts_only=True)
+            versus = release.reference(versus, "counts")
         self._answers = validate(versus, release, taken=())
         if len(self._answers.methods) != 1:
             raise SubmissionError(

@@ -1,7 +1,12 @@
-"""Files that appear whole or not at all, and what is written into in place."""
+"""Files that appear whole or not at all, those that caches keep, and folders for a moment.
+
+What a cache keeps are regular files of this user, which no link leads to; whatever else lies under
+such a name counts as not there, and is neither opened nor written to.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -11,12 +16,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from benchmark_spec.errors import OutputError
+from benchmark_spec.errors import OutputError, UnreadableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -245,3 +250,129 @@ def load_numbers(path: Path) -> NDArray[Any]:
     if mapped.dtype.kind not in "biuf":
         raise ValueError(f"it holds {mapped.dtype}, not numbers")
     return np.array(mapped)
+
+
+def open_regular(path: Path, flags: int = 0) -> BinaryIO:
+    """Open a regular file to read it; raises an OSError if there is none, whatever the path is.
+
+    `flags` are more of those that :func:`os.open` takes.
+    """
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(path, flags)
+    except ValueError as error:  # a path with a null character
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Read a regular file of at most so many bytes; raises an OSError if there is none."""
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most} bytes", str(path))
+    return content
+
+
+def is_kept(path: Path) -> bool:
+    """Tell whether a kept file lies there."""
+    try:
+        state = path.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(state.st_mode) and _is_own(state)
+
+
+def is_own_folder(path: Path) -> bool:
+    """Tell whether a folder of this user lies there, and no link to one."""
+    try:
+        state = path.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(state.st_mode) and _is_own(state)
+
+
+def open_kept(path: Path) -> BinaryIO:
+    """Open a kept file to read it; raises an OSError if there is none."""
+    file = open_regular(path, getattr(os, "O_NOFOLLOW", 0))
+    if not _is_own(os.fstat(file.fileno())):
+        file.close()
+        raise OSError(errno.EPERM, "not a file of one's own", str(path))
+    return file
+
+
+def read_kept(path: Path) -> bytes:
+    """Read a kept file; raises an OSError if there is none."""
+    with open_kept(path) as file:
+        return file.read()
+
+
+def _is_own(state: os.stat_result) -> bool:
+    """Whether it belongs to this user, or to root, who may prepare a cache for others."""
+    return not hasattr(os, "geteuid") or state.st_uid in (os.geteuid(), 0)
+
+
+POINTER = "a pointer of Git LFS, not the file itself"
+EXPECTED = "the bytes that it points to"
+FIX = "git lfs pull"
+_BEGINNING = b"version https://git-lfs.github.com/spec/"
+_MOST_BYTES = 1023
+"""A longer file is no pointer, as Git LFS has it."""
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Tell whether a regular file is a pointer; raises an OSError if it cannot be read."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_BEGINNING)) == _BEGINNING
+
+
+def refuse_lfs_pointer(path: Path) -> None:
+    """Raise an UnreadableError if a file is a pointer, or cannot be read."""
+    try:
+        pointer = is_lfs_pointer(path)
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be opened: {error.strerror or error}") from None
+    if pointer:
+        raise UnreadableError(f"{path} is {POINTER}", expected=EXPECTED, fix=FIX)
+
+
+@contextmanager
+def scratch_folder(kind: str, where: Path | None = None) -> Iterator[Path]:
+    """Yield an empty folder, ``fslbench-KIND-…``, which is removed with its content afterwards.
+
+    It lies in `where`, or where temporary files do.  The first of a process removes those of the
+    same kind there that killed processes of this user left: a folder is locked while it is used.
+    Windows has no such locks; there killed processes leave theirs.
+    """
+    parent = Path(where or tempfile.gettempdir())
+    _clear_abandoned(kind, parent)
+    with held(lambda: Path(tempfile.mkdtemp(prefix=f"fslbench-{kind}-", dir=parent))) as folder:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@lru_cache(maxsize=64)
+def _clear_abandoned(kind: str, parent: Path) -> None:
+    """Remove folders of a kind that nobody uses, once for each place."""
+    if sys.platform == "win32":
+        return
+    name = re.compile(rf"fslbench-{re.escape(kind)}-[a-z0-9_]{{8}}")
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not name.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+                    continue
+                handle = locked(Path(entry.path))
+                if handle is not None:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    unlock(handle)

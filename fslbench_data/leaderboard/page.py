@@ -21,6 +21,7 @@ from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import EMBEDDED, submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
 from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins, set_table
+from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
     STOPPED,
     STOPPED_NOTE,
@@ -28,10 +29,9 @@ from fslbench_data.render.interval_text import (
     TRANSDUCTIVE_NOTE,
     plus_minus,
 )
-from fslbench_data.render.short_names import shortened
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
-from fslbench_data.scoring.summary import ORDER
+from fslbench_data.scoring.task_set_report import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
 

@@ -26,11 +26,17 @@ from msgspec import Meta, Struct
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
 from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
-from fslbench_data.files import sha256_of, temporary_of
-from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
-from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
-from fslbench_data.hub.calls import api, hub_errors, transferred
-from fslbench_data.hub.download import fetch
+from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of, temporary_of
+from fslbench_data.hub import (
+    HubAddress,
+    api,
+    fetch,
+    hub_errors,
+    is_address,
+    is_commit,
+    transferred,
+    version_of,
+)
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.sandbox.limits import LIMITS
 

@@ -17,9 +17,9 @@ from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.scores import ScoredSet
+from fslbench_data.tasks import TaskSetInfo
 
 REFERENCE = "reference"
 """Stands in place of a submission's digest where a method is one of the release's own."""
@@ -30,6 +30,37 @@ KIND_NUMBERS = np.dtype(
 """What one kind of interval says of each: half-widths of its mean and of its difference from the
 leader, NaN where there are none; the one-sided p-value of "the leader is better"; and whether it
 could be the best."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """One method's answers to one task set: all that a leaderboard needs of them.
+
+    Counts are correct queries of each task, summed over runs, int16 or int32.  `stopped` is the
+    method that a run was compared with while it ran, if it stopped by a rule; of a `prefix` the
+    submitter chose how many tasks are answered; `of_one_model` is one training run of a method that
+    may differ from run to run.
+    """
+
+    method: str
+    info: TaskSetInfo
+    counts: NDArray[np.integer]
+    runs: int
+    run_spread: float | None
+    stopped: str | None
+    transductive: bool
+    prefix: bool = False
+    of_one_model: bool = False
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether the number of tasks was fixed before the results were known."""
+        return self.stopped is None and not self.prefix
+
+    @property
+    def queries_per_task(self) -> int:
+        """Queries in a task, over all runs."""
+        return self.info.protocol.n_query * self.runs
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from benchmark_spec.manifest import (
     named_config_and_split,
 )
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.hub.calls import plain, transferred
+from fslbench_data.hub import plain, transferred
 
 if TYPE_CHECKING:
     import datasets

@@ -62,10 +62,8 @@ def choice_of(
 ) -> ChosenQueries | None:
     """Read how the number of queries of a task set was chosen, if it was.
 
-    Raises
-    ------
-    CorruptReleaseError
-        If its provenance holds something else in its place; `where` says in which release.
+    Raises a CorruptReleaseError if its provenance holds something else in its place; `where` says
+    in which release.
     """
     evidence = provenance.get(EVIDENCE)
     if evidence is None:
@@ -85,10 +83,7 @@ def choice_of(
 def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQueries]:
     """List the choices, each once with its task sets, in the release's order.
 
-    Raises
-    ------
-    CorruptReleaseError
-        If the manifest holds something else in their place.
+    Raises a CorruptReleaseError if the manifest holds something else in their place.
     """
     choices: dict[tuple[int, int, ChosenQueries], list[str]] = {}
     for info in release.task_sets:

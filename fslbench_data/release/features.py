@@ -19,8 +19,15 @@ from benchmark_spec import schemas
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import CorruptReleaseError, OutputError
 from benchmark_spec.manifest import Table, scale_of
-from fslbench_data.files import clear_temporary, file_state, sha256_of, whole_file, write_whole
-from fslbench_data.files.kept import is_kept, read_kept
+from fslbench_data.files import (
+    clear_temporary,
+    file_state,
+    is_kept,
+    read_kept,
+    sha256_of,
+    whole_file,
+    write_whole,
+)
 from fslbench_data.release.tables import corrupt, read_groups
 
 LEFT_FREE = 2**30

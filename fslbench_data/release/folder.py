@@ -19,12 +19,19 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
-from fslbench_data.files import sha256_of
-from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
-from fslbench_data.hub.address import HubAddress, is_commit, meant_address, version_of
-from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.hub.download import fetch_checked, fits_its_name
-from fslbench_data.hub.tag_memory import Memory, Pin
+from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of
+from fslbench_data.hub import (
+    HubAddress,
+    Memory,
+    Pin,
+    api,
+    fetch_checked,
+    fits_its_name,
+    hub_errors,
+    is_commit,
+    meant_address,
+    version_of,
+)
 
 MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""

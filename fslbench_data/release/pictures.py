@@ -20,8 +20,7 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.manifest import Table
-from fslbench_data.files.kept import is_kept, is_own_folder
-from fslbench_data.files.scratch import scratch_folder
+from fslbench_data.files import is_kept, is_own_folder, scratch_folder
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_groups
 

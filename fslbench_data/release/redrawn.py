@@ -26,8 +26,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError, shown
 from benchmark_spec.manifest import Table
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.files import whole_file
-from fslbench_data.files.kept import is_kept, is_own_folder
+from fslbench_data.files import is_kept, is_own_folder, whole_file
 from fslbench_data.release.tables import read_table
 from fslbench_data.tasks.draw import Groups
 from fslbench_data.tasks.redraw import draw_again
@@ -46,12 +45,9 @@ Design = Callable[[], tuple[Sequence[int], Groups | None, Sequence[str] | None]]
 def redrawn(entry: Table, design: Design) -> pa.Table:
     """Return the table of a task set that is not stored.
 
-    Raises
-    ------
-    CorruptReleaseError
-        If the drawn tasks have another digest than the manifest says, or are too many to draw.
-    SamplingError
-        If they cannot be drawn from the provenance, such as by another version of the samplers.
+    Raises a CorruptReleaseError if the drawn tasks have another digest than the manifest says, or
+    are too many to draw. Raises a SamplingError if they cannot be drawn from the provenance, such
+    as by another version of the samplers.
     """
     name = TaskSetName.parse(entry.name)
     _check(entry, name)

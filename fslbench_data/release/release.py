@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import ReleaseError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName, suite_of
-from fslbench_data.hub.address import HubAddress, is_address
+from fslbench_data.hub import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
     Folder,
@@ -35,7 +35,7 @@ from fslbench_data.release.tables import (
     check_tasks,
     read_table,
 )
-from fslbench_data.submission.canonical import canonical
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import COUNTS, content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -45,19 +45,21 @@ if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
 
 
-def read_results(
-    entry: Table, path: Path, *, counts_only: bool, queries: bool = False
-) -> Submission:
-    """Read the results that a release lists, perhaps only the columns that all must have.
+Kept = Literal["all", "queries", "counts"]
+"""What is kept of results: all columns, counts alone, or these and predictions where images are
+drawn uniformly and recur."""
 
-    With `queries` predictions are kept too, on task sets whose images are drawn uniformly and
-    recur.  The release's maker chose how many tasks they answer, before anyone compares with them;
+
+def read_results(entry: Table, path: Path, kept: Kept) -> Submission:
+    """Read the results that a release lists, or the columns that are to be kept.
+
+    The release's maker chose how many tasks they answer, before anyone compares with them;
     a head of ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot
     be read, or holds results of another method.
     """
-    columns = (*COUNTS, *(["predictions"] if queries else [])) if counts_only else ()
+    columns = {"all": (), "queries": (*COUNTS, "predictions"), "counts": COUNTS}[kept]
     table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
-    if counts_only and "predictions" in table.column_names:
+    if kept == "queries" and "predictions" in table.column_names:
         table = _of_reused_images(table)
     results = check_results(Submission(*content_of(table, str(path))), entry)
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
@@ -87,6 +89,7 @@ class Release:
     manifest: Manifest
     files: ReleaseFiles
     _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
+    _results: dict[Kept, list[Submission]] = field(default_factory=dict, init=False)
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -242,53 +245,27 @@ class Release:
         return check_attributes(table, entry)
 
     def references(
-        self,
-        *,
-        counts_only: bool = False,
-        queries: bool = False,
-        only: Collection[TaskSetInfo] | None = None,
+        self, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
     ) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each, which may be left without rows.
 
-        Parameters
-        ----------
-        counts_only
-            Leave out predictions and counts by class.
-        queries
-            With `counts_only`, keep predictions where images are drawn uniformly and recur.
-        only
-            Leave out results on other task sets than these; their rows are not even checked.
+        With `only`, results on other task sets are left out; their rows are not even checked.
         """
-        if not counts_only:
-            of_all = [*map(self.reference, self.methods)]
-        else:
-            of_all = self._with_queries if queries else self._counts
+        of_all = self._results.get(kept) or [self.reference(name, kept) for name in self.methods]
+        if kept != "all":  # which a command may need of several task sets in turn
+            self._results[kept] = of_all
         return tuple(of_all if only is None else [results.on(only) for results in of_all])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out counts that were read: a process that gets a release may need none."""
-        read = ("_counts", "_with_queries")
-        return {name: value for name, value in vars(self).items() if name not in read}
+        """Leave out results that were read: a process that gets a release may need none."""
+        return {**vars(self), "_results": {}}
 
-    @cached_property
-    def _counts(self) -> list[Submission]:
-        """The reference methods' counts, which a command may need of several task sets in turn."""
-        return [self.reference(name, counts_only=True) for name in self.methods]
-
-    @cached_property
-    def _with_queries(self) -> list[Submission]:
-        """The same with predictions where images recur."""
-        return [self.reference(name, counts_only=True, queries=True) for name in self.methods]
-
-    def reference(
-        self, name: str, *, counts_only: bool = False, queries: bool = False
-    ) -> Submission:
-        """One reference method's results; the options are as for :meth:`references`."""
+    def reference(self, name: str, kept: Kept = "all") -> Submission:
+        """One reference method's results, or what is to be kept of them."""
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
-        path = self.files.path(tables[name])
-        return read_results(tables[name], path, counts_only=counts_only, queries=queries)
+        return read_results(tables[name], self.files.path(tables[name]), kept)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.

@@ -21,7 +21,7 @@ from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.sandbox.client import read_untrusted_table
 from fslbench_data.sandbox.reader import read_parquet_table
-from fslbench_data.submission.canonical import printable
+from fslbench_data.submission.columns import printable
 from fslbench_data.submission.model import Submission
 
 Check = Callable[[pa.Table], object]

@@ -22,12 +22,8 @@ def bibtex(release: Release | None = None, submission: Submission | None = None)
     What results used are the release, the papers of intervals and, where there are such tasks, of
     attributes and of Meta-Dataset, the data sets, and the weights of the networks whose features
     they name. Without a release, as for a log of one's own tasks: the package and the paper of
-    intervals.
-
-    Raises
-    ------
-    UnknownNameError
-        If there are results on a data set that the release has not.
+    intervals. Raises an UnknownNameError if there are results on a data set that the release has
+    not.
     """
     if release is None:
         entries = [_package("", ""), INTERVALS]

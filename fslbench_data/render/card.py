@@ -21,10 +21,10 @@ from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
-from fslbench_data.render.markdown import markdown, template
 from fslbench_data.render.paper import table as paper_table
+from fslbench_data.render.templating import markdown, template
 from fslbench_data.scoring.paper import PaperColumn
-from fslbench_data.scoring.summary import ORDER
+from fslbench_data.scoring.task_set_report import ORDER
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.tasks.redraw import EVIDENCE
 

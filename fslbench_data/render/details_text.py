@@ -14,8 +14,7 @@ from rich.text import Text
 from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.evidence import FEW_TASKS, Evidence
-from analysis_sql.ranking.told_apart import Ties
+from analysis_sql.ranking.told_apart import FEW_TASKS, Evidence, Ties
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (
@@ -26,15 +25,18 @@ from fslbench_data.render.interval_text import (
     difference_text,
     labels,
     missing_text,
+    near_perfect_text,
     one_model_text,
     plus_minus,
+    prefix_text,
     set_title,
+    stopped_text,
+    unseen_text,
     verdict_column,
     verdict_of,
     with_bracket,
+    zeros_text,
 )
-from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
-from fslbench_data.render.sentences import prefix_text, stopped_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
-from fslbench_data.files import sha256_of, write_whole
+from fslbench_data.files import scratch_folder, sha256_of, write_whole
 from fslbench_data.files.parquet import write_table
-from fslbench_data.files.scratch import scratch_folder
 from fslbench_data.release.folder import Folder, check_file
 from fslbench_data.release.release import Release
 from fslbench_data.render.card import NOWHERE, CardFacts, dataset_card
@@ -42,13 +41,8 @@ def export(release: Release, folder: str | Path, progress: Progress = lambda _: 
     """Write a release into a new or empty folder, every table as a file; return its manifest.
 
     The folder appears whole or not at all.  Its digest and fingerprints are those of the release.
-
-    Raises
-    ------
-    OutputError
-        If there is something in the folder, or it cannot be written.
-    CorruptReleaseError
-        If a table is not the one that was released.
+    Raises an OutputError if there is something in the folder, or it cannot be written. Raises a
+    CorruptReleaseError if a table is not the one that was released.
     """
     target = Path(folder).absolute()
     try:

@@ -205,7 +205,9 @@ class PaperTable(AsFrame):
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
-        return plain.html(self.tables(), self._signature, self.notes)
+        from fslbench_data.render.templating import html
+
+        return html(self.tables(), self._signature, self.notes)
 
     def csv(self) -> str:
         """Write a line a cell, numbers unrounded, in percentage points."""

@@ -15,10 +15,10 @@ from rich.text import Text
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.bounds import ABOVE
-from analysis_sql.ranking.evidence import FEW_TASKS
+from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
 from benchmark_spec.protocol import suite_of
-from fslbench_data.render.console import Fitted, fit, page
+from fslbench_data.render.console import Fitted, fit, page, shortened
 from fslbench_data.render.interval_text import (
     MARKS,
     NARROWER,
@@ -29,25 +29,24 @@ from fslbench_data.render.interval_text import (
     labels,
     one_model_text,
     plus_minus,
+    stopped_text,
     verdict_column,
     width_text,
 )
 from fslbench_data.render.log_text import print_log
-from fslbench_data.render.sentences import stopped_text
-from fslbench_data.render.short_names import shortened
-from fslbench_data.render.table import Column, Table, html, right
+from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.summary import (
     MOST_ACCURATE,
     Mark,
-    PrimarySet,
     Row,
     Standings,
     Summary,
     Tally,
     summarize,
 )
+from fslbench_data.scoring.task_set_report import PrimarySet
 
 WIDTH = 100
 """Characters of a line, at most."""
@@ -127,7 +126,7 @@ def report_html(report: Report) -> str:
     ``report`` it is left out, and said to be.
     """
     from fslbench_data.render.figures.rows import answer_forest
-    from fslbench_data.render.templating import template  # imports jinja2
+    from fslbench_data.render.templating import html, template
 
     summary = summarize(report)
     (table,), _, sentences = summary_paper(summary)

@@ -157,15 +157,6 @@ def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ())
     return "\n\n".join([*parts, *map(_md, notes)]) + "\n"
 
 
-def html(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
-    """Write tables as elements of HTML that need no style sheet; the signature is a comment."""
-    from fslbench_data.render.templating import template  # imports jinja2
-
-    return template("render/templates/tables.html.j2").render(
-        tables=tables, signature=signature, notes=notes, comment=comment
-    )
-
-
 def comment(text: str) -> str:
     """Write a comment of Markdown or HTML."""
     return f"<!-- {re.sub(r'-(?=-|$)', '- ', one_line(text))} -->"

@@ -18,7 +18,7 @@ from benchmark_spec.schemas import WIDE_PREDICTIONS
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
-from fslbench_data.submission.canonical import canonical, printable
+from fslbench_data.submission.columns import canonical, printable
 from fslbench_data.submission.reading import check_rows, texts_of
 
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
@@ -114,7 +114,7 @@ def _batches(
             elif name in _NAMES and not pa.types.is_integer(array.type):
                 encoded = columns.encoded(array)
                 _check_names(encoded.dictionary, name, where, limits)
-                arrays[name] = encoded.cast(columns.NAMES)
+                arrays[name] = encoded.cast(columns.TEXTS)
         if batch.num_rows:
             yield pa.RecordBatch.from_pydict(arrays)
 

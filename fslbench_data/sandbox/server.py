@@ -3,7 +3,7 @@
 It takes requests from standard input, a line of JSON each and the Arrow streams whose sizes that
 line tells.  It answers on standard output: lines that tell the size of a table, each before the
 table as an Arrow stream, and a last line that says that this was all, or which error it met.
-:mod:`fslbench_data.sandbox.process` starts it and asks.
+:mod:`fslbench_data.sandbox.client` starts it and asks.
 """
 
 from __future__ import annotations

@@ -33,10 +33,8 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
 from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.scoring.relation import schema
 from fslbench_data.scoring.scores import Score, intervals_by_kind
-from fslbench_data.scoring.summary import PrimarySet, primary_sets
-from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.scoring.task_set_report import PrimarySet, TaskSetReport, primary_sets, schema
 
 Floats = NDArray[np.float64]
 

@@ -28,8 +28,8 @@ from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.contents import is_log
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import is_log
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated

@@ -18,8 +18,8 @@ from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
 from fslbench_data.scoring.selection import whole_names
-from fslbench_data.scoring.summary import baselines, own_methods, primary_sets
-from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.scoring.summary import baselines
+from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 
 About = Literal["new images", "new classes", "new superclasses", "closed"]
 """What half-widths are about: these, or with ``closed`` only tasks of the very same images."""

@@ -36,7 +36,7 @@ from analysis_sql.planning.query_size import (
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol, suite_of
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import Kept, Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.scores import Signature
@@ -108,14 +108,14 @@ class Results:
         release: Release,
         *,
         allow_unbound: bool = False,
-        counts_only: bool = False,
+        kept: Kept = "all",
         only: Collection[TaskSetInfo] | None = None,
     ) -> Results:
         """Take the release's reference results, all or `only` some, after those of a submission."""
         parts = []
         if submission is not None:
             parts.append(validate(submission, release, allow_unbound=allow_unbound))
-        if references := reference_results(release, only, counts_only=counts_only):
+        if references := reference_results(release, only, kept):
             parts.append(references)
         return cls(release, tuple(parts))
 
@@ -457,7 +457,7 @@ def plan(
             for info in release.task_sets
             if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
         ]
-        limits: dict[str, Any] = {"counts_only": True} if pooled else {"only": only}
+        limits: dict[str, Any] = {"kept": "counts"} if pooled else {"only": only}
         results = Results.of(read, release, allow_unbound=allow_unbound, **limits)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:

@@ -19,7 +19,7 @@ from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 if TYPE_CHECKING:
     from fslbench_data.scoring.dataset_means import DatasetMean
     from fslbench_data.scoring.own_release import LogFacts
-    from fslbench_data.scoring.relation import Comparisons, Scores
+    from fslbench_data.scoring.task_set_report import Comparisons, Scores
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class Report:
     @property
     def scores(self) -> Scores:
         """The scores of all task sets."""
-        from fslbench_data.scoring.relation import Scores
+        from fslbench_data.scoring.task_set_report import Scores
 
         return Scores(score for task_set in self.sets for score in task_set.scores)
 
     @property
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
-        from fslbench_data.scoring.relation import Comparisons
+        from fslbench_data.scoring.task_set_report import Comparisons
 
         return Comparisons(self.sets)
 

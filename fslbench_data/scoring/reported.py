@@ -21,11 +21,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analysis_sql.leave_one_out.hoeffding import variance_factor
+from analysis_sql.intervals.bounds import variance_factor
 from benchmark_spec.catalogue.test_splits import test_split, unknown_split
 from benchmark_spec.errors import AccuracyError, FSLBenchError, ResultsError, listing
-from fslbench_data.submission.accuracies import read_accuracies
-from fslbench_data.submission.contents import is_accuracies
+from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
 """What stands behind ±: a confidence interval, a standard error, a standard deviation."""
@@ -99,7 +98,7 @@ class Design:
     def image_factor(self) -> float:
         """How many times wider an interval for new images is, at most.
 
-        By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.leave_one_out.hoeffding`).
+        By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.intervals.bounds`).
         """
         each = self.shots + self.queries
         return self._factor(self.ways * each / (self.classes * self.images))

@@ -9,7 +9,7 @@ from typing import cast
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, shown
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Kept, Release
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
@@ -188,8 +188,8 @@ class Selected:
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
         there = replace(self, infos=ladders, left_out=())
         if self.alone:
-            return replace(there, answers=_references_alone(self.release, counts_only=False))
-        by_class = self.references and reference_results(self.release, ladders, counts_only=False)
+            return replace(there, answers=_references_alone(self.release, "all"))
+        by_class = self.references and reference_results(self.release, ladders, "all")
         return replace(there, references=by_class)
 
 
@@ -217,7 +217,7 @@ def select(
     if own is not None:
         answers = own.answers
     elif submission is None:
-        answers = _references_alone(release, counts_only=not by_class)
+        answers = _references_alone(release, "all" if by_class else "queries")
     else:
         unbound = selection.allow_unbound
         results = cast("Source | Sequence[Source]", submission)
@@ -234,7 +234,8 @@ def select(
     references = None
     if beside:
         known = any(group.right is not None for group in answers.groups)
-        references = reference_results(release, infos, counts_only=not by_class, queries=known)
+        kept: Kept = "all" if by_class else "queries" if known else "counts"
+        references = reference_results(release, infos, kept)
     alone = submission is None
     return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
 
@@ -253,22 +254,16 @@ def _with_whole_names(
 
 
 def reference_results(
-    release: Release,
-    infos: Collection[TaskSetInfo] | None = None,
-    *,
-    counts_only: bool = True,
-    queries: bool = False,
+    release: Release, infos: Collection[TaskSetInfo] | None = None, kept: Kept = "counts"
 ) -> Validated | None:
     """The reference methods' results on some task sets and their closed twins, or on all.
 
-    With `queries`, which of them were right where images recur.  None where a release has no such
-    methods; without groups where they answer none of these.
+    None where a release has no such methods; without groups where they answer none of these.
     """
-    if infos is None:
-        return _reference_results(release, None, counts_only, queries)
-    texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
-    infos = tuple(info for info in release.task_sets if info.text in texts)
-    return _reference_results(release, infos, counts_only, queries)
+    if infos is not None:
+        texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
+        infos = tuple(info for info in release.task_sets if info.text in texts)
+    return _reference_results(release, infos, kept)
 
 
 def untrained(results: Submission) -> Submission:
@@ -287,9 +282,9 @@ def untrained(results: Submission) -> Submission:
 
 @lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
 def _reference_results(
-    release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool, queries: bool
+    release: Release, infos: tuple[TaskSetInfo, ...] | None, kept: Kept
 ) -> Validated | None:
-    submissions = release.references(counts_only=counts_only, queries=queries, only=infos)
+    submissions = release.references(kept, infos)
     if not submissions:
         return None
     merged = merge([untrained(submission) for submission in submissions])
@@ -298,8 +293,8 @@ def _reference_results(
     return replace(validate(merged, release, taken=()), are_references=True)
 
 
-def _references_alone(release: Release, *, counts_only: bool) -> Validated:
-    references = reference_results(release, counts_only=counts_only, queries=True)
+def _references_alone(release: Release, kept: Kept) -> Validated:
+    references = reference_results(release, None, kept)
     if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",

@@ -18,10 +18,9 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
 from fslbench_data.scoring.own_release import log_of
-from fslbench_data.scoring.relation import MadeWhenRead, result_tables, schema
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Answers
-from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.scoring.task_set_report import MadeWhenRead, TaskSetReport, result_tables, schema
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.validation.by_image import open_answers
 from fslbench_data.validation.validate import validate
@@ -168,10 +167,7 @@ def only_named(
 ) -> dict[str, pa.Table]:
     """Make those tables that a query may read, and leave out the others that are made.
 
-    Raises
-    ------
-    QueryError
-        If they take longer, or more memory, than the query may.
+    Raises a QueryError if they take longer, or more memory, than the query may.
     """
     made: dict[str, pa.Table] = {}
     end, left = time.monotonic() + seconds, memory_bytes(memory)

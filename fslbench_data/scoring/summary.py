@@ -8,93 +8,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, adjust
-from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.told_apart import adjusted_pairs
-from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.scoring.scores import Score, ScoredSet, Signature
-from fslbench_data.scoring.task_set_report import TaskSetReport
-
-ORDER = ("pooled", "closed")
-"""Suites whose verdicts on new images come first: they use the most of the images."""
+from benchmark_spec.protocol import IntervalKind
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score, Signature
+from fslbench_data.scoring.task_set_report import (
+    PrimarySet,
+    TaskSetReport,
+    own_methods,
+    primary_sets,
+)
 
 MOST_ACCURATE = 3
 """Reference methods that a method is compared with where none is on its own features."""
-
-
-@dataclass(frozen=True)
-class PrimarySet:
-    """The task set of a data set, ways and shots that is read first.
-
-    `images` is the kind of interval about new images, ``closed`` where there is none, and `classes`
-    that about new classes.
-    """
-
-    scored: ScoredSet
-    name: TaskSetName
-    images: IntervalKind
-    classes: IntervalKind | None
-    groups: bool
-    superclasses: bool
-
-    @classmethod
-    def of(cls, task_set: TaskSetReport) -> PrimarySet:
-        """Describe a task set."""
-        kinds = task_set.shown_kinds
-        about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
-        return cls(
-            task_set.scored,
-            TaskSetName.parse(task_set.scored.task_set),
-            kinds[0],
-            about.get("new classes"),
-            task_set.units.groups,
-            task_set.units.superclasses > 0,
-        )
-
-
-def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
-    if not of_new_images:
-        return len(ORDER) + 1
-    return ORDER.index(name.suite) if name.suite in ORDER else len(ORDER)
-
-
-def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Choose for each data set, ways, shots and pair of methods one comparison.
-
-    About new images first: of the pooled set, else the closed, else another.
-    """
-    chosen: dict[tuple[str, int, int, str, str], tuple[int, Comparison]] = {}
-    for comparison in comparisons:
-        name = TaskSetName.parse(comparison.task_set)
-        about = comparison.dataset, name.protocol.way, name.protocol.shot
-        key = *about, comparison.method, comparison.versus
-        rank = _rank(name, of_new_images=comparison.about_new_images is not None)
-        if key not in chosen or rank < chosen[key][0]:
-            chosen[key] = rank, comparison.shown
-    return [comparison for _, comparison in chosen.values()]
-
-
-def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
-    """Choose one task set for each data set, ways and shots, as :func:`primary_comparisons` does.
-
-    First comes the one that most methods of the submission answer.
-    """
-    chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
-    for task_set in sets:
-        name = TaskSetName.parse(task_set.scored.task_set)
-        of_new_images = task_set.shown_kinds[0] != "closed"
-        rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
-        key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
-        if key not in chosen or rank < chosen[key][0]:
-            chosen[key] = rank, task_set
-    datasets = [*dict.fromkeys(dataset for dataset, *_ in chosen)]
-    order = sorted(chosen, key=lambda key: (datasets.index(key[0]), key[1:]))
-    return [chosen[key][1] for key in order]
 
 
 class Mark(Enum):
@@ -180,11 +112,6 @@ def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
     return placed
 
 
-def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
-    """Return the methods of the submission that answer a task set."""
-    return task_set.methods[: len(task_set.asked)]
-
-
 def baselines(
     task_set: TaskSetReport, row: int, against: Collection[str], *, all_references: bool
 ) -> list[int]:
@@ -263,26 +190,6 @@ class Tally:
         return self.compared - self.better - self.worse - self.unknown
 
 
-class Reported(Protocol):
-    """What is summarized: a :class:`fslbench_data.scoring.report.Report`."""
-
-    @property
-    def signature(self) -> Signature:
-        """What the results rest on."""
-
-    @property
-    def sets(self) -> tuple[TaskSetReport, ...]:
-        """The task sets, in the release's order."""
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Task sets made with attributes of images that were left out."""
-
-    @property
-    def against(self) -> tuple[str, ...]:
-        """The methods that were asked for by name."""
-
-
 @dataclass(frozen=True)
 class Summary:
     """What is read of a report first.
@@ -310,7 +217,7 @@ class Summary:
         return (*(r.primary for r in self.rows), *(c.primary for c in self.columns))
 
 
-def summarize(report: Reported, *, all_references: bool = False) -> Summary:
+def summarize(report: Report, *, all_references: bool = False) -> Summary:
     """Choose what to read of a report first.
 
     Parameters
@@ -363,7 +270,7 @@ def summarize(report: Reported, *, all_references: bool = False) -> Summary:
 
 
 def comparisons_to_show(
-    report: Reported, *, all_references: bool = False
+    report: Report, *, all_references: bool = False
 ) -> Iterator[tuple[TaskSetReport, dict[int, list[int]]]]:
     """Give for each primary task set whom each method of the submission is compared with."""
     subjects = {*_subjects(report)}
@@ -377,7 +284,7 @@ def comparisons_to_show(
             yield each, of
 
 
-def _subjects(report: Reported) -> list[str]:
+def _subjects(report: Report) -> list[str]:
     """The methods of the submission; of those that it is compared with, only if all are."""
     own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
     return [name for name in own if name not in report.against] or [*own]

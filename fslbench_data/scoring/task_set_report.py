@@ -1,4 +1,4 @@
-"""The result of scoring on one task set: scores, and every pair that was asked for."""
+"""The results on a task set, and the relations of scores and comparisons that outputs show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -28,16 +28,175 @@ from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import Contest, Ties, contest, p_matrix, pair_p
-from benchmark_spec.protocol import IntervalKind
+from analysis_sql.ranking.told_apart import (
+    NO_EVIDENCE,
+    Contest,
+    Evidence,
+    Ties,
+    contest,
+    evidence,
+    p_matrix,
+    pair_p,
+)
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.relation import COMPARED, Comparisons
 from fslbench_data.scoring.scores import PREFIX, ByKind, Score, ScoredSet, verdict_by_rule
+from fslbench_data.submission.frames import AsFrame
 
-if TYPE_CHECKING:
-    from analysis_sql.ranking.evidence import Evidence
+_ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int32(), float: pa.float64()}
 
-T = TypeVar("T")
+
+def schema(*columns: tuple[str, type]) -> pa.Schema:
+    """Make a schema of names, parted by blanks, and their types."""
+    return pa.schema([(name, _ARROW[kind]) for names, kind in columns for name in names.split()])
+
+
+SCORES = schema(
+    ("dataset task_set method", str),
+    ("is_reference", bool),
+    ("interval", str),
+    ("tasks", int),
+    ("mean halfwidth level", float),
+    ("runs", int),
+    ("run_spread", float),
+    ("transductive prefix trained", bool),
+    ("run_error", float),
+    ("of_one_model", bool),
+)
+COMPARISONS = schema(
+    ("dataset task_set method versus interval", str),
+    ("tasks", int),
+    ("mean mean_halfwidth versus_mean versus_halfwidth difference halfwidth level", float),
+    ("verdict verdict_direct verdict_closed", str),
+    ("p", float),
+    ("reason", str),
+    ("run_error", float),
+    ("of_one_model", str),
+)
+COMPARED = pa.schema([*COMPARISONS, *schema(("trained versus_trained", bool))])
+"""The same, and whether both methods are trained."""
+
+
+def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
+    """Return scores as rows of :data:`SCORES`, one a score and kind of interval."""
+    rows = []
+    for score in scores:
+        of_score = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
+        for kind, interval in score.intervals.items():
+            for name in ("tasks", "mean", "halfwidth", "level"):
+                of_score[name] = getattr(interval, name)
+            rows.append({**of_score, "interval": kind})
+    return pa.RecordBatch.from_pylist(rows, SCORES)
+
+
+def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch]:
+    """Give rows of :data:`COMPARISONS`, those of some pairs on one task set at a time."""
+    for compared in sets:
+        for batch in compared.batches():
+            yield batch.select(COMPARISONS.names)
+
+
+@dataclass(frozen=True)
+class MadeWhenRead:
+    """A table that is made each time that it is read, a batch at a time."""
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def result_tables(sets: Callable[[], Sequence[TaskSetReport]]) -> dict[str, MadeWhenRead]:
+    """Return the tables `scores` and `comparisons`, for which `sets` scores when one is read."""
+    return {
+        "scores": MadeWhenRead(SCORES, lambda: (score_batch(each.scores) for each in sets())),
+        "comparisons": MadeWhenRead(COMPARISONS, lambda: comparison_batches(sets())),
+    }
+
+
+class Scores(AsFrame, Sequence[Score]):
+    """Scores of one or several task sets.
+
+    A table of them has one row a score and kind of interval: the columns of
+    :data:`SCORES`.
+    """
+
+    def __init__(self, scores: Iterable[Score]) -> None:
+        self._scores = tuple(scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    @overload
+    def __getitem__(self, index: int) -> Score: ...
+    @overload
+    def __getitem__(self, index: slice) -> Scores: ...
+    def __getitem__(self, index: int | slice) -> Score | Scores:
+        some = self._scores[index]
+        return Scores(some) if isinstance(some, tuple) else some
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._scores == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        sets = {(score.dataset, score.task_set) for score in self}
+        return f"<Scores: {len(self)} on {len(sets)} task sets; .to_pandas(), .to_arrow()>"
+
+    def to_arrow(self) -> pa.Table:
+        """The scores as a table, one row a score and kind of interval."""
+        return pa.Table.from_batches([score_batch(self)], SCORES)
+
+
+class Comparisons(AsFrame, Sequence[Comparison]):
+    """Comparisons of one or several task sets, made when they are looked at.
+
+    A table of them has one row a comparison and kind of interval: the columns of
+    :data:`COMPARISONS`.
+    """
+
+    def __init__(self, sets: Sequence[TaskSetReport]) -> None:
+        self._sets = sets
+
+    def __len__(self) -> int:
+        return sum(int(compared.asked.sum()) for compared in self._sets)
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Comparison]: ...
+    def __getitem__(self, index: int | slice) -> Comparison | list[Comparison]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        for compared in self._sets:
+            if at < (number := int(compared.asked.sum())):
+                row, column = np.argwhere(compared.asked)[at]
+                return compared.comparisons_of(int(row), np.array([column]))[0]
+            at -= number
+        raise IndexError(index)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        for compared in self._sets:
+            for row in range(len(compared.asked)):
+                yield from compared.comparisons_of(row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        about = f"{len(self)} on {len(self._sets)} task sets"
+        return f"<Comparisons: {about}; .to_pandas(), .to_arrow()>"
+
+    def to_arrow(self) -> pa.Table:
+        """The comparisons as a table, one row a comparison and kind of interval."""
+        return pa.Table.from_batches(comparison_batches(self._sets), COMPARISONS)
+
 
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and columns of pairs are kept."""
@@ -238,22 +397,21 @@ class TaskSetReport:
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return the evidence on each comparison of :meth:`comparisons_of`."""
-        from analysis_sql.ranking.evidence import NO_EVIDENCE, evidence
-
-        how = self.interval_kind, self.level, self.design
-        return self._of_differences(row, NO_EVIDENCE, lambda apart: evidence(apart, *how))
-
-    def _of_differences(self, row: int, empty: T, of: Callable[[Counts], Iterable[T]]) -> list[T]:
-        """Compute values of a row's paired differences; `empty` of stopped runs and prefixes."""
         columns = np.flatnonzero(self.asked[row])
-        common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
-        judged = ~(self.of_stopped | self.of_prefix)[row, columns]
-        found = dict.fromkeys(columns.tolist(), empty)
+        return self.evidence_at(np.full_like(columns, row), columns)
+
+    def evidence_at(self, rows: Ints, columns: Ints) -> list[Evidence]:
+        """Return the evidence on pairs; none of stopped runs and prefixes."""
+        common = np.minimum(self.counts.tasks[rows], self.counts.tasks[columns])
+        judged = ~(self.of_stopped | self.of_prefix)[rows, columns]
+        found = [NO_EVIDENCE] * rows.size
         for tasks in np.unique(common[judged]).tolist():
-            some = columns[(common == tasks) & judged]
-            apart = self.counts.differences(row, some, tasks)
-            found |= zip(some.tolist(), of(apart), strict=True)
-        return list(found.values())
+            some = np.flatnonzero((common == tasks) & judged)
+            apart = self.counts.differences(rows[some], columns[some], tasks)
+            told = evidence(apart, self.interval_kind, self.level, self.design)
+            for place, one in zip(some.tolist(), told, strict=True):
+                found[place] = one
+        return found
 
     def only(self, names: Sequence[str]) -> TaskSetReport:
         """Return the same of some methods, in that order, each compared with every other."""
@@ -272,39 +430,51 @@ class TaskSetReport:
         columns = np.flatnonzero(self.asked[row]) if columns is None else columns
         if not columns.size:
             return []
-        pairs = [self.columns_of(kind, row, columns).intervals() for kind in self.kinds]
-        facts, own = self._facts(np.full_like(columns, row), columns), self.methods[row]
-        about = (self.scored.dataset, self.scored.task_set, own)
+        found = [self.columns_of(kind, row, columns) for kind in self.kinds]
+        return self.comparisons_at(np.full_like(columns, row), columns, found)
+
+    def comparisons_at(
+        self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
+    ) -> list[Comparison]:
+        """Return pairs as objects, given what each kind of interval says of them."""
+        pairs, facts = [of_kind.intervals() for of_kind in found], self._facts(rows, columns)
         made = []
-        for i, column in enumerate(columns.tolist()):
-            kinds = self.kinds[:1] if facts.stopped[i] else self.kinds
+        for i, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+            names, kinds = (self.methods[row], self.methods[column]), self.kinds
+            kinds = kinds[:1] if facts.stopped[i] else kinds
             by_kind = {kind: of_kind[i] for kind, of_kind in zip(kinds, pairs, strict=False)}
             closed, error = int(facts.closed[i]), float(facts.run_error[i])
             comparison = Comparison(
-                *about,
-                self.methods[column],
+                self.scored.dataset,
+                self.scored.task_set,
+                *names,
                 self.interval_kind,
                 ByKind(by_kind, self.units.missing),
                 None if closed < 0 else VERDICTS[closed],
                 facts.reason[i],
                 None if isnan(error) else error,
-                tuple(compress((own, self.methods[column]), _OF_TWO[facts.of_one_model[i]])),
+                tuple(compress(names, _OF_TWO[facts.of_one_model[i]])),
             )
             made.append(comparison)
         return made
+
+    def pairs_at_once(self) -> Iterator[tuple[Ints, Ints, dict[IntervalKind, PairColumns]]]:
+        """Give all pairs that were asked for, some at a time, with what each kind says of them."""
+        every, by_kind = np.argwhere(self.asked), self._pairs_by_kind()
+        for start in range(0, len(every), _PAIRS_AT_ONCE):
+            rows, columns = every[start : start + _PAIRS_AT_ONCE].T
+            of_kinds = {k: self._compare(pairs, rows, columns) for k, pairs in by_kind.items()}
+            yield rows, columns, of_kinds
 
     def batches(self, *, with_p: bool = True) -> Iterator[pa.RecordBatch]:
         """Give the comparisons as rows of the relation, those of some pairs at a time.
 
         One a comparison and kind of interval, the carried kind first: the columns of
-        :data:`fslbench_data.scoring.relation.COMPARISONS`, and whether both are trained.  `p` and
+        :data:`COMPARISONS`, and whether both are trained.  `p` and
         the closed verdict are those of the carried kind alone.
         """
-        every, by_kind = np.argwhere(self.asked), self._pairs_by_kind()
-        for start in range(0, len(every), _PAIRS_AT_ONCE):
-            rows, columns = every[start : start + _PAIRS_AT_ONCE].T
-            found = [self._compare(pairs, rows, columns) for pairs in by_kind.values()]
-            yield self._batch(rows, columns, found, with_p=with_p)
+        for rows, columns, found in self.pairs_at_once():
+            yield self._batch(rows, columns, [*found.values()], with_p=with_p)
 
     def _batch(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns], *, with_p: bool
@@ -395,3 +565,82 @@ class _Facts:
     run_error: NDArray[np.float64]
     """NaN where it is not known."""
     of_one_model: list[str]
+
+
+ORDER = ("pooled", "closed")
+"""Suites whose verdicts on new images come first: they use the most of the images."""
+
+
+@dataclass(frozen=True)
+class PrimarySet:
+    """The task set of a data set, ways and shots that is read first.
+
+    `images` is the kind of interval about new images, ``closed`` where there is none, and `classes`
+    that about new classes.
+    """
+
+    scored: ScoredSet
+    name: TaskSetName
+    images: IntervalKind
+    classes: IntervalKind | None
+    groups: bool
+    superclasses: bool
+
+    @classmethod
+    def of(cls, task_set: TaskSetReport) -> PrimarySet:
+        """Describe a task set."""
+        kinds = task_set.shown_kinds
+        about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
+        return cls(
+            task_set.scored,
+            TaskSetName.parse(task_set.scored.task_set),
+            kinds[0],
+            about.get("new classes"),
+            task_set.units.groups,
+            task_set.units.superclasses > 0,
+        )
+
+
+def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
+    if not of_new_images:
+        return len(ORDER) + 1
+    return ORDER.index(name.suite) if name.suite in ORDER else len(ORDER)
+
+
+def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Choose for each data set, ways, shots and pair of methods one comparison.
+
+    About new images first: of the pooled set, else the closed, else another.
+    """
+    chosen: dict[tuple[str, int, int, str, str], tuple[int, Comparison]] = {}
+    for comparison in comparisons:
+        name = TaskSetName.parse(comparison.task_set)
+        about = comparison.dataset, name.protocol.way, name.protocol.shot
+        key = *about, comparison.method, comparison.versus
+        rank = _rank(name, of_new_images=comparison.about_new_images is not None)
+        if key not in chosen or rank < chosen[key][0]:
+            chosen[key] = rank, comparison.shown
+    return [comparison for _, comparison in chosen.values()]
+
+
+def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
+    """Choose one task set for each data set, ways and shots, as :func:`primary_comparisons` does.
+
+    First comes the one that most methods of the submission answer.
+    """
+    chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
+    for task_set in sets:
+        name = TaskSetName.parse(task_set.scored.task_set)
+        of_new_images = task_set.shown_kinds[0] != "closed"
+        rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
+        key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
+        if key not in chosen or rank < chosen[key][0]:
+            chosen[key] = rank, task_set
+    datasets = [*dict.fromkeys(dataset for dataset, *_ in chosen)]
+    order = sorted(chosen, key=lambda key: (datasets.index(key[0]), key[1:]))
+    return [chosen[key][1] for key in order]
+
+
+def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
+    """Return the methods of the submission that answer a task set."""
+    return task_set.methods[: len(task_set.asked)]

@@ -163,7 +163,7 @@ def with_marks(
     if "fingerprint" not in table.column_names:
         of_group = {key: binding.fingerprint for key, binding in bindings.items()}
         texts = [of_group.get(key) for key in zip(*names, strict=True)]
-        table = table.append_column("fingerprint", pa.array(texts, columns.NAMES))
+        table = table.append_column("fingerprint", pa.array(texts, columns.TEXTS))
     return table
 
 

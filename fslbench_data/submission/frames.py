@@ -14,7 +14,7 @@ from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listi
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method, metadata_of
-from fslbench_data.submission.canonical import NAMES, canonical, index_columns, printable
+from fslbench_data.submission.columns import NAMES, canonical, index_columns, printable
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
 About = Mapping[str, Method | Mapping[str, Any]]
@@ -52,10 +52,8 @@ def is_frame(source: object) -> TypeGuard[Frame]:
 def frame_table(frame: Frame, where: str) -> pa.Table:
     """Return a frame's columns, without the index that a pandas frame has.
 
-    Raises
-    ------
-    SchemaError
-        If Arrow makes no table of it; names the first row of a pandas frame that it cannot take.
+    Raises a SchemaError if Arrow makes no table of it; names the first row of a pandas frame that
+    it cannot take.
     """
     try:
         table = pa.table(frame)

@@ -20,8 +20,7 @@ from benchmark_spec.errors import (
     shown,
 )
 from fslbench_data.submission.bindings import Binding, GroupKey, Method
-from fslbench_data.submission.canonical import TYPES, canonical, is_canonical
-from fslbench_data.submission.columns import NAMES
+from fslbench_data.submission.columns import TEXTS, TYPES, canonical, is_canonical
 from fslbench_data.submission.model import Source, Submission, open_all
 
 
@@ -235,7 +234,7 @@ def renamed(submission: Submission, names: Mapping[str, str]) -> Submission:
         after = pc.if_else(pc.equal(before, pa.scalar(old)), pa.scalar(new), after)
     return replace(
         submission,
-        table=submission.table.set_column(index, "method", after.cast(NAMES)),
+        table=submission.table.set_column(index, "method", after.cast(TEXTS)),
         methods={
             names.get(name, name): replace(about, name=names.get(name, name))
             for name, about in submission.methods.items()

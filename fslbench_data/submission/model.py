@@ -15,7 +15,6 @@ from benchmark_spec.errors import OutputError
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
-from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import (
     METADATA_KEY,
     Binding,
@@ -25,7 +24,7 @@ from fslbench_data.submission.bindings import (
     written_metadata,
 )
 from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
-from fslbench_data.submission.reading import read_file
+from fslbench_data.submission.reading import counts_of, read_file, table_of
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -208,10 +207,7 @@ Source = Submission | Frame | str | Path
 def open_all(sources: Source | Sequence[Source]) -> list[Submission]:
     """Read one or several submissions, files or frames of them.
 
-    Raises
-    ------
-    SubmissionError, SchemaError
-        As :meth:`Submission.read` does.
+    Raises a SubmissionError or a SchemaError as :meth:`Submission.read` does.
     """
     several = sources if isinstance(sources, list | tuple) else [sources]
     opened = []

@@ -23,7 +23,7 @@ from benchmark_spec.naming import check_method_name
 from benchmark_spec.protocol import MAX_WAY
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
-from fslbench_data.submission.columns import NAMES
+from fslbench_data.submission.columns import TEXTS
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 
@@ -178,7 +178,7 @@ class Recorder:
             kinds["predictions"] = WIDE_PREDICTIONS
         table = pa.table(
             {
-                name: pa.array(values, NAMES if kinds[name] == pa.string() else kinds[name])
+                name: pa.array(values, TEXTS if kinds[name] == pa.string() else kinds[name])
                 for name, values in columns.items()
                 if name in SUBMISSION.names or any(value is not None for value in values)
             }

@@ -23,9 +23,9 @@ from benchmark_spec.errors import (
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission import columns
-from fslbench_data.submission.canonical import canonical
-from fslbench_data.submission.contents import is_by_image
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Source, Submission, open_all
+from fslbench_data.submission.reading import is_by_image
 from fslbench_data.tasks import TaskSet
 from fslbench_data.validation.log_source import table_of
 

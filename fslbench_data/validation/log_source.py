@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, rows, shown
 from fslbench_data.sandbox.client import read_untrusted_columns
-from fslbench_data.submission.canonical import index_columns, printable
+from fslbench_data.submission.columns import index_columns, printable
 from fslbench_data.submission.frames import (
     doubled_error,
     frame_table,

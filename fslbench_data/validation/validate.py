@@ -1,27 +1,532 @@
-"""Checking a submission against a release: every rule, all rows at once.
-
-Nothing is repaired: what does not fit is refused, with the rows, what was expected and how to
-mend it.  What passes is, for every method and task set, the counts of its tasks in order.
-"""
+"""Check a submission against a release: every rule, all rows at once; nothing is repaired."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import Counts
-from benchmark_spec.errors import FSLBenchError, UnreadableError
+from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
+from analysis_sql.queries.engine import offending_rows
+from benchmark_spec.errors import (
+    ContradictionError,
+    CountError,
+    DoubledTaskError,
+    DriftError,
+    FingerprintError,
+    FSLBenchError,
+    MethodNameError,
+    MissingTaskError,
+    PredictionError,
+    QueryCountError,
+    SubmissionError,
+    UnboundError,
+    UnknownTaskError,
+    UnreadableError,
+    listing,
+    rows,
+)
+from benchmark_spec.naming import check_method_name
+from benchmark_spec.protocol import MAX_WAY, TaskSetName, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
+from fslbench_data.tasks import Episodes, TaskSetInfo
 from fslbench_data.validation.by_image import open_answers
-from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
-from fslbench_data.validation.rules import RULES
+from fslbench_data.validation.rows import Group, Rows, Terms, as_texts, register, sum_runs
+
+FINGERPRINT_DIGITS = 12
+"""As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
+
+
+def _declared_rows(answers: Rows, _: Terms) -> None:
+    """Every group that the metadata declares must have rows: none may get lost unnoticed."""
+    there = {key.bound_by for key in answers.keys}
+    if lost := [key for key in answers.submission.bindings if key not in there]:
+        named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
+        raise MissingTaskError(
+            f"the metadata declares results that have no rows: {listing(named, 4)}",
+            where=answers.where,
+            expected="rows for everything that is declared",
+            fix="write the file again from all its results",
+        )
+
+
+def check_not_taken(method: str, taken: Collection[str], where: str = "") -> None:
+    """Refuse the name of a reference method."""
+    if method in taken:
+        raise MethodNameError(
+            f"a reference method of the release is already called {method!r}",
+            where=where,
+            expected=f"a name other than {listing(sorted(taken))}",
+            fix="rename your method",
+        )
+
+
+def _names(answers: Rows, terms: Terms) -> None:
+    """Methods and runs must have names that can be shown, methods such that are not taken."""
+    methods: dict[str, int] = {}
+    runs: dict[str, int] = {}
+    for key, row in zip(answers.keys, answers.first, strict=True):
+        methods.setdefault(key.method, row)
+        if key.run is not None:
+            runs.setdefault(key.run, row)
+    for method, row in methods.items():
+        where = f"{answers.where}, from {rows([row])}"
+        check_method_name(method, where)
+        check_not_taken(method, terms.taken, where)
+    for run, row in runs.items():
+        check_method_name(run, f"{answers.where}, from {rows([row])}", "run")
+
+
+def _runs(answers: Rows, _: Terms) -> None:
+    """A method's answers to a task set are all in named runs, or none is."""
+    for members in answers.answers.values():
+        loose = next((group for group in members if answers.keys[group].run is None), None)
+        if len(members) > 1 and loose is not None:
+            raise DoubledTaskError(
+                f"{answers.keys[loose]} has rows without a run beside its runs",
+                where=f"{answers.where}, from {rows([answers.first[loose]])}",
+                expected="a run in every row of a method and task set, or in none",
+                fix="name the run of these rows, or leave them out",
+            )
+
+
+def _fingerprints(answers: Rows, _: Terms) -> None:
+    """The metadata's fingerprints must be the release's."""
+    for key in answers.keys:
+        binding = answers.binding(key)
+        if binding is not None and not fits(binding.fingerprint, key.info):
+            what, expected, fix = _other_tasks(binding.fingerprint, key.info)
+            where = f"{answers.where}, metadata of {key}"
+            raise FingerprintError(what, where=where, expected=expected, fix=fix)
+
+
+def _bound(answers: Rows, terms: Terms) -> None:
+    """Every group must say which tasks it answers, unless it need not."""
+    if not terms.allow_unbound and not all(answers.bound):
+        groups = zip(answers.keys, answers.bound, strict=True)
+        loose = [str(key) for key, is_bound in groups if not is_bound]
+        raise UnboundError(
+            "the submission does not say which tasks it was made on",
+            where=f"{answers.where}: {listing(loose, 4)}",
+            expected="the task set's fingerprint, in a column `fingerprint` or in the metadata "
+            "that Submission.write leaves (pandas drops it)",
+            fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
+            "score on your word; the output then says `unbound`",
+        )
+
+
+def _declared_tasks(answers: Rows, _: Terms) -> None:
+    """The metadata may not declare more tasks than the set has."""
+    for key, expected in zip(answers.keys, answers.expected, strict=True):
+        if expected > key.info.n_tasks:
+            raise UnknownTaskError(
+                f"the metadata declares {expected} tasks",
+                where=f"{answers.where} ({key})",
+                expected=f"at most {key.info.n_tasks}, the tasks of the set",
+            )
+
+
+def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
+    """Whether a fingerprint, or its first twelve or more digits, is the task set's."""
+    return (
+        fingerprint is not None
+        and len(fingerprint) >= FINGERPRINT_DIGITS
+        and info.fingerprint.startswith(fingerprint.lower())
+    )
+
+
+def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
+    """What is wrong with a fingerprint that does not fit, what was expected and how to fix it."""
+    if fingerprint is None:
+        return (
+            "the fingerprint is left out of some rows",
+            f"{info.fingerprint} in all rows of {info}, or in none",
+            "fill the column",
+        )
+    if not re.fullmatch(rf"[0-9a-fA-F]{{{FINGERPRINT_DIGITS},64}}", fingerprint):
+        return (
+            f"{fingerprint!r:.80} is not a fingerprint",
+            f"{FINGERPRINT_DIGITS} to 64 hexadecimal digits: that of {info} is {info.fingerprint}",
+            "copy it from fslbench info",
+        )
+    return (
+        f"the answers were made on other tasks than the release's {info}",
+        f"fingerprint {info.fingerprint}, found {fingerprint}",
+        "run the method on this release's tasks, or score with the release it was run on "
+        "(--release)",
+    )
+
+
+def _stopping(answers: Rows, terms: Terms) -> None:
+    """Raise a DriftError for rules to stop early on sets that do not allow them."""
+    for key in answers.keys:
+        binding = answers.binding(key)
+        if binding is not None and binding.stopping is not None:
+            where = f"{answers.where} ({key})"
+            check_may_stop(key.info, terms.release, binding.stopping.level, where)
+
+
+def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str = "") -> None:
+    """Refuse a rule to stop early on a task set whose classes drift along it.
+
+    Closed and balanced sets are drawn so that every task has a class with the same probability,
+    wherever it stands; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).
+    Raises a DriftError naming the balanced set of the same data and protocol, where there is one.
+    """
+    if info.name.varies or suite_of(info.name.suite).whole:
+        raise DriftError(
+            f"tasks of {info} differ in queries, or are few",
+            where=where,
+            expected="a rule to stop on many tasks of one size",
+            fix="answer all tasks without a rule",
+        )
+    if info.name.interval == "closed" or info.name.suite == "balanced":
+        return
+    ids = np.ascontiguousarray(release.class_ids(info), np.int32)
+    if _capital(ids.tobytes(), ids.shape[1]) < tolerable_capital(level):
+        return
+    balanced = TaskSetName("balanced", info.protocol)
+    there = any(i.dataset == info.dataset and i.name == balanced for i in release.task_sets)
+    expected, fix = "a rule to stop on a set without drift", "answer all tasks without a rule"
+    raise DriftError(
+        f"classes drift along {info}: it uses some classes up before others, so that a run which "
+        "stops early concludes wrongly too often",
+        where=where,
+        expected=f"{expected}, such as {info.dataset}/{balanced}"
+        if there
+        else f"{expected}; the release has no balanced set of this data and protocol",
+        fix=f"stop early on {info.dataset}/{balanced}, or {fix}" if there else fix,
+    )
+
+
+@lru_cache(maxsize=256)
+def _capital(class_ids: bytes, way: int) -> float:
+    return misleading_capital(np.frombuffer(class_ids, np.int32).reshape(-1, way))
+
+
+class First(list[Any]):
+    """The first of `total` items, of which no more are at hand: for messages, which count them."""
+
+    def __init__(self, items: Sequence[Any], total: int) -> None:
+        super().__init__(items)
+        self.total = total
+
+    def __len__(self) -> int:
+        return self.total
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """A rule about rows: a file of that name in ``analysis_sql/queries/rules``, and its wording.
+
+    The texts may name columns of the first row that breaks the rule, and what :meth:`_fields` adds.
+    A rule may read a table of facts; one about an optional column is met without it.
+    """
+
+    name: str
+    error: type[SubmissionError]
+    what: str
+    expected: str = ""
+    fix: str = ""
+    facts: str = ""
+    column: str = ""
+
+    def __call__(self, answers: Rows, _: Terms) -> None:
+        """Raise the error of the rule if it is broken."""
+        if self.column and self.column not in answers.columns:
+            return
+        if self.facts:
+            answers.facts(self.facts)
+        if broken := offending_rows(answers.connection, self.name):
+            fields = _fields(answers, broken)
+            what, expected, fix = (
+                text.format_map(fields) for text in (self.what, self.expected, self.fix)
+            )
+            raise self.error(what, where=fields["where"], expected=expected, fix=fix)
+
+
+def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what messages may say of the rows that break a rule: the first of them, and more."""
+    first = broken[0]
+    total, fields = first.get("total", 0), dict(first)
+    where = answers.where
+    if "row" in first:
+        where += f", {rows(First([row['row'] for row in broken], total))}"
+    if "by_rows" in first:
+        fields["method"] = answers.methods[first["method"]]
+        fields["others"] = "other rows" if first["by_rows"] else "the file's metadata"
+        fields["value"] = str(first["transductive"]).lower()
+    if "ids" in first:
+        fields["tasks"] = listing(First(first["ids"], first["n"]))
+    if "group" in first:
+        key, expected = answers.keys[first["group"]], answers.expected[first["group"]]
+        info, protocol = key.info, key.info.protocol
+        where += f" ({key})"
+        fields |= {"set": info.name, "last_of_set": info.n_tasks - 1, "last": expected - 1}
+        fields |= {"claimed": expected, "ways": protocol.way, "each": protocol.query}
+        fields["queries"] = protocol.n_query
+        if "fingerprint" in first:
+            texts = _other_tasks(first["fingerprint"], info)
+            fields |= zip(("wrong", "right", "mend"), texts, strict=True)
+    if "n_correct" in first:
+        fields["counts"] = listing(First([row["n_correct"] for row in broken], total))
+    return {**fields, "where": where}
+
+
+def _add_labels(answers: Rows, terms: Terms) -> None:
+    """Put the tasks' right answers beside the predictions, where there are any."""
+    if "predictions" not in answers.columns:
+        return
+    columns = [("set", pa.int32()), ("task_id", pa.int64()), ("query_label", pa.large_string())]
+    parts = [pa.schema(columns).empty_table()]
+    wide: dict[int, Sequence[NDArray[Any]]] = {}
+    for number, info in enumerate(answers.infos):
+        if info.protocol.way > MAX_WAY or info.name.varies:
+            wide[number] = [
+                t.query_label for t in terms.release.task_set(info.dataset, str(info.name))
+            ]
+            continue
+        labels = terms.release.query_labels(info)
+        lists = pa.FixedSizeListArray.from_arrays(labels.ravel(), labels.shape[1])
+        texts = as_texts(lists.cast(pa.list_(pa.int8())))
+        numbers = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]
+        parts.append(pa.Table.from_arrays([*numbers, texts], parts[0].column_names))
+    answers.connection.register("labels", pa.concat_tables(parts))
+    for number, of_tasks in wide.items():
+        answers.facts("contradictions")
+        answers.connection.register("wide", _contradictions(answers, number, of_tasks))
+        answers.connection.execute("INSERT INTO contradictions SELECT * FROM wide")
+
+
+def _contradictions(answers: Rows, number: int, labels: Sequence[NDArray[Any]]) -> pa.Table:
+    """Find counts that do not follow from predictions, where tasks are no texts of one length."""
+    table = _rows_of(answers, number, "class_correct, predictions")
+    table = table.filter(table.column("predictions").is_valid())
+    told, kept, counts, of_classes = table.column("class_correct").to_pylist(), [], [], []
+    label = [labels[task] for task in table.column("task_id").to_pylist()]
+    predictions = table.column("predictions").combine_chunks()
+    ends = np.cumsum(predictions.value_lengths().to_numpy())[:-1]
+    predicted = np.split(predictions.flatten().to_numpy(), ends)
+    for row, (own, said) in enumerate(zip(predicted, label, strict=True)):
+        by_class = np.bincount(said[own == said], minlength=int(said.max()) + 1).tolist()
+        kept.append(sum(by_class) != table.column("n_correct")[row].as_py())
+        kept[-1] |= told[row] is not None and told[row] != by_class
+        counts.append(sum(by_class))
+        of_classes.append(by_class)
+    made = table.select(["row", "group", "set", "n_correct", "class_correct"])
+    made = made.append_column("counted", pa.array(counts, pa.int64()))
+    made = made.append_column("by_class", pa.array(of_classes, pa.list_(pa.int64())))
+    return made.filter(pa.array(kept, pa.bool_()))
+
+
+def _rows_of(answers: Rows, number: int, columns: str) -> pa.Table:
+    sql = (
+        f'SELECT r.rowid AS row, "group", "set", task_id, n_correct, r.n_query, {columns} '  # noqa: S608
+        'FROM rows AS r JOIN groups USING ("group") WHERE "set" = ? ORDER BY row'
+    )
+    return answers.connection.sql(sql, params=[number]).to_arrow_table()
+
+
+def _episodes(answers: Rows, terms: Terms) -> None:
+    """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
+    lists = [name for name in ("class_correct", "predictions") if name in answers.columns]
+    for number, info in enumerate(answers.infos):
+        if not info.name.varies:
+            continue
+        tasks = terms.release.task_set(info.dataset, str(info.name))
+        assert isinstance(tasks, Episodes)  # noqa: S101
+        table = _rows_of(answers, number, ", ".join([*lists, "1"]))
+        task, counts, asked = (
+            table.column(name).to_numpy() for name in ("task_id", "n_correct", "n_query")
+        )
+        queries, ways = tasks.queries[task], (tasks.class_ids >= 0).sum(axis=1)[task]
+        checks: list[tuple[type[SubmissionError], str, NDArray[Any], Any, Any]] = [
+            (QueryCountError, "n_query is", asked != queries, asked, queries),
+            (CountError, "n_correct is", (counts < 0) | (counts > queries), counts, queries),
+        ]
+        for name, size in zip(("class_correct", "predictions"), (ways, queries), strict=True):
+            if name in lists:
+                column = table.column(name)
+                length = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
+                wrong = (length != size) & (length >= 0)
+                checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
+        for error, what, wrong, found, size in checks:
+            if (bad := np.flatnonzero(wrong)).size:
+                raise error(
+                    f"{what} {found[bad[0]]}",
+                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
+                    expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
+                    f"{queries[bad[0]]} queries",
+                )
+        if "predictions" in lists:
+            most = np.array(
+                [
+                    max((x for x in own or () if x is not None), default=0)
+                    for own in table.column("predictions").to_pylist()
+                ]
+            )
+            if (bad := np.flatnonzero(most >= ways)).size:
+                raise PredictionError(
+                    f"predictions holds {most[bad[0]]}",
+                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
+                    expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
+                )
+
+
+RULES: tuple[Callable[[Rows, Terms], None], ...] = (
+    _declared_rows,
+    RowRule(
+        "transductive",
+        ContradictionError,
+        "transductive of {method} is {value}, and {others} say otherwise",
+        "the same in all rows of a method, and in its metadata",
+        "write what is true of the method, or leave it empty",
+        "marks",
+        "transductive",
+    ),
+    _names,
+    _runs,
+    RowRule(
+        "n_query",
+        QueryCountError,
+        "n_query is {n_query}",
+        "{queries}, since a task of {set} has {ways} ways with {each} queries each",
+        "answer every query of the task set named in the row",
+        "group_facts",
+    ),
+    RowRule(
+        "unknown_task",
+        UnknownTaskError,
+        "there is no task {tasks}",
+        "task_id 0..{last_of_set}",
+        "number tasks from 0 in the release's order, and leave out any others",
+        "group_facts",
+    ),
+    RowRule(
+        "count_out_of_range",
+        CountError,
+        "n_correct is {counts}, out of range",
+        "0..{queries}, the number of queries answered rightly",
+        "give counts of correct queries, not percentages",
+        "group_facts",
+    ),
+    _fingerprints,
+    RowRule(
+        "fingerprint",
+        FingerprintError,
+        "{wrong}",
+        "{right}",
+        "{mend}",
+        "group_fingerprints",
+        "fingerprint",
+    ),
+    _bound,
+    _stopping,
+    _declared_tasks,
+    RowRule(
+        "doubled_task",
+        DoubledTaskError,
+        "task {tasks} is answered more than once",
+        "one row for each task",
+        "keep one answer; several methods in one file need different names, and several runs of "
+        "one method a column `run`",
+        "incomplete",
+    ),
+    RowRule(
+        "missing_task",
+        MissingTaskError,
+        "{n} of {claimed} tasks are missing: task_id {tasks}",
+        "every task_id 0..{last} once",
+        "run the missing tasks; a file of only the first m tasks must declare so, as Parquet files "
+        "do that Recorder wrote (CSV and JSON Lines cannot)",
+        "incomplete",
+    ),
+    RowRule(
+        "task_beyond_declared",
+        UnknownTaskError,
+        "task_id {tasks} lies beyond the {claimed} tasks that the metadata declares",
+        "task_id 0..{last}",
+        "declare the number of tasks that were really answered",
+        "incomplete",
+    ),
+    _episodes,
+    RowRule(
+        "class_correct_null",
+        PredictionError,
+        "class_correct has a null inside",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_length",
+        PredictionError,
+        "class_correct has {length} entries",
+        "{ways} (K, one count for each class of the task)",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_range",
+        PredictionError,
+        "class_correct holds {worst}",
+        "0..Q, the class's queries answered rightly",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_sum",
+        ContradictionError,
+        "class_correct sums to {counted} where n_correct is {n_correct}",
+        "the counts of a task's classes to sum to n_correct",
+        column="class_correct",
+    ),
+    RowRule(
+        "predictions_null", PredictionError, "predictions has a null inside", column="predictions"
+    ),
+    RowRule(
+        "predictions_length",
+        PredictionError,
+        "predictions has {length} entries",
+        "{queries} (K·Q, one position for each query in the frozen order)",
+        column="predictions",
+    ),
+    RowRule(
+        "predictions_range",
+        PredictionError,
+        "predictions holds {worst}",
+        "0..K-1, the position of the class in the task's class_ids",
+        column="predictions",
+    ),
+    _add_labels,
+    RowRule(
+        "counts_contradict_predictions",
+        ContradictionError,
+        "the predictions are right on {counted} queries where n_correct is {n_correct}",
+        "counts that follow from the predictions",
+        "predictions are positions 0..K-1 in class_ids, in the frozen query order; drop the "
+        "counts' own computation or mend it",
+        "contradictions",
+        "predictions",
+    ),
+    RowRule(
+        "class_counts_contradict_predictions",
+        ContradictionError,
+        "class_correct is {class_correct} where the predictions give {by_class}",
+        "counts that follow from the predictions, by position in class_ids",
+        "",
+        "contradictions",
+        "predictions",
+    ),
+)
+"""In this order: of several broken rules, the first is told."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

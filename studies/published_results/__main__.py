@@ -18,9 +18,9 @@ from benchmark_spec.errors import FSLBenchError, SourceError, UnsafeFileError, l
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import counts_of
 from fslbench_data.submission.recorder import Recorder
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")

@@ -9,8 +9,8 @@ import pytest
 
 from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import counts_of
 from fslbench_data.validation.validate import validate
 from studies.published_results.__main__ import import_published, load_tensor, main
 

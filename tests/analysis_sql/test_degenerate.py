@@ -23,8 +23,7 @@ from analysis_sql.comparison.verdicts import (
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flip
-from analysis_sql.ranking.evidence import evidence
-from analysis_sql.ranking.told_apart import contest, lead
+from analysis_sql.ranking.told_apart import contest, evidence, lead
 
 Array = np.ndarray[Any, Any]
 UNIT = 10

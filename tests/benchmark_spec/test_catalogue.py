@@ -71,13 +71,13 @@ def test_unknown_names_list_the_known() -> None:
 
 def test_superclasses_from_the_published_names() -> None:
     """Alphabets, genera, and the families of Stallkamp et al. (2012)."""
-    counts = {name: lookup(name).superclasses for name in catalogue()}
+    counts = {name: lookup(name).of_classes for name in catalogue()}
     numbers = {name: len(set(of)) for name, of in counts.items() if of is not None}
     assert numbers == {"omniglot": 20, "fungi": 117, "traffic_signs": 6}
     for name, of in counts.items():
         assert of is None or (len(of) == CLASSES[name] and all(of))
     omniglot, fungi, signs = (
-        dict(zip(lookup(name).class_names, lookup(name).superclasses or (), strict=True))
+        dict(zip(lookup(name).class_names, lookup(name).of_classes or (), strict=True))
         for name in ("omniglot", "fungi", "traffic_signs")
     )
     slavonic = "Old_Church_Slavonic_(Cyrillic)"

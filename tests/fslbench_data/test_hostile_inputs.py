@@ -27,7 +27,7 @@ from builders.release.spec_file import read_spec
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal as Answers
 from fslbench_data.release.release import Release
-from fslbench_data.submission.accuracies import read_accuracies
+from fslbench_data.submission.reading import read_accuracies
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
 

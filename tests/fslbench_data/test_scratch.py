@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fslbench_data.files.scratch import _clear_abandoned, scratch_folder
+from fslbench_data.files import _clear_abandoned, scratch_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows locks no folders")
 
 HOLD = """
 import sys
 from pathlib import Path
-from fslbench_data.files.scratch import scratch_folder
+from fslbench_data.files import scratch_folder
 with scratch_folder(sys.argv[1], Path(sys.argv[2])) as folder:
     (folder / "deeper").mkdir()
     (folder / "deeper" / "file").write_text("x")

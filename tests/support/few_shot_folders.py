@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from benchmark_spec.catalogue.few_shot import FewShotDataset, few_shot_datasets
+from benchmark_spec.catalogue import CataloguedDataset, few_shot_datasets
 
 Parts = Mapping[str, Mapping[str, int]]
 FOLDERS = {"base": "train", "val": "val", "novel": "test"}
@@ -26,7 +26,7 @@ PLACES = {
 }
 
 
-def shrink(patch: pytest.MonkeyPatch, of_each: int = 2) -> dict[str, FewShotDataset]:
+def shrink(patch: pytest.MonkeyPatch, of_each: int = 2) -> dict[str, CataloguedDataset]:
     """Let every class of the catalogue have so few images that folders are quick to write."""
     small = {
         name: msgspec.structs.replace(

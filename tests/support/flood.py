@@ -45,7 +45,7 @@ print(json.dumps({
 HELD = """
 import gc, json, sys, tracemalloc
 import pyarrow as pa
-from fslbench_data.leaderboard.acceptance import check_submission
+from fslbench_data.leaderboard.leaderboard import check_submission
 from fslbench_data.leaderboard.repository import FolderFiles
 from fslbench_data.leaderboard.repository import list_submissions
 from fslbench_data.release.release import load_release

@@ -30,8 +30,8 @@ from fslbench_data.scoring.bias import LadderReport, step_of
 from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.summary import Summary, own_methods, primary_sets
-from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.scoring.summary import Summary
+from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 
 Pair = tuple[TaskSetReport, Comparison]
 MOST_COMPARED = 30

@@ -19,10 +19,7 @@ _WEIGHTS = {"Regular": "normal", "Bold": "bold"}
 def renderer() -> Any:
     """Return the module ``vl_convert``, which draws with the fonts beside this file.
 
-    Raises
-    ------
-    MissingPackageError
-        Without the extra ``report``.
+    Raises a MissingPackageError without the extra ``report``.
     """
     convert = require("vl_convert", "report")
     with as_file(files(__name__)) as folder:

@@ -1,4 +1,4 @@
-"""From results to the report page: ``fslbench report``, and ``report_page()`` in Python."""
+"""The report page: what it shows, and ``fslbench report`` and ``report_page()``, which make it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,304 @@ import gzip
 import json
 import shlex
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from html import escape
+from math import isnan
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.verdicts import VERDICTS
+from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.errors import OutputError, SpecError
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.figures.rows import queries
+from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
+from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
+from fslbench_data.render.figures.rows import clearest, correlation, ladder, queries, worst
+from fslbench_data.render.interval_text import unseen_text
 from fslbench_data.render.page import INDEX
-from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
-from fslbench_data.render.page.pictures import Images
+from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
+from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import LadderReport, bias_on
-from fslbench_data.scoring.selection import Answers, Names, Selection, select
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import no_results, report_on
+from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
+from fslbench_data.scoring.summary import Summary, summarize
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+MOST_CHOSEN = 50
+"""Methods whose pairs and tasks a page holds."""
+
+LEVELS = (0.9, 0.95, 0.99)
+"""Levels that can be chosen on a page, beside the one it was made with."""
+
+MOST_LISTED = MOST_ANSWERED = 50
+"""Methods of the results that the answer's table holds, and with which every level has one."""
+
+Values = dict[str, Any]
+Floats = NDArray[np.float64]
+ByLevel = Mapping[float, TaskSetReport]
+Upper = tuple[NDArray[Any], NDArray[Any]]
+"""Rows and columns of the pairs."""
+
+SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
+"""Of verdicts; blank where there is none."""
+
+
+def page_content(
+    selected: Selected,
+    *,
+    ladders: Sequence[LadderReport] = (),
+    queries: Values | None = None,
+    images: Images = None,
+    arguments: str = "",
+    progress: Callable[[str], object] = lambda _: None,
+) -> Values:
+    """What a page shows; its template has ``answers`` and ``pictures``, its script the rest.
+
+    Parameters
+    ----------
+    selected
+        At its level the page opens.  Its methods are those whose pairs and tasks the page holds; by
+        default those of the submission, then the reference methods, of these the ones with the
+        highest means, :data:`MOST_CHOSEN` in all.
+    queries
+        The figure of sweeps of the number of queries (:func:`figure_values`).
+    arguments
+        Of the command that made the page, for the commands that it shows.
+    """
+    level = selected.selection.level
+    levels = sorted({*LEVELS, level})
+    reports = {}
+    for each in levels:
+
+        def at_level(task_set: str, at: str = f"{100 * each:.8g} %") -> None:
+            progress(f"{at}, {task_set}")
+
+        reports[each] = report_on(selected, each, at_level)
+    main = reports[level]
+    answered = {method for each in main.sets for method in each.methods}
+    names = tuple(name for name in selected.methods if name in answered)
+    asked = selected.selection.methods or _chosen(selected, main)
+    chosen = tuple(name for name in asked if name in answered)
+    shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
+    if not shown:
+        raise no_results(asked, selected)
+    progress("what the page holds")
+    with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
+        by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
+        made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
+        sets, some = zip(*made, strict=True)
+    of_release = set(selected.references.methods) if selected.references else set()
+    few = max(len(each.asked) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
+    answers = {at: summarize(report) for at, report in reports.items() if few or at == level}
+    opens = [str(primary.scored) for primary in answers[level].primary]
+    progress("pictures")
+    hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
+    return {
+        "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
+        "pictures": pictures_html(selected.release, [*hard], opens, images),
+        "opens": {**_opening(main, answers[level]), "sets": opens},
+        "release": main.signature.release,
+        "signature": {str(at): str(report.signature) for at, report in reports.items()},
+        "unbound": bool(main.signature.unbound),
+        "arguments": arguments,
+        "level": level,
+        "levels": levels,
+        "kinds": {
+            kind: {
+                "about": ABOUT[kind],
+                "claim": CLAIMS[kind],
+                "full": f"{family_of(kind)} ({estimand})",
+            }
+            for kind, estimand in ESTIMANDS.items()
+        },
+        "verdicts": VERDICT_NAMES,
+        "prefix": PREFIX,
+        "others": OTHERS,
+        "methods": list(names),
+        "reference": [name in of_release for name in names],
+        "chosen": [names.index(name) for name in chosen],
+        "sets": sets,
+        "conclusive": _conclusive(some, levels, of_release),
+        "ladders": [_ladder(each, levels) for each in ladders if each.answers.by_method],
+        "queries": queries,
+    }
+
+
+def _opening(report: Report, answer: Summary) -> Values:
+    """Choose the comparison on which the page opens: the clearest of the answer."""
+    found = clearest(report, answer)
+    if found is None:
+        return {"method": next(iter(answer.methods), None), "versus": None, "set": None}
+    each, comparison = found
+    return {"method": comparison.method, "versus": comparison.versus, "set": str(each.scored)}
+
+
+def _shown_answer(at: float, whole: Summary) -> Values:
+    """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
+    (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
+    left = len(whole.methods) - MOST_LISTED
+    cut = [f"… and {left} more methods: fslbench score."] if left > 0 else []
+    table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
+    return {"level": at, "sentences": sentences, "table": table}
+
+
+def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
+    """The submission's methods, then the references, the highest means first if too many."""
+    place: dict[str, list[float]] = {}
+    for each in report.sets:
+        means = np.array([score.accuracy.mean for score in each.scores])
+        for name, rank in zip(each.methods, np.argsort(np.argsort(-means)), strict=True):
+            place.setdefault(name, []).append(float(rank) / len(means))
+    chosen: list[str] = []
+    for part in selected.parts:
+        left = MOST_CHOSEN - len(chosen)
+        own = [name for name in part.methods if name in place]
+        best = sorted(own, key=lambda name: (np.mean(place[name]), name))[:left]
+        chosen += [name for name in own if name in set(best)]
+    return tuple(chosen)
+
+
+def _set(
+    at: ByLevel, level: float, names: Sequence[str], chosen: Sequence[str]
+) -> tuple[Values, ByLevel]:
+    """A task set of which `at` are the reports by level; and these of the chosen methods alone.
+
+    Half-widths and ties are by kind of interval: `shown` are those that people read first, and
+    `kinds` these and the carried one.  `pairs` are row by row of the upper triangle, their verdicts
+    a text of signs for each claim, blank where there is none.
+    """
+    each = at[level]
+    kinds = list(dict.fromkeys((*each.shown_kinds, *each.kinds)))
+    position = {method: i for i, method in enumerate(each.methods)}
+    members = [method for method in chosen if method in position]
+    some = {key: report.only(members) for key, report in at.items()}
+    counts = some[level].counts
+    right = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
+    shares = [100.0 * row / n for row, n in zip(right, counts.queries_per_task, strict=True)]
+    upper = np.triu_indices(len(members), 1)
+    tasks = np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)
+    values = {
+        "dataset": each.scored.dataset,
+        "task_set": each.scored.task_set,
+        "T": each.scored.n_tasks,
+        "shot": TaskSetName.parse(each.scored.task_set).protocol.shot,
+        "kinds": kinds,
+        "shown": list(each.shown_kinds),
+        "carried": each.interval_kind,
+        "members": [names.index(method) for method in each.methods],
+        "tasks": [int(score.accuracy.tasks) for score in each.scores],
+        "mean": [score.accuracy.mean for score in each.scores],
+        "prefix": [score.prefix for score in each.scores],
+        "chosen": [position[method] for method in members],
+        "unit": counts.queries_per_task.tolist(),
+        "counts": [row.tolist() for row in right],
+        "r": _correlations(shares, upper),
+        "pair_tasks": tasks[upper].tolist(),
+        "diff": _listed(some[level].pairs.difference[upper]),
+        "at": {str(key): _at_level(at[key], some[key], kinds, upper) for key in at},
+    }
+    return values, some
+
+
+def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
+    """Pearson's correlations of pairs over the tasks that both answered, as text."""
+    pairs = list(zip(*upper, strict=True))
+    if len({*map(len, shares)}) > 1 or len(shares[0]) < 2:
+        return [
+            correlation(shares[i][: len(shares[j])], shares[j][: len(shares[i])]) for i, j in pairs
+        ]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
+    flat = np.ptp(shares, axis=1) == 0
+    return ["undefined" if flat[i] or flat[j] else f"{found[i, j]:.2f}" for i, j in pairs]
+
+
+def _at_level(
+    report: TaskSetReport, some: TaskSetReport, kinds: Sequence[IntervalKind], upper: Upper
+) -> Values:
+    ties, position = report.ties, {method: i for i, method in enumerate(report.methods)}
+    reserved = np.flatnonzero((some.of_stopped | some.of_prefix)[upper]).tolist()
+    reasons = {str(k): some.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
+    note = "None of this is about new images." if report.shown_kinds[0] == "closed" else ""
+    if report.design is not None:
+        note = unseen_text(report.design.classes, report.level)
+    return {
+        "note": note,
+        "half": {
+            kind: _listed(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores]))
+            for kind in kinds
+        },
+        "contest": [position[name] for name in ties.methods] if ties else [],
+        "tied": {kind: [position[name] for name in tied] for kind, tied in ties.tied.items()}
+        if ties
+        else {},
+        "pairs": {kind: _listed(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
+        "claims": {
+            claim: "".join(SIGNS[code] for code in codes[upper].tolist())
+            for claim, codes in claims_of(some).items()
+        },
+        "reason": {k: reason for k, reason in reasons.items() if reason},
+    }
+
+
+def _listed(values: Floats) -> list[float | None]:
+    """Numbers as JSON has them, None for NaN."""
+    return [None if isnan(value) else value for value in values.tolist()]
+
+
+def _conclusive(
+    sets: Sequence[ByLevel], levels: Sequence[float], of_release: Collection[str]
+) -> dict[str, Values]:
+    """How many comparisons are conclusive, by data set and leading kind of interval, then by level.
+
+    Beside methods of results those of the release are not compared with each other.
+    """
+    alike: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
+    for each in sets:
+        report = each[levels[0]]
+        own = np.array([method not in of_release for method in report.methods], np.bool_)
+        counted = report.counted & (own[:, None] | own if of_release else True)
+        name = f"{report.scored.dataset} {report.shown_kinds[0]}"
+        alike.setdefault(name, []).append((each, counted))
+    return {
+        name: {
+            str(at): figure_values(
+                conclusive([each[at] for each, _ in some], [counted for _, counted in some])
+            )
+            for at in levels
+        }
+        for name, some in alike.items()
+        if any(counted.any() for _, counted in some)
+    }
+
+
+def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
+    """A ladder on which some method says which classes it answers rightly: its two figures."""
+    return {
+        "name": f"{report.dataset}/{report.name}",
+        "dataset": report.dataset,
+        "task_set": report.answers.task_set,
+        **{
+            draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
+            for draw in (ladder, worst)
+        },
+    }
+
+
+def figure_values(figure: Figure, command: str = "") -> Values:
+    """A figure's rows and words, and the command that draws it."""
+    about = {"title": figure.title, "caption": figure.caption, "command": command}
+    return {**about, "rows": list(figure.rows)}
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,9 +1,9 @@
-"""The hardest task of each set in pictures: which tasks, of which images, and whose these are."""
+"""Tasks as people look at them, and the hardest task of each set in pictures."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from math import fsum
@@ -13,16 +13,87 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.manifest import Dataset
+from benchmark_spec.protocol import INTER_CLASS, suite_of
 from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths, some_pictures
 from fslbench_data.release.release import Release
-from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import LadderReport, step_of
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
+
+
+@dataclass(frozen=True)
+class ShownImage:
+    """An image of a task, and which of the task's attributes it has, sorted."""
+
+    image_id: int
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A class of a task.
+
+    Attributes
+    ----------
+    attribute
+        What its support images share; empty where tasks are not made with attributes.
+    lacking
+        Whether its queries were to have another class's attribute, but too few images did.
+    """
+
+    name: str
+    attribute: str
+    lacking: bool
+    support: tuple[ShownImage, ...]
+    queries: tuple[ShownImage, ...]
+
+
+def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRow]:
+    """Read a task of a task set, its classes in their order and queries in theirs.
+
+    Raises a SpecError if the set has no such task.
+    """
+    if not 0 <= task_id < info.n_tasks:
+        raise SpecError(
+            f"{info} has no task {task_id}", expected=f"0 to {info.n_tasks - 1}", where=str(release)
+        )
+    row = release.task_table(info).slice(task_id, 1).to_pylist()[0]
+    shot, suite = info.protocol.shot, suite_of(info.name.suite)
+    names = release.classes(info.dataset).column("class_name").to_pylist()
+    attributes = row.get("attributes") or [""] * info.protocol.way
+    words = _words(release, info)
+    asked = list(zip(row["query"], row["query_label"], strict=True))
+
+    def images(ids: Iterable[int]) -> tuple[ShownImage, ...]:
+        return tuple(
+            ShownImage(i, tuple(sorted(words[i].intersection(attributes))) if words else ())
+            for i in ids
+        )
+
+    return [
+        ClassRow(
+            names[class_id],
+            attributes[k],
+            suite.step in INTER_CLASS and not row["inter_class"][k],
+            images(row["support"][k * shot : (k + 1) * shot]),
+            images(image for image, label in asked if label == k),
+        )
+        for k, class_id in enumerate(row["class_ids"])
+    ]
+
+
+def _words(release: Release, info: TaskSetInfo) -> list[set[str]]:
+    """The attributes of each image, where the task set is made with any."""
+    label = suite_of(info.name.suite).attributes
+    if not label:
+        return []
+    table = release.attributes(info.dataset, label)
+    return [set(words) for words in table.column("attributes").to_pylist()]
+
 
 LONGEST, QUALITY = 96, 80
 """Pixels of a thumbnail's longest side, and the quality of its WebP."""
@@ -122,12 +193,8 @@ def pictures_html(
 ) -> str:
     """Show tasks of which images are at hand, `first` those of these sets; empty without any.
 
-    Raises
-    ------
-    UnknownNameError
-        If the release is to hold pictures of these data sets, and does not.
-    SourceError
-        If an image of the folder is missing, or one cannot be read.
+    Raises an UnknownNameError if the release is to hold pictures of these data sets, and does not.
+    Raises a SourceError if an image of the folder is missing, or one cannot be read.
     """
     datasets = _at_hand(release, [task.info.dataset for task in tasks], images)
     named = {str(task.info): task for task in tasks if task.info.dataset in datasets}

@@ -12,8 +12,7 @@ from analysis_sql.comparison.verdicts import Verdict, adjust
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import intervals
-from analysis_sql.ranking.evidence import evidence, zeros
-from analysis_sql.ranking.told_apart import contest
+from analysis_sql.ranking.told_apart import contest, evidence, zeros
 
 T, C, K, UNIT = 60, 12, 5, 25
 

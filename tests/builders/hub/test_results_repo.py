@@ -38,7 +38,7 @@ from fslbench_data.leaderboard.repository import (
     read_board,
     submission_name,
 )
-from fslbench_data.leaderboard.submit import prepare, propose
+from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
 
 

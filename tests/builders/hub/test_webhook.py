@@ -20,7 +20,7 @@ import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
 from builders.cli import main
 from builders.hub.webhook import FrontPage, changes_main, comment_on, make_app, pull_requests
-from fslbench_data.leaderboard.submit import prepare, propose
+from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
 
 REPO = "org/results"

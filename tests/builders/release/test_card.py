@@ -18,7 +18,7 @@ from benchmark_spec.manifest import (
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 from fslbench_data.render.card import NOWHERE, CardFacts, dataset_card, repository_of, size_category
-from fslbench_data.render.markdown import markdown, paragraph, yaml_scalar
+from fslbench_data.render.templating import markdown, paragraph, yaml_scalar
 
 NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 

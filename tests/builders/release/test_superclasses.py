@@ -154,7 +154,7 @@ def test_the_catalogue_gives_them(tmp_path: Path) -> None:
     path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n{sets}')
     build_release(read_spec(path), tmp_path / "r")
     release = load_release(tmp_path / "r")
-    assert release.superclasses("omniglot") == lookup("omniglot").superclasses
+    assert release.superclasses("omniglot") == lookup("omniglot").of_classes
     assert release.superclasses("cub") is None
 
 

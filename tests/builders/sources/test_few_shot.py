@@ -7,7 +7,7 @@ import pytest
 from few_shot_folders import all_classes, shrink, write_cifar, write_few_shot, write_listed
 
 from benchmark_spec import schemas
-from benchmark_spec.catalogue.few_shot import few_shot_datasets
+from benchmark_spec.catalogue import few_shot_datasets
 from benchmark_spec.errors import CatalogueError, FSLBenchError, SourceError, UnknownNameError
 from builders.sources import FEW_SHOT, source_module
 from builders.sources.read import listed_sizes, read_source

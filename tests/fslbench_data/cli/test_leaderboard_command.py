@@ -15,8 +15,8 @@ from results_repository import Repository
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_table
 from fslbench_data.render.table import Column, Table, markdown
+from fslbench_data.render.templating import BREAK, escaped, neutral, neutral_table
 from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
 

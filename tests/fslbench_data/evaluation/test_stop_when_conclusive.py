@@ -13,9 +13,9 @@ from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, score
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.json_format import json_pieces
+from fslbench_data.render.report_formats import json_pieces
 from fslbench_data.submission.bindings import Stopping
-from fslbench_data.validation.rules import check_may_stop
+from fslbench_data.validation.validate import check_may_stop
 
 ONE_SHOT: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
 

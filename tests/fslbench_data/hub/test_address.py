@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark_spec.errors import HubError
-from fslbench_data.hub.address import (
+from fslbench_data.hub import (
     HubAddress,
     is_address,
     is_commit,

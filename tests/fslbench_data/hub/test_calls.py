@@ -16,7 +16,7 @@ from benchmark_spec.errors import (
     HubUnreachableError,
     OutputError,
 )
-from fslbench_data.hub.calls import hub_errors, plain
+from fslbench_data.hub import hub_errors, plain
 
 TOKEN = "hf_" + "A1b2" * 8
 

@@ -397,7 +397,7 @@ def test_every_fault_ends_well(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fslbench_data.hub.download._PAUSE", 0.01)
+    monkeypatch.setattr("fslbench_data.hub._PAUSE", 0.01)
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, TAG)
     world = World(hub, toy, quick_retries, tmp_path)

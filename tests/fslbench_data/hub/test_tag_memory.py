@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fslbench_data.hub.tag_memory import Memory, Pin
+from fslbench_data.hub import Memory, Pin
 
 
 @pytest.fixture

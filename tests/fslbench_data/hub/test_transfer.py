@@ -20,8 +20,7 @@ from builders.hub.publish import publish
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.calls import hub_errors, transferred
-from fslbench_data.hub.download import fetch
+from fslbench_data.hub import fetch, hub_errors, transferred
 from fslbench_data.release.release import Release, load_release
 
 pytest.importorskip("hf_xet", reason="needs hf_xet, which huggingface_hub brings on most machines")
@@ -120,7 +119,7 @@ def test_datasets_fall_back(broken: HubServer) -> None:
 def test_what_fails_by_http_too_is_told_as_ever(
     broken: HubServer, quick_retries: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fslbench_data.hub.download._PAUSE", 0.01)
+    monkeypatch.setattr("fslbench_data.hub._PAUSE", 0.01)
     broken.faults.add(Fault("/cdn/", status=503, times=None))
     with (
         pytest.warns(FSLBenchWarning, match=FELL_BACK),

@@ -10,9 +10,9 @@ import pytest
 from results_repository import Repository
 
 from benchmark_spec.errors import HubUnreachableError
-from fslbench_data.leaderboard import acceptance
-from fslbench_data.leaderboard.acceptance import Accepted, Rejected
-from fslbench_data.leaderboard.acceptance import check_submission as check
+from fslbench_data.leaderboard import leaderboard as checked
+from fslbench_data.leaderboard.leaderboard import Accepted, Rejected
+from fslbench_data.leaderboard.leaderboard import check_submission as check
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.bindings import Binding, Method, Stopping
@@ -243,7 +243,7 @@ def test_what_nobody_thought_of_is_a_refusal_too(
     def fail(*_: object) -> None:
         raise RuntimeError("oh\x1b[31m")
 
-    monkeypatch.setattr(acceptance, "validate", fail)
+    monkeypatch.setattr(checked, "validate", fail)
     assert "cannot be checked" in _rejected(check(repository.files, name, [newer])).what
 
 

@@ -18,10 +18,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from results_repository import Repository
 
-from fslbench_data.hub.address import HubAddress
-from fslbench_data.leaderboard import acceptance
-from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_all, check_submission
-from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.hub import HubAddress
+from fslbench_data.leaderboard import leaderboard as checked
+from fslbench_data.leaderboard.leaderboard import (
+    Accepted,
+    Leaderboard,
+    Rejected,
+    check_all,
+    check_submission,
+    leaderboard,
+)
 from fslbench_data.leaderboard.repository import FolderFiles, HubResults, ResultsFiles, arrivals
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.leaderboard.tables import (
@@ -251,7 +257,7 @@ def checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
             found[name] = check_submission(files, name, *others)
         return found[name]
 
-    monkeypatch.setattr(acceptance, "check_submission", check)
+    monkeypatch.setattr(checked, "check_submission", check)
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -283,7 +289,7 @@ def test_room_is_for_who_came_first(
     names = sorted(
         repository.add(answers(newer, {KEY: _counts(newer, seed)}, f"m{seed}")) for seed in range(4)
     )
-    monkeypatch.setattr(acceptance, "MOST_VALUES", 2 * len(_counts(newer)))
+    monkeypatch.setattr(checked, "MOST_VALUES", 2 * len(_counts(newer)))
     files = _Given(repository.folder, {name: -i for i, name in enumerate(names)})
     found = leaderboard(files, [newer])
     assert sorted(found.boards[0].submissions) == [name[12:76] for name in names[2:]]

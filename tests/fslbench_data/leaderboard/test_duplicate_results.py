@@ -9,10 +9,9 @@ import pytest
 from results_repository import Repository
 
 from fslbench_data.leaderboard import standing
-from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review, review_text
-from fslbench_data.leaderboard.standing import REFERENCE, Entry, duplicates
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, duplicates
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import renamed

@@ -15,7 +15,7 @@ from benchmark_spec.protocol import TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
-from fslbench_data.leaderboard import acceptance as module
+from fslbench_data.leaderboard import leaderboard as module
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.page import sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE

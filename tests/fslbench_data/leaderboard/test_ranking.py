@@ -14,8 +14,7 @@ from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
-from fslbench_data.leaderboard.acceptance import Result
-from fslbench_data.leaderboard.standing import Entry, Standing, ranked
+from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
 from fslbench_data.leaderboard.tables import set_table
 from fslbench_data.scoring.designs import NO_UNITS, estimable
 from fslbench_data.scoring.scores import scored_set

@@ -13,7 +13,7 @@ from hub_server.client import use_xet
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
 from fslbench_data.cli import main
-from fslbench_data.leaderboard.submit import prepare, propose
+from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.csv_format import render_csv
+from fslbench_data.release.release import load_release
 from fslbench_data.render.latex import latex
+from fslbench_data.render.report_formats import render_csv
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
@@ -89,52 +89,6 @@ def test_latex_compiles(documents: dict[str, str], tmp_path: Path) -> None:
         )  # fmt: skip
         assert out.returncode == 0, out.stdout[-2000:]
         assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
-
-
-@pytest.mark.slow
-def test_latex_is_whole(documents: dict[str, str]) -> None:
-    for text in documents.values():
-        floats = text.count(r"\begin{table")
-        assert floats == text.count(r"\end{table") >= 1
-        for rule in ("toprule", "midrule", "bottomrule"):
-            assert text.count(f"\\{rule}") == floats
-        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert rows
-        assert "±" not in text
-    assert documents["score"].startswith("% fslbench:")
-    assert (
-        r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 (5.26) & better & ns & yes & no, better"
-        in (documents["score"])
-    )
-
-
-def test_markdown_of_every_table(root: Path, tmp_path: Path) -> None:
-    mine = str(root / "examples/my_results.parquet")
-    text = _run("score", mine, "--details", "--format", "markdown")
-    assert text.startswith("<!-- fslbench:")
-    assert "| pixels/Ridge | 89.29 ± 2.44 | pixels/MatchingNet | +3.48 ± 2.48 (5.26) |" in text
-    assert text.count("| --- |") >= 6
-    for ending, form in (("md", "markdown"), ("tex", "latex")):
-        _run("score", mine, "-o", str(tmp_path / f"x.{ending}"))
-        assert (tmp_path / f"x.{ending}").read_text() == _run("score", mine, "--format", form)
-    assert "| cub | 30 |" in _run("info", "--format", "markdown")
-
-
-def test_citations(embedded: Release) -> None:
-    text = _run("cite")
-    keys = [line.split("{")[1].rstrip(",") for line in text.splitlines() if line.startswith("@")]
-    assert keys[:3] == ["fslbench", "lafargue2024oops", "zheng2024benchmarking"]
-    assert {"alpaydin1998digits", "wah2011cub", "lin2014coco"} <= set(keys)
-    assert len(keys) == len(set(keys)) == 4 + len(embedded.datasets)
-    assert text.count("{") == text.count("}")
-    assert embedded.manifest.digest[:12] in text
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(shell: str) -> None:
-    script = _run("completion", shell)
-    assert "_FSLBENCH_COMPLETE" in script
-    assert "fslbench" in script
 
 
 def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import fslbench_data as fb
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.render.paper import PaperTable
-from fslbench_data.render.table import Column, Table, html, right
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.templating import html
 from fslbench_data.scoring.paper import PaperRow
 
 OPEN, CLOSED = "cats/open-2w1s2q", "cats/closed-2w1s2q"

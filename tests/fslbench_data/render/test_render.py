@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +10,11 @@ import pytest
 from rich.console import Console
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import page
-from fslbench_data.render.csv_format import COLUMNS, render_csv
 from fslbench_data.render.details_text import details_paper, print_details
-from fslbench_data.render.interval_text import plus_minus
-from fslbench_data.render.json_format import json_pieces
-from fslbench_data.render.sentences import sentence
+from fslbench_data.render.interval_text import plus_minus, sentence
+from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
@@ -45,89 +41,6 @@ def _counts(
     recorder = Recorder(method)
     recorder.add_counts(release.task_set("cats", task_set), np.asarray(counts))
     return recorder.submission()
-
-
-def test_csv_holds_what_the_report_holds(report: Report) -> None:
-    signature, *lines = render_csv(report).splitlines()
-    assert signature == f"# {report.signature}"
-    rows = list(csv.DictReader(lines))
-    assert [*rows[0]] == [*COLUMNS]
-    assert len(report.comparisons) == 18
-    aware = [row for row in rows if row["interval"] == "class-aware"]
-    opened = [c for c in report.comparisons if "class-aware" in c.intervals]
-    for row, c in zip(aware, opened, strict=True):
-        found = c.intervals["class-aware"]
-        assert not c.task_set.startswith("closed")
-        assert (row["task_set"], row["method"], row["versus"]) == (c.task_set, c.method, c.versus)
-        assert float(row["diff"]) == c.difference.mean == found.difference.mean
-        assert float(row["diff_halfwidth"]) == found.difference.halfwidth
-        assert float(row["mean_halfwidth"]) == found.mean.halfwidth
-        assert (row["verdict"], row["verdict_direct"]) == (found.verdict, found.verdict_direct)
-    by_kind = [row for row in rows if row["interval"] in LEFT_OUT]
-    pairs = [pair for c in report.comparisons for k, pair in c.intervals.items() if k in LEFT_OUT]
-    assert len(by_kind) == len(pairs) == 18
-    for row, pair in zip(by_kind, pairs, strict=True):
-        assert row["interval"] == pair.difference.kind
-        assert float(row["diff_halfwidth"]) == pair.difference.halfwidth
-        assert row["verdict"] == pair.verdict
-    rows = [row for row in rows if row["interval"] in ("open", "closed")]
-    for row, c in zip(rows, report.comparisons, strict=True):
-        assert (row["dataset"], row["task_set"]) == (c.dataset, c.task_set)
-        assert (row["method"], row["versus"]) == (c.method, c.versus)
-        assert int(row["T"]) == c.difference.tasks
-        assert float(row["mean"]) == c.mean.mean
-        assert float(row["mean_halfwidth"]) == c.mean.halfwidth
-        assert float(row["diff"]) == c.difference.mean
-        assert float(row["diff_halfwidth"]) == c.difference.halfwidth
-        assert row["verdict"] == c.verdict
-        assert row["verdict_direct"] == c.verdict_direct
-        assert row["verdict_closed"] == c.verdict_closed
-        assert row["interval"] == ("closed" if c.task_set.startswith("closed") else "open")
-        assert row["level"] == "0.95"
-
-
-def test_the_signature_names_what_the_result_rests_on(report: Report, embedded: Release) -> None:
-    text = str(report.signature)
-    assert text.startswith("fslbench:0.1.0|release:embedded@2.3.0#")
-    assert embedded.manifest.digest[:12] in text
-    assert "|level:0.95|bound|" in text
-    for info in embedded.task_sets:
-        scored = info.dataset == "digits" and info.name.suite != "pooled"
-        assert (f"{info}#{info.fingerprint[:12]}" in text) == scored
-
-
-def test_json_is_the_same_every_time_and_whole(
-    report: Report, example: Submission, embedded: Release
-) -> None:
-    text = "".join(json_pieces(report))
-    assert text == "".join(json_pieces(score(example, embedded)))
-    content = json.loads(text)
-    assert content["signature"]["text"] == str(report.signature)
-    assert content["signature"]["sets"][0]["fingerprint"] == report.signature.sets[0].fingerprint
-    assert len(content["comparisons"]) == 18
-    first = content["comparisons"][0]
-    assert first["difference"]["mean"] == report.comparisons[0].difference.mean
-    assert first["sentence"].endswith(".")
-    assert set(content["estimands"]) == {
-        "open",
-        "closed",
-        "class-aware",
-        "images",
-        "classes",
-        "p_sign_flip",
-    }
-    assert content["comparisons"][0]["new_classes"]["difference"]["kind"] == "class-aware"
-
-
-def test_the_table_shows_all_verdicts(report: Report) -> None:
-    text = _table(report)
-    assert text.splitlines()[-1].startswith("fslbench:0.1.0|release:embedded")
-    line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
-    assert re.search(r"\(\d\.\d\d\)\s+better\s+ns\s+yes\s+no, better\s*$", line)
-    assert "95 % open intervals: new images of these classes" in text
-    assert "sign-flip test: new images of these classes, tasks taken as independent." in text
-    assert "class-aware in brackets: new classes" in " ".join(text.split())
-    assert "usual intervals overlap? the same on tasks that reuse images" in " ".join(text.split())
 
 
 def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:

@@ -22,8 +22,7 @@ from golden_inputs import (
 from rich.cells import cell_len
 
 import fslbench_data as fb
-from fslbench_data.render.console import page
-from fslbench_data.render.short_names import folded, shortened
+from fslbench_data.render.console import folded, page, shortened
 from fslbench_data.render.summary_text import LINES, print_summary, report_text, summary_paper
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import summarize

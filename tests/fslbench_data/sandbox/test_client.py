@@ -20,7 +20,7 @@ from bombs import BOMBS, few, lists, many, slow
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox import client, process
+from fslbench_data.sandbox import client
 from fslbench_data.sandbox.client import LIMITS, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
@@ -316,7 +316,7 @@ def test_a_file_that_ends_the_process(
         "reader.read_bounded = lambda path, *x: "
         "os.abort() if 'bad' in path.name else read(path, *x)\n"
     )
-    monkeypatch.setattr(process, "_CODE", process._CODE.replace("; from", "\n" + crash + "from", 1))
+    monkeypatch.setattr(client, "_CODE", client._CODE.replace("; from", "\n" + crash + "from", 1))
     good, bad = _write(tmp_path / "good.parquet"), _write(tmp_path / "bad.parquet")
     for first in (bad, good):  # a new process, and one that has been used
         client.stop()
@@ -352,7 +352,7 @@ def test_the_process_runs_no_code_that_lies_about(
 def test_where_no_process_can_be_started(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_CODE", "raise SystemExit(3)")
+    monkeypatch.setattr(client, "_CODE", "raise SystemExit(3)")
     with pytest.raises(Unreadable, match=r"no process could be started(.|\n)*ended with 3"):
         read_untrusted(_write(tmp_path / "x.parquet"))
 
@@ -364,7 +364,7 @@ def test_an_interrupted_question_is_not_answered_later(
     one, two = _write(tmp_path / "1.parquet"), _write(tmp_path / "2.parquet", few(5))
     read_untrusted(one)
     with monkeypatch.context() as patch:
-        patch.setattr(process.json, "loads", _interrupt)
+        patch.setattr(client.json, "loads", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             read_untrusted(one)
     assert read_untrusted(two).table.num_rows == 5

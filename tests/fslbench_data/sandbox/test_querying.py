@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox import process as process_module
+from fslbench_data.sandbox import client as process_module
 from fslbench_data.sandbox.client import QueryProcess
 from fslbench_data.scoring.sql import connect, tables
 

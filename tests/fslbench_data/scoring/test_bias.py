@@ -1,6 +1,5 @@
 """`fslbench score --bias`: steps, gaps, what is left out, and every format."""
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -207,81 +206,6 @@ def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release
 def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:
     with pytest.raises(SubmissionError, match="made with attributes of images"):
         bias(example, embedded)
-
-
-@pytest.mark.slow
-def test_every_format(release: Release, tmp_path: Path) -> None:
-    path = tmp_path / "mine.parquet"
-    _guesses(release, "mine").write(path)
-    common = ["score", str(path), "--bias", "--release", release.files.where]
-
-    def run(*options: str) -> str:
-        result = CliRunner().invoke(main, [*common, *options])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    text = run()
-    assert "things/open_*_words-3w2s3q: from step to step" in text
-    assert "compare steps, never one excess alone" in " ".join(text.split())
-    rows = list(csv.DictReader(run("--format", "csv").splitlines()[1:]))
-    content = json.loads(run("--format", "json"))
-    assert (
-        len(rows)
-        == len(content["rows"])
-        == 2 * (5 * 5 + 6 * 3)
-        + 2 * (3 * 5 + 3 * 3)
-        + 2 * 2
-        + (
-            2 * (4 * 2 + 6) + 2 * (2 * 2 + 3)  # of the level, and beyond
-        )
-    )
-    for row, again in zip(rows, content["rows"], strict=True):
-        assert float(row["mean"]) == again["mean"]
-        assert (row["measure"], row["step"], row["to"]) == (
-            again["measure"],
-            again["step"],
-            again["to"],
-        )
-    (one,) = bias(path, release).ladders[0].methods
-    inter = [row for row in content["rows"] if row["measure"] == "inter_class"]
-    assert [(row["ladder"], row["step"]) for row in inter] == [
-        (f"{name}_words-3w2s3q", step) for name in ("*", "open_*") for step in ("inter", "biased")
-    ]
-    flags = release.task_table(release.task_set_info("things", "biased_words-3w2s3q"))
-    share = np.mean(flags["inter_class"].to_pylist())
-    assert inter[1]["mean"] == pytest.approx(100 * share)
-    assert f"in {100 * share:.0f} % (inter and biased) of (task, class)" in " ".join(text.split())
-    first = next(row for row in content["rows"] if row["method"])
-    assert (first["measure"], first["mean"], first["T"]) == (
-        "accuracy",
-        one.steps["random"].accuracy.mean,
-        15,
-    )
-    assert "| mine | random | support |" in run("--format", "markdown")
-    assert r"\toprule" in run("--format", "latex")
-    for wrong in (["--summary"], ["--against", "x"]):
-        assert CliRunner().invoke(main, [*common, *wrong]).exit_code == 2
-    three = tmp_path / "three.parquet"
-    merge([_guesses(release, name, seed) for seed, name in enumerate("abc")]).write(three)
-    common[1] = str(three)
-    text = run()
-    assert "things/*_words-3w2s3q: methods compared" in text
-    assert "how alike methods are ranked" in text
-    content = json.loads(run("--format", "json"))
-    assert len(content["rankings"]) == 8
-    assert len(content["agreement"]) == 2
-    ranked = [
-        row
-        for row in csv.DictReader(run("--format", "csv").splitlines()[1:])
-        if row["measure"] == "spearman"
-    ]
-    assert len(ranked) == 10
-    one, again = ranked[0], content["rankings"][0]
-    assert (one["step"], one["to"], float(one["mean"]), float(one["low"])) == (
-        again["first"], again["second"], again["value"], again["low"],
-    )  # fmt: skip
-    assert "Ladders compared" in text
-    assert {r["versus"] for r in content["rows"]} == {"", "b", "c"}
 
 
 def _as_run(submission: Submission, run: str) -> Submission:

@@ -19,7 +19,7 @@ from own_logs import means, pairs
 import fslbench_data as fb
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.cli import main
-from fslbench_data.submission.contents import is_log
+from fslbench_data.submission.reading import is_log
 
 SIZES = {str(c): 60 for c in range(15)}
 

@@ -4,7 +4,7 @@ import pytest
 
 import fslbench_data as fb
 from benchmark_spec.errors import SpecError, UnknownNameError
-from fslbench_data.render.short_names import shortened
+from fslbench_data.render.console import shortened
 from fslbench_data.scoring.selection import whole_name, whole_names
 
 NAMES = ("pixels/NCC", "pixels/LR", "wide/pixels/NCC", "clip/NCC", "clip/FT", "plain")

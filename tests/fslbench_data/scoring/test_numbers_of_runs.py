@@ -28,13 +28,13 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
-from fslbench_data.leaderboard.acceptance import results_of
+from fslbench_data.leaderboard.leaderboard import results_of
 from fslbench_data.leaderboard.standing import Entry, ranked
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import BETWEEN
 from fslbench_data.render.figures.claims import CLAIMS
-from fslbench_data.render.page.content import page_content
+from fslbench_data.render.page.make import page_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import scored_set
 from fslbench_data.scoring.selection import select

@@ -3,7 +3,6 @@
 import csv
 import json
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -159,32 +158,6 @@ def _run(*arguments: str) -> str:
     result = CliRunner().invoke(main, ["plan", *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
-
-
-@pytest.mark.slow
-def test_command(pair: Plan, root: Path, tmp_path: Path) -> None:
-    base = ["--pilot", "pixels/NCC", "--versus", "pixels/MatchingNet", "--queries", "2,5,7,10"]
-    assert _run(*base, "--format", "json") == plan_json(pair)
-    rows = list(csv.DictReader(_run(*base, "--format", "csv").splitlines()[1:]))
-    of_pixels, queries = ("digits", "glyphs_sample"), ("2", "5", "7", "10")
-    assert [(row["dataset"], row["query"]) for row in rows] == [*product(of_pixels, queries)]
-    assert float(rows[1]["detectable_open"]) == pair.sets[0].rows[1].detectable_open
-    text = _run(*base)
-    assert "pixels/NCC minus pixels/MatchingNet" in text
-    assert f"{pair.sets[0].rows[1].class_aware:.2f}" in text
-    path = tmp_path / "plan.txt"
-    _run(*base, "-o", str(path))
-    assert path.read_text(encoding="utf-8") == text
-    file = str(root / "examples/my_results.parquet")
-    assert "accuracy of pixels/Ridge" in _run(
-        "--pilot", file, "--queries", "5", "--dataset", "digits"
-    )
-    named = _run("--pilot", f"{file}::pixels/Ridge", "--queries", "5", "--format", "json")
-    content = json.loads(named)["datasets"][0]
-    assert content["pilot"]["method"] == "pixels/Ridge"
-    assert content["rows"][0]["detectable_open"] is None  # an accuracy is no difference
-    alone = _run("--queries", "5", "--shot", "10")
-    assert "need a second method: --versus" in alone
 
 
 def test_a_q_with_a_single_task(pair: Plan) -> None:

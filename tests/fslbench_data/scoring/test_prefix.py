@@ -1,9 +1,5 @@
 """Submissions of the first tasks of a set, as many as their authors chose: no output concludes."""
 
-import csv
-import io
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,26 +87,6 @@ def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
     assert {c.verdict for c in report.comparisons} == {Verdict.WORSE}
     assert {c.verdict_closed for c in report.comparisons} == {Verdict.NOT_ESTIMABLE}
     assert {c.reason for c in report.comparisons} == {""}
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
-def test_every_format_has_the_words(path: Path, form: str) -> None:
-    assert WORDS in _run("score", path, "--format", form)
-    assert WORDS in _run("compare", path, "pixels/LR", "--format", form, "--fail-if-worse")
-
-
-def test_values_of_formats(path: Path) -> None:
-    text = CliRunner().invoke(main, ["score", str(path), "--format", "csv"]).stdout
-    for row in csv.DictReader(io.StringIO(text.partition("\n")[2])):
-        assert (row["verdict"], row["verdict_direct"], row["reason"]) == ("?", "?", WORDS)
-        assert row["verdict_closed"] in ("", "?")
-        assert row["interval"] in LEFT_OUT or float(row["diff_halfwidth"]) > 0
-    found = json.loads(_run("score", path, "--format", "json"))
-    assert {WORDS in c["sentence"] for c in found["comparisons"]} == {True}
-    table = _run("score", path, "--details")
-    assert f"part answers 40 of 176 tasks, {WORDS}" in table
-    assert not re.search(r"\b(better|worse|ns)\b", table.partition("better, worse:")[0])
-    assert "makes no error" not in table
 
 
 def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:

@@ -9,9 +9,9 @@ import pytest
 from golden_inputs import INPUTS
 
 import fslbench_data as fb
-from fslbench_data.render.csv_format import render_csv
-from fslbench_data.scoring.relation import COMPARISONS, SCORES
+from fslbench_data.render.report_formats import render_csv
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.task_set_report import COMPARISONS, SCORES
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,11 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -227,30 +222,6 @@ def test_limit_of_memory(embedded: Release) -> None:
             connect(embedded, memory=amount)
 
 
-@pytest.mark.slow
-def test_output(tmp_path: Path, toy: Release) -> None:
-    """Golden commands have the other formats."""
-    query = "SELECT method, mean, tasks FROM accuracies WHERE dataset = 'cats'"
-    recorder = fb.Recorder("mine")
-    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, 3, 1, 4])
-    recorder.submission().write(tmp_path / "mine.parquet")
-    common = ("--release", str(toy.files.where), "--submission", str(tmp_path / "mine.parquet"))
-
-    def run(*options: str) -> str:
-        result = CliRunner().invoke(main, ["sql", query, *common, *options])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    rows = list(csv.DictReader(io.StringIO(run("--format", "csv"))))
-    assert [*rows] == [{"method": "mine", "mean": "75.0", "tasks": "4"}]
-    assert json.loads(run("--format", "json")) == [{"method": "mine", "mean": 75.0, "tasks": 4}]
-    path = tmp_path / "x.parquet"
-    run("-o", str(path))
-    assert pq.read_table(path).column("tasks").to_pylist() == [4]
-    result = CliRunner().invoke(main, ["sql", query, "--format", "parquet", *common])
-    assert result.exit_code == 2
-
-
 def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(QueryError, match='Did you mean "accuracies"'):
         _rows(connection, "SELECT * FROM accuracy")
@@ -281,40 +252,6 @@ def test_amounts_of_memory() -> None:
         2**29,
         2 * 10**7,
     ]
-
-
-@pytest.mark.slow
-def test_scores_and_comparisons_are_the_reports(
-    embedded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report = fb.score(release=embedded, datasets="digits")
-    monkeypatch.setattr("fslbench_data.scoring.sql.score", partial(fb.score, datasets="digits"))
-    with connect(embedded) as connection:
-        rows = connection.execute(
-            "SELECT task_set, method, interval, mean, halfwidth FROM scores "
-            "WHERE dataset = 'digits'"
-        ).fetchall()
-        assert sorted(rows, key=str) == sorted(
-            (
-                (s.task_set, s.method, kind, interval.mean, interval.halfwidth)
-                for s in report.scores
-                for kind, interval in s.intervals.items()
-            ),
-            key=str,
-        )
-        rows = connection.execute(
-            "SELECT task_set, method, versus, interval, tasks, difference, halfwidth, verdict "
-            "FROM comparisons WHERE dataset = 'digits'"
-        ).fetchall()
-    assert sorted(rows, key=str) == sorted(
-        (
-            (c.task_set, c.method, c.versus, kind, d.tasks, d.mean, d.halfwidth, p.verdict.value)
-            for c in report.comparisons
-            for kind, p in c.intervals.items()
-            for d in [p.difference]
-        ),
-        key=str,
-    )
 
 
 def test_scores_are_made_only_for_queries_that_name_them(

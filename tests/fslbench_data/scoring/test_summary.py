@@ -12,14 +12,8 @@ from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.summary import (
-    Mark,
-    best_first,
-    primary_comparisons,
-    primary_sets,
-    standings,
-    summarize,
-)
+from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
+from fslbench_data.scoring.task_set_report import primary_comparisons, primary_sets
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"

@@ -15,7 +15,6 @@ import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     AccuracyError,
-    MissingTaskError,
     SubmissionError,
     UnboundError,
     UnknownNameError,
@@ -23,13 +22,12 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.compare import find_two
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.score import score_selected
+from fslbench_data.scoring.score import find_two, score_selected
 from fslbench_data.scoring.selection import Selection
-from fslbench_data.submission.accuracies import read_accuracies
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import read_accuracies
 
 SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
 COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
@@ -174,15 +172,6 @@ def test_methods_of_different_numbers_of_runs_are_compared_exactly(embedded: Rel
     assert [c.verdict for c in report.comparisons] == ["=", "=", "="]
 
 
-def test_runs_must_answer_the_same_tasks(embedded: Release, tmp_path: Path) -> None:
-    runs = {0: COUNTS, 1: COUNTS[:-1]}
-    with pytest.raises(MissingTaskError, match=r"mine \(run 1\)"):
-        fb.validate(Submission(_table(runs, embedded)), embedded)
-    doubled = pa.concat_tables([_table({0: COUNTS}, embedded)] * 2)
-    with pytest.raises(SubmissionError, match="more than once"):
-        fb.validate(Submission(doubled), embedded)
-
-
 def test_predictions_of_runs_are_checked(embedded: Release) -> None:
     tasks = embedded.task_set("digits", "open-5w5s5q")
     recorder = fb.Recorder("mine")
@@ -291,7 +280,7 @@ def _apart(embedded: Release, folder: Path) -> tuple[str, str]:
 
 
 def test_selecting_and_merging_keep_what_is_bound(root: Path, files: tuple[Path, Path]) -> None:
-    from fslbench_data.scoring.compare import selected
+    from fslbench_data.scoring.score import selected
 
     parts = [Submission.read(root / "examples/my_results.parquet"), Submission.read(files[0])]
     both = merge(parts)

@@ -11,11 +11,11 @@ import pytest
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
-from fslbench_data.submission.canonical import canonical
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.rows import Terms, register
-from fslbench_data.validation.rules import RULES, RowRule
+from fslbench_data.validation.validate import RULES, RowRule
 
 SET = "open-5w5s5q"  # 31 tasks of 25 queries
 Columns = dict[str, list[Any]]

@@ -18,8 +18,7 @@ from benchmark_spec.errors import OutputError, SpecError, SubmissionError, Unkno
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures.claims import CLAIMS, conclusive
 from fslbench_data.render.figures.rows import ladder, scatter, worst
-from fslbench_data.render.page.content import MOST_CHOSEN, page_content
-from fslbench_data.render.page.make import html, make_page
+from fslbench_data.render.page.make import MOST_CHOSEN, html, make_page, page_content
 from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import report_on

@@ -23,14 +23,16 @@ from fslbench_data.release.pictures import picture_paths, some_pictures, stored_
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.page import pictures
 from fslbench_data.render.page.pictures import (
+    ClassRow,
     HardTask,
+    ShownImage,
     Thumbnail,
     hardest,
     pictures_html,
     task_html,
+    task_rows,
     thumbnail,
 )
-from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
 from fslbench_data.render.templating import template
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission

@@ -1,18 +1,30 @@
-"""Calls to the Hub, and what can go wrong with them as this package's own errors."""
+"""The Hub: addresses of repositories, calls and what goes wrong with them, and files in its cache.
+
+Below the assets folder of that cache stand, for each repository, which commit a tag named when it
+was first loaded with the SHA-256 of that release's manifest, and which cached files were found to
+be whole: their size, time and inode then.  Both can be lost or unwritable: files are then looked
+through again, tags taken as new.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, TypeVar
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import (
+    CorruptReleaseError,
     FSLBenchError,
     FSLBenchWarning,
     HubAccessError,
@@ -23,10 +35,81 @@ from benchmark_spec.errors import (
     OutputError,
 )
 from benchmark_spec.version import __version__
+from fslbench_data.files import file_state, read_kept, sha256_of, write_whole
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_REPO = re.compile(rf"{_NAME}/{_NAME}")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True)
+class HubAddress:
+    """A data set repository, and a tag, branch or commit of it; empty for the newest release."""
+
+    repo_id: str
+    revision: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.repo_id}@{self.revision}" if self.revision else self.repo_id
+
+    @classmethod
+    def parse(cls, text: str) -> HubAddress:
+        """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``; raises a HubError if the text is neither."""
+        repo_id, at, revision = text.partition("@")
+        if not is_repo_id(repo_id) or (at and not _is_revision(revision)):
+            raise HubError(
+                f"{text!r:.200} is not the address of a repository",
+                expected="ORG/NAME, or ORG/NAME@v1.0.0 with a tag or a whole commit",
+            )
+        return cls(repo_id, revision)
+
+
+def is_repo_id(text: str) -> bool:
+    """Whether a text has the form ``ORG/NAME``."""
+    return _REPO.fullmatch(text) is not None and ".." not in text
+
+
+def is_address(text: str) -> bool:
+    """Whether a text has the form of an address; a folder may be called so, too."""
+    repo_id, at, revision = text.partition("@")
+    return is_repo_id(repo_id) and (not at or _is_revision(revision))
+
+
+def meant_address(text: str) -> str:
+    """The address that somebody may have meant by another way to write it; empty for none."""
+    match = re.fullmatch(
+        rf"\s*(?:https?://[^/\s]+/|hf://)?(?:datasets/)?({_NAME}/{_NAME}?)"
+        r"(?:[@:/](?:(?:tree|blob|resolve)/)?([^/\s]*).*)?\s*",
+        text,
+    )
+    if match is None or not is_repo_id(match[1]):
+        return ""
+    revision = match[2] or ""
+    if re.fullmatch(r"[vV]?[0-9]+\.[0-9]+\.[0-9]+", revision):
+        revision = f"v{revision.lstrip('vV')}"
+    return f"{match[1]}@{revision}" if revision and _is_revision(revision) else match[1]
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision is a whole commit, which names the same files for ever."""
+    return _COMMIT.fullmatch(revision) is not None
+
+
+def version_of(tag: str) -> tuple[int, int, int] | None:
+    """The version that a tag such as v1.0.0 names; None for any other tag."""
+    match = _TAG.fullmatch(tag)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def _is_revision(text: str) -> bool:
+    return _REVISION.fullmatch(text) is not None and ".." not in text
+
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 _NETWORK = ("httpx", "httpcore", "requests", "urllib3", "aiohttp")
@@ -228,7 +311,7 @@ def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Res
 
     If it fails by xet, which large files go by, it is done again by HTTP, and so is every later one
     of this process; a warning says so.  `transfer` may be called twice.  Raises what
-    :func:`fslbench_data.hub.calls.hub_errors` makes of the client's errors.
+    :func:`fslbench_data.hub.hub_errors` makes of the client's errors.
     """
     from huggingface_hub import constants
 
@@ -243,3 +326,171 @@ def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Res
             warnings.warn(FSLBenchWarning(said), stacklevel=2)
     with hub_errors(doing, repo_id):
         return transfer()
+
+
+@dataclass(frozen=True)
+class Pin:
+    """What a tag named when it was first loaded: its commit, and the SHA-256 of the manifest."""
+
+    commit: str
+    manifest: str
+
+
+class Memory:
+    """What is remembered of one repository."""
+
+    def __init__(self, repo_id: str) -> None:
+        from huggingface_hub import constants
+
+        self._folder = Path(constants.HF_ASSETS_CACHE) / "fslbench" / repo_id.replace("/", "--")
+
+    def pin_path(self, tag: str) -> Path:
+        """The file that remembers a tag."""
+        return self._folder / "tags" / f"{tag}.json"
+
+    def pin(self, tag: str) -> Pin | None:
+        """What the tag named when it was first loaded, if that is known."""
+        try:
+            pin: Pin = parsed_json(read_kept(self.pin_path(tag)), Pin)
+        except (OSError, ValueError):
+            return None
+        return pin if is_commit(pin.commit) else None
+
+    def remember_pin(self, tag: str, pin: Pin) -> None:
+        """Remember what a tag names."""
+        self._write(self.pin_path(tag), json.dumps(asdict(pin)))
+
+    def tags(self) -> list[str]:
+        """The tags of versions that were loaded before."""
+        tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
+        return sorted(tag for tag in tags if version_of(tag) is not None)
+
+    def is_whole(self, path: Path, sha256: str) -> bool:
+        """Whether a cached file was found to have that SHA-256, and was not touched since."""
+        try:
+            return read_kept(self._mark(sha256)) == file_state(path).encode()
+        except (OSError, ValueError):
+            return False
+
+    def remember_whole(self, path: Path, sha256: str) -> None:
+        """Remember that a cached file has that SHA-256."""
+        self._write(self._mark(sha256), file_state(path))
+
+    def _mark(self, sha256: str) -> Path:
+        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+            raise ValueError(sha256)
+        return self._folder / "whole" / sha256
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text, follow=False)
+        except (OSError, OutputError):
+            return  # a cache that may only be read
+
+
+_ATTEMPTS = 3
+"""Times that a file is begun while the connection breaks; most breaks the Hub's client mends by
+asking for the rest."""
+
+_PAUSE = 2.0
+"""Seconds before the second attempt; twice as many before the third."""
+
+
+def fetch(
+    repo_id: str,
+    path: str,
+    revision: str,
+    *,
+    repo_type: str = "dataset",
+    cache: Path | None = None,
+) -> Path:
+    """Fetch a file of a repository at a revision, or find it in the Hub's cache or another.
+
+    A download that breaks off is resumed; a file appears in the cache whole or not at all.
+    """
+    from huggingface_hub import hf_hub_download
+
+    def get() -> str:
+        return hf_hub_download(
+            repo_id,
+            path,
+            repo_type=repo_type,
+            revision=revision,
+            cache_dir=cache,
+            library_name="fslbench",
+            library_version=__version__,
+        )
+
+    def download() -> str:
+        found = Path(get())
+        if not found.is_file():  # a FIFO or a device has its name in the cache
+            forget(found)
+            return get()
+        return str(found)
+
+    for attempt in range(_ATTEMPTS):
+        try:
+            return Path(transferred(f"fetching {path} at {revision[:12]}", repo_id, download))
+        except HubUnreachableError as error:
+            if not error.transient or attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(_PAUSE * (attempt + 1))
+    raise AssertionError  # the last attempt returned or raised
+
+
+def fetch_checked(
+    repo_id: str, path: str, revision: str, whole: Callable[[Path], bool], expected: str
+) -> Path:
+    """Fetch a file until `whole` holds: a bad copy in the cache is dropped and fetched once more.
+
+    Raises a CorruptReleaseError, with what was `expected`, if what the Hub gives is wrong twice.
+    """
+    from huggingface_hub import constants
+
+    for _ in range(2):
+        file = fetch(repo_id, path, revision)
+        if whole(file):
+            return file
+        if constants.HF_HUB_OFFLINE:
+            raise CorruptReleaseError(
+                f"the cached copy of {path} is damaged; HF_HUB_OFFLINE forbids to fetch another",
+                where=str(file),
+                expected=expected,
+                fix="load the release once with a connection",
+            )
+        forget(file)
+    raise CorruptReleaseError(
+        f"{path} is not the file that was released, however often it is fetched",
+        where=f"{repo_id} at {revision}",
+        expected=expected,
+        fix="try again later or through another network; if it stays so, tell the maintainers: "
+        "the repository, or what stands between, changes files",
+    )
+
+
+def forget(path: Path) -> None:
+    """Take a file out of the cache, with the blob behind a symbolic link, and nothing elsewhere."""
+    behind = Path(os.path.realpath(path))
+    repositories = [folder.parent for folder in path.parents if folder.name == "snapshots"]
+    if any(behind.parent == Path(os.path.realpath(r), "blobs") for r in repositories):
+        behind.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def fits_its_name(path: Path) -> bool:
+    """Say whether a file of the cache has the digest after which the Hub's client named it.
+
+    Small files are named by Git's SHA-1 of a blob, large ones by their SHA-256. Where the cache
+    cannot have symbolic links, names are lost, and nothing can be said.
+    """
+    blob = path.resolve()
+    if re.fullmatch(r"[0-9a-f]{40}", blob.name):
+        digest = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
+        with blob.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+        return digest.hexdigest() == blob.name
+    if re.fullmatch(r"[0-9a-f]{64}", blob.name):
+        return sha256_of(blob) == blob.name
+    return blob.name == path.name

@@ -1,9 +1,11 @@
-"""JSON: everything a report holds, for machines; byte-identical for the same inputs."""
+"""A report as CSV and JSON, for machines; byte-identical for the same inputs."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from functools import lru_cache
 from json.encoder import encode_basestring
@@ -11,21 +13,98 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from analysis_sql.comparison.verdicts import PairColumns
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.bounds import unseen_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.evidence import Evidence
-from analysis_sql.ranking.told_apart import Ties
+from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.render.limits_text import unseen_text
-from fslbench_data.render.sentences import sentence
-from fslbench_data.render.table import json_text
+from fslbench_data.render.interval_text import sentence, unseen_text
+from fslbench_data.render.table import json_text, one_line
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import Score
-from fslbench_data.scoring.task_set_report import MARKS, TaskSetReport
+from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.task_set_report import MARKS, WHICH_OF_TWO, TaskSetReport
+
+COLUMNS = {
+    name: {"T": "tasks", "diff": "difference", "diff_halfwidth": "halfwidth"}.get(name, name)
+    for name in (
+        "dataset", "task_set", "method", "versus", "T", "mean", "mean_halfwidth", "diff",
+        "diff_halfwidth", "verdict", "verdict_direct", "verdict_closed", "interval", "level",
+        "reason", "trained", "versus_trained", "run_error", "of_one_model",
+    )
+}  # fmt: skip
+"""Columns and their names in the relation of comparisons."""
+
+
+def render_csv(report: Report) -> str:
+    """Write the signature as a line beginning with ``#``, a header, and the comparisons.
+
+    One line a comparison and kind of interval, first the one that the task set carries; the column
+    `interval` tells them apart.
+
+    A method that there is nothing to compare with gets a line of its own with an empty
+    `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
+    says why nothing is concluded where the tasks as such would allow it.
+    """
+    lines = [f"# {one_line(str(report.signature))}\n", _line(COLUMNS)]
+    for each in report.sets:
+        for batch in each.batches(with_p=False):
+            columns = [_written(batch.column(name)) for name in COLUMNS.values()]
+            joined = pc.binary_join_element_wise(*columns, ",")
+            lines.append("\n".join([*joined.to_pylist(), ""]))
+        lines += map(_line, _alone(each))
+    return "".join(lines)
+
+
+def _line(values: Iterable[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(values)
+    return out.getvalue()
+
+
+def _written(column: pa.Array) -> pa.Array:
+    """Write the values of a column; the same ones once."""
+    coded = column.dictionary_encode()
+    if pa.types.is_string(column.type):
+        texts = [_line([text, ""])[:-2] for text in coded.dictionary.to_pylist()]
+    else:
+        texts = [*map(repr, coded.dictionary.to_pylist())]
+    return pa.array(texts, pa.string()).take(coded.indices).fill_null("")
+
+
+def _alone(each: TaskSetReport) -> Iterator[list[object]]:
+    """Give lines of methods that there is nothing to compare with, one a kind of interval."""
+    own = len(each.asked)
+    alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
+    for i in np.flatnonzero(alone).tolist():
+        score = each.scores[i]
+        values = {
+            "dataset": score.dataset,
+            "task_set": score.task_set,
+            "method": score.method,
+            "reason": PREFIX if score.prefix else "",
+            "trained": score.trained,
+            "run_error": score.run_error,
+            "of_one_model": WHICH_OF_TWO[score.of_one_model, False],
+        }
+        for kind in each.kinds:
+            mean = score.intervals[kind]
+            of_kind = {
+                "interval": kind,
+                "tasks": mean.tasks,
+                "mean": mean.mean,
+                "mean_halfwidth": mean.halfwidth,
+                "level": mean.level,
+            }
+            yield [(values | of_kind).get(name) for name in COLUMNS.values()]
+
+
+OfKinds = Mapping[IntervalKind, PairColumns]
+"""What each kind of interval says of some pairs."""
 
 Texts = Iterator[str]
 """A column of values as JSON: a leaf of objects that are written many at a time."""
@@ -34,15 +113,15 @@ Texts = Iterator[str]
 def json_pieces(report: Report) -> Iterator[str]:
     """Give the signature (as text and in parts), scores and comparisons, in percentage points.
 
-    A method's comparisons are a piece, since they may be very many.
+    Some comparisons are a piece, since they may be very many.
     """
     comparisons = '\n "comparisons": ['
     before, _, after = json_text(_content(report)).partition(comparisons)
     yield before + comparisons
     separator = "\n  "
     for each in report.sets:
-        for row in np.flatnonzero(each.asked.any(axis=1)).tolist():
-            yield separator + ",\n  ".join(_comparisons(each, row))
+        for rows, columns, found in each.pairs_at_once():
+            yield separator + ",\n  ".join(_comparisons(each, rows, columns, found))
             separator = ",\n  "
     yield ("" if separator == "\n  " else "\n ") + after
 
@@ -102,32 +181,25 @@ def _ties(ties: Ties) -> dict[str, object]:
     return {**head, "tied": tied[0], **beside, "letters": letters}
 
 
-def _comparisons(each: TaskSetReport, row: int) -> list[str]:
-    """Write the comparisons of a method, those of runs that had a rule to stop by themselves."""
-    columns = np.flatnonzero(each.asked[row])
-    stopped, evidence = each.of_stopped[row, columns], each.evidence_of(row)
+def _comparisons(each: TaskSetReport, rows: Ints, columns: Ints, found: OfKinds) -> list[str]:
+    """Write some pairs, those of runs that had a rule to stop by themselves."""
+    stopped = each.of_stopped[rows, columns]
     texts = np.empty(columns.size, object)
     for kinds, some in ((each.kinds, ~stopped), (each.kinds[:1], stopped)):
-        if some.any():
-            places = np.flatnonzero(some)
-            beside = [evidence[i] for i in places.tolist()]
-            texts[places] = _filled(_comparison(each, row, columns[places], kinds, beside))
+        if (places := np.flatnonzero(some)).size:
+            of_kinds = {kind: found[kind].some(places) for kind in kinds}
+            texts[places] = _filled(_comparison(each, rows[places], columns[places], of_kinds))
     return [text.replace("\n", "\n  ") for text in texts]
 
 
-def _comparison(
-    each: TaskSetReport,
-    row: int,
-    columns: Ints,
-    kinds: Sequence[IntervalKind],
-    evidence: Sequence[Evidence],
-) -> dict[str, Any]:
-    comparisons = each.comparisons_of(row, columns)
-    by_kind = {kind: _pair(each.columns_of(kind, row, columns)) for kind in kinds}
+def _comparison(each: TaskSetReport, rows: Ints, columns: Ints, found: OfKinds) -> dict[str, Any]:
+    comparisons = each.comparisons_at(rows, columns, [*found.values()])
+    evidence = each.evidence_at(rows, columns)
+    by_kind = {kind: _pair(of_kind) for kind, of_kind in found.items()}
     return {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
-        "method": each.methods[row],
+        "method": _texts(c.method for c in comparisons),
         "versus": _texts(c.versus for c in comparisons),
         **by_kind[each.interval_kind],
         "verdict_closed": _texts(c.verdict_closed for c in comparisons),
