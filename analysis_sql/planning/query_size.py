@@ -16,12 +16,13 @@ Methods must answer a query without looking at the others, and Q >= 2.
 
 Q* minimises t(T-1) · sqrt((α + w/Q)/T) over the Q whose number of tasks T is given; for large T it
 is sqrt(S·w/α). Only w/α matters, and Q* never falls as it grows, so a confidence interval of the
-ratio gives one of Q*.
+ratio gives one of Q*. For comparisons, Q* minimises the mean over pairs of methods of the
+half-width of their difference, relative to that pair's own least.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isinf, sqrt
 from typing import Any
@@ -268,7 +269,13 @@ def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
 
 
 CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
-"""What Q* minimises."""
+"""What Q* of one method minimises."""
+
+COMPARISON_CRITERION = (
+    "the half-width of a difference of two methods, t(T-1)·sqrt((α + w/Q)/T) relative to the "
+    "pair's own least, in the mean over pairs"
+)
+"""What Q* of comparisons minimises."""
 
 Factors = Mapping[int, float]
 """Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
@@ -295,7 +302,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class QueryChoice:
-    """The number of queries with the narrowest open interval, all intervals at one level."""
+    """The number of queries with the narrowest open interval, all intervals at one level.
+
+    Of comparisons, `costs` are means over pairs, whose ends have every pair's ratio at its own end;
+    `ratio` and `root` are those of one method or pair, else undetermined.
+    """
 
     level: float
     best: int | None
@@ -373,24 +384,62 @@ def choose(
     more: bool = True,
 ) -> QueryChoice:
     """Choose the number of queries that minimises :data:`CRITERION`, among those of `tasks`."""
-    factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)
-    best, low, high = (
-        None if rho is None else best_query(rho, factors)
-        for rho in (ratio.value, ratio.low, ratio.high)
-    )
-    ends = [] if ratio.low is None else [ratio.low, inf if ratio.high is None else ratio.high]
-    by_end = [_costs(rho, factors) for rho in ends]
-    value = {} if ratio.value is None else _costs(ratio.value, factors)
+    ends = (ratio.value, ratio.low, ratio.high)
+    root = Range(*(None if end is None else sqrt(shot * end) for end in ends))
+    return _choice([ratio], ratio, root, tasks, level, more)
+
+
+def choose_for_comparisons(
+    estimates: Iterable[Estimate],
+    tasks: Mapping[int, Sequence[float] | float],
+    level: float = 0.95,
+    *,
+    more: bool = True,
+) -> QueryChoice:
+    """Choose the number of queries that minimises :data:`COMPARISON_CRITERION`.
+
+    `estimates` are of the differences of pairs. Pairs that never differ are left out, and where α^
+    is not positive, α is 0.
+    """
+    ratios = [ratio_interval(one, level) for one in estimates if one.w > 0 or one.alpha > 0]
+    nothing = Range(None, None, None)
+    return _choice(ratios or [nothing], nothing, nothing, tasks, level, more)
+
+
+def _choice(
+    ratios: Sequence[Range],
+    ratio: Range,
+    root: Range,
+    tasks: Mapping[int, Sequence[float] | float],
+    level: float,
+    more: bool,
+) -> QueryChoice:
+    """Choose by the mean over ratios of the cost of each Q."""
+    factors = width_factors(tasks, level)
+
+    def mean_costs(rhos: Sequence[float | None], unknown: float) -> dict[int, float]:
+        """Compute the mean costs by Q; empty where no ratio is known."""
+        if all(rho is None for rho in rhos):
+            return {}
+        each = [_costs(unknown if rho is None else rho, factors) for rho in rhos]
+        return {query: float(np.mean([costs[query] for costs in each])) for query in factors}
+
+    def least(costs: Mapping[int, float]) -> int | None:
+        return min(costs, key=lambda query: (costs[query], query), default=None)
+
+    value = mean_costs([one.value for one in ratios], inf)
+    low = mean_costs([one.low for one in ratios], 0.0)
+    high = mean_costs([one.high for one in ratios], inf)
+    best, first, last = map(least, (value, low, high))
+    ends = [low, high or _costs(inf, factors)] if low else []
     costs = []
     for query in factors:
-        at_ends = [costs_at_end[query] for costs_at_end in by_end]
-        inside = ratio.low is not None and (low or 0) <= query and (high is None or query <= high)
-        smallest = 0.0 if inside else min(at_ends, default=None)
-        costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
-    ends_of_root = (ratio.value, ratio.low, ratio.high)
-    root = Range(*(None if end is None else sqrt(shot * end) for end in ends_of_root))
-    return QueryChoice(level, best, low, high, tuple(factors), more, ratio, root, tuple(costs))
+        at_ends = [end[query] for end in ends]
+        inside = bool(low) and (first or 0) <= query and (last is None or query <= last)
+        least_cost = min(value.values(), default=0.0) if inside else min(at_ends, default=None)
+        costs.append(Cost(query, value.get(query), least_cost, max(at_ends, default=None)))
+    return QueryChoice(level, best, first, last, tuple(factors), more, ratio, root, tuple(costs))
 
 
 def _widths(ratio: float, factors: Factors) -> dict[int, float]:

@@ -56,13 +56,14 @@ def query_size(
     path: Path | None,
     **settings: Any,
 ) -> None:
-    """Find the number of queries with the narrowest open interval.
+    """Find the number of queries with the narrowest open intervals.
 
-    Draws task sets of every number of queries Q, runs a head on their features, fits how the
-    variance of a task's accuracy falls with Q, and says which Q* the fit prefers, how sure that
-    is, and what other numbers cost.
+    Draws task sets of every number of queries Q, runs all heads on their features, fits how the
+    variance of a task's accuracy, and of the difference of two heads, falls with Q, and says which
+    Q* is best for comparisons and which for the accuracy of --head, how sure that is, and what
+    other numbers cost.
     """
-    from builders.query_size.sweep import QuerySets, sweep
+    from builders.query_size.sweep import COMPARED, QuerySets, sweep
     from builders.query_size.text import print_sweep, sweep_csv, sweep_json
     from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
@@ -70,7 +71,7 @@ def query_size(
 
     check_output(path)
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
-    sets = QuerySets.of(load_release(release), dataset, features, head, **how)
+    sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
     asked = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
         swept = sweep(sets, asked, **settings, progress=progress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from analysis_sql.planning.query_size import Estimate, QueryChoice, choose
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.sampling import Groups, count_tasks, draw_task_set, groups_of
@@ -69,15 +68,14 @@ BEYOND, AT_LEAST = 3, 30
 """Q are compared up to this many times the largest swept, and up to this many in any case."""
 
 
-def choose_query(
-    estimate: Estimate, draws: Draws, last_swept: int, seeds: int, level: float
-) -> tuple[QueryChoice, dict[int, list[int]]]:
-    """Choose Q of all whole numbers for which every seed draws two tasks; gives also their T.
+def tasks_of_each_query(
+    draws: Draws, last_swept: int, seeds: int
+) -> tuple[dict[int, list[int]], bool]:
+    """Count each seed's tasks of every Q that is compared; say whether larger Q have tasks too.
 
-    The estimate of α and w is perhaps of other images than those that `draws` are of.
+    Q are all whole numbers for which every seed draws a task, up to a last one.
     """
     last = max(BEYOND * last_swept, AT_LEAST)
     drawable = takewhile(lambda query: draws.tasks(query, 0) > 0, range(1, last + 1))
     tasks = {query: [draws.tasks(query, seed) for seed in range(seeds)] for query in drawable}
-    more = min(tasks.get(last, [0])) >= 2
-    return choose(estimate, draws.shot, tasks, level, more=more), tasks
+    return tasks, min(tasks.get(last, [0])) >= 2

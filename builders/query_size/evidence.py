@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from msgspec import ValidationError, convert
 
 from analysis_sql.planning.query_size import (
+    COMPARISON_CRITERION,
     CRITERION,
     Covariance,
     Estimate,
     QueryChoice,
     best_query,
+    choose,
+    choose_for_comparisons,
     width_factors,
 )
 from benchmark_spec.errors import FSLBenchError
-from builders.query_size.draws import Draws, choose_query
+from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.sweep import QuerySweep
 
 MOST_SEEDS = 1000
@@ -26,6 +29,20 @@ MOST_SEEDS = 1000
 
 Images = Literal["these", "others"]
 """Whether a number was chosen on the images that its task sets are drawn from."""
+
+Rule = Literal["comparisons", "accuracy"]
+"""What a number of queries makes narrow: the intervals of differences, or of one method."""
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """α and w of the difference of two methods, in fractions squared, and how sure they are."""
+
+    methods: tuple[str, str]
+    alpha: float
+    w: float
+    covariance: Covariance
+    freedom: float
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,8 @@ class QueryEvidence:
     `low` and `high` are the confidence interval of Q* (None is undetermined); `criterion` is least
     at Q among the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared, were
     estimated on `dataset`, `release` (empty for the release itself) and `method` at the Q `swept`,
-    on ``these`` images, which the task sets are drawn from, or on ``others``.
+    on ``these`` images, which the task sets are drawn from, or on ``others``; `pairs` are those of
+    differences. Releases of before 3.0 of the embedded one name no `rule`: it was ``accuracy``.
     """
 
     query: int
@@ -55,22 +73,26 @@ class QueryEvidence:
     covariance: Covariance
     freedom: float
     rows: tuple[dict[str, Any], ...]
+    rule: Rule = "accuracy"
+    pairs: tuple[PairEvidence, ...] = ()
 
     @classmethod
     def of(cls, sweep: QuerySweep, draws: Draws, release: str = "") -> QueryEvidence:
-        """Choose Q for the task sets of `draws` from a sweep, perhaps of other images."""
+        """Choose Q for the task sets of `draws` from a sweep, perhaps of other images.
+
+        The rule is ``comparisons`` where the sweep compared methods, else ``accuracy``.
+        """
         estimate = sweep.estimate
         swept = tuple(row.query for row in sweep.rows if row.accuracy is not None)
-        choice, tasks = choose_query(estimate, draws, max(swept), sweep.seeds, sweep.level)
         same = not release and sweep.dataset == draws.dataset
-        return cls(
-            query=_chosen(choice, tasks),
-            low=choice.low,
-            high=choice.high,
+        evidence = cls(
+            query=0,
+            low=None,
+            high=None,
             suite=draws.suite,
             seeds=sweep.seeds,
             level=sweep.level,
-            criterion=CRITERION,
+            criterion=COMPARISON_CRITERION if sweep.pairs else CRITERION,
             images="these" if same else "others",
             dataset=sweep.dataset,
             release=release,
@@ -81,7 +103,14 @@ class QueryEvidence:
             covariance=estimate.covariance,
             freedom=estimate.freedom,
             rows=tuple(asdict(row) for row in sweep.rows if row.query in swept),
+            rule="comparisons" if sweep.pairs else "accuracy",
+            pairs=tuple(
+                PairEvidence(pair, one.alpha, one.w, one.covariance, one.freedom)
+                for pair, one in sweep.pairs.items()
+            ),
         )
+        query, low, high = evidence._choose(draws)
+        return replace(evidence, query=query, low=low, high=high)
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> QueryEvidence:
@@ -101,10 +130,8 @@ class QueryEvidence:
 
     def problems(self, draws: Draws) -> Iterator[str]:
         """Choose again from the estimates and the class sizes; say what comes out otherwise."""
-        estimate = Estimate(draws.way, self.alpha, self.w, self.covariance, self.freedom)
         try:
-            choice, tasks = choose_query(estimate, draws, max(self.swept), self.seeds, self.level)
-            again = (_chosen(choice, tasks), choice.low, choice.high)
+            again = self._choose(draws)
         except (FSLBenchError, ValueError, TypeError) as error:
             yield f"its number of queries cannot be chosen again: {error}"
             return
@@ -114,9 +141,23 @@ class QueryEvidence:
                 f"{again[2]}, not {self.query}, {self.low} to {self.high}"
             )
 
+    def _choose(self, draws: Draws) -> tuple[int, int | None, int | None]:
+        """Choose from the estimates and the class sizes: Q and the ends of its interval."""
+        tasks, more = tasks_of_each_query(draws, max(self.swept), self.seeds)
+        if self.rule == "comparisons":
+            estimates = [
+                Estimate(draws.way, one.alpha, one.w, one.covariance, one.freedom)
+                for one in self.pairs
+            ]
+            choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
+        else:
+            estimate = Estimate(draws.way, self.alpha, self.w, self.covariance, self.freedom)
+            choice = choose(estimate, draws.shot, tasks, self.level, more=more)
+        return _chosen(choice, tasks), choice.low, choice.high
+
 
 def _chosen(choice: QueryChoice, tasks: Mapping[int, list[int]]) -> int:
-    """Q*, or where the estimate of α is not positive that of α = 0."""
+    """Q*, or where no estimate of α is positive that of α = 0."""
     if choice.best is not None:
         return choice.best
     return best_query(float("inf"), width_factors(tasks, choice.level))

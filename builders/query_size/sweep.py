@@ -1,10 +1,10 @@
-"""Sweep the number of queries: task sets of each Q and seed, a head run on them, and Q*."""
+"""Sweep the number of queries: task sets of each Q and seed, heads run on them, and Q*."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import sqrt
 from typing import Any
 
@@ -19,14 +19,17 @@ from analysis_sql.planning.query_size import (
     QueryChoice,
     SetEstimate,
     VarianceModel,
+    choose,
+    choose_for_comparisons,
+    estimate_difference,
     estimate_set,
     jackknife_images,
     pool,
     width_factors,
 )
 from benchmark_spec.errors import SamplingError, SpecError
-from builders.baselines.heads import Predictor, head_of
-from builders.query_size.draws import Draws, choose_query
+from builders.baselines.heads import HEADS, Predictor, head_of
+from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.sampling import Stream
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet
@@ -36,7 +39,8 @@ from fslbench_data.tasks import TaskSet
 class QuerySets:
     """What stays the same while the number of queries changes.
 
-    `method` is ``<backbone>/<head>``, and `origin` says where the features come from.
+    `method` is ``<backbone>/<head>``, and `origin` says where the features come from. All pairs of
+    the heads `compared` are compared.
     """
 
     draws: Draws
@@ -44,6 +48,8 @@ class QuerySets:
     features: NDArray[Any]
     method: str
     origin: str
+    compared: tuple[str, ...] = ()
+    _predictors: dict[str, Predictor] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -56,23 +62,42 @@ class QuerySets:
         way: int,
         shot: int,
         suite: str,
+        compared: tuple[str, ...] = (),
     ) -> QuerySets:
-        """Take a head, a suite, and the features of a release, by name."""
+        """Take heads, a suite, and the features of a release, by name."""
         head_of(head)
         draws = Draws.of(release, dataset, suite, way, shot)
         features = release.features(dataset, backbone)
-        return cls(draws, head, features, f"{backbone}/{head}", f"release {release}")
+        return cls(draws, head, features, f"{backbone}/{head}", f"release {release}", compared)
 
     def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
         """Count the correct queries of each class of each task, int64 (T, K)."""
-        right = self._predict(task_set.support, task_set.query) == task_set.query_label
-        ways = range(self.draws.way)
-        by_class = [(right & (task_set.query_label == k)).sum(axis=1) for k in ways]
-        return np.stack(by_class, axis=1).astype(np.int64)
+        return self._by_class(self._right(task_set, self.head), task_set)
 
-    @cached_property
-    def _predict(self) -> Predictor:
-        return Predictor(self.head, self.features)
+    def differences(self, task_set: TaskSet) -> Differences:
+        """Compute Σd and Σd² of each class of each task, int64 (T, K) each, by pair of heads.
+
+        d of a query is 1 if only the first head is right, -1 if only the second is, else 0.
+        """
+        right = {head: self._right(task_set, head).astype(np.int64) for head in self.compared}
+        found = {}
+        for one, other in combinations(self.compared, 2):
+            d = right[one] - right[other]
+            found[one, other] = (self._by_class(d, task_set), self._by_class(d * d, task_set))
+        return found
+
+    def _right(self, task_set: TaskSet, head: str) -> NDArray[np.bool_]:
+        """Tell which queries (T, M) a head is right on."""
+        if head not in self._predictors:
+            self._predictors[head] = Predictor(head, self.features)
+        predicted = self._predictors[head](task_set.support, task_set.query)
+        right: NDArray[np.bool_] = predicted == task_set.query_label
+        return right
+
+    def _by_class(self, values: NDArray[Any], task_set: TaskSet) -> NDArray[np.int64]:
+        """Sum the queries' values (T, M) in each class of each task, int64 (T, K)."""
+        labels, ways = task_set.query_label, range(self.draws.way)
+        return np.stack([(values * (labels == k)).sum(axis=1) for k in ways], axis=1)
 
     def parts(self, number: int) -> NDArray[np.int64]:
         """Say which of `number` parts each image belongs to, int64 (N,).
@@ -129,6 +154,13 @@ USUAL = (1, 5, 7)
 Counts = dict[int, list[NDArray[np.int64]]]
 """By Q, of each task set, the correct queries of each class of each task, (T, K)."""
 
+HeadPair = tuple[str, str]
+Differences = dict[HeadPair, tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""Σd and Σd² of each class of each task, by pair of heads."""
+
+COMPARED = tuple(HEADS)
+"""The heads whose comparisons say how many queries are best: all reference methods' own."""
+
 
 @dataclass(frozen=True)
 class SweepRow:
@@ -136,7 +168,8 @@ class SweepRow:
 
     `observed` is the mean of open half-widths over seeds, with its Monte Carlo standard error: None
     where the head was not run, or a set has one task.  `model` is that of the root mean square
-    deviation by the variance model, None where that is no number.
+    deviation by the variance model, None where that is no number.  `difference` is the mean of open
+    half-widths of the differences of all pairs that differ, over seeds, with its error.
     """
 
     query: int
@@ -145,6 +178,8 @@ class SweepRow:
     observed: float | None = None
     observed_error: float | None = None
     model: float | None = None
+    difference: float | None = None
+    difference_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +187,9 @@ class QuerySweep:
     """Everything a sweep found.
 
     `estimate` and `model` are of the fitted variances, in fractions squared; `rows` ascend in Q,
-    and those of :data:`USUAL` that were not asked for have T but no observation.
+    and those of :data:`USUAL` that were not asked for have T but no observation. `choice` is of one
+    method; `pairs` are the fitted variances of differences, and `comparisons` is the choice by
+    them, None where none were asked for.
     """
 
     origin: str
@@ -167,6 +204,8 @@ class QuerySweep:
     estimate: PooledEstimate
     model: VarianceModel
     choice: QueryChoice
+    pairs: dict[HeadPair, PooledEstimate]
+    comparisons: QueryChoice | None
 
 
 def sweep(
@@ -194,10 +233,13 @@ def sweep(
     sets.draws.draw(asked[-1], 0)  # refuse before any work is done
     part = sets.parts(parts) if parts else None
     counts: Counts = {query: [] for query in asked}
+    differences: dict[int, list[Differences]] = {query: [] for query in asked}
     for query in asked:
         for seed in range(seeds):
             progress(f"Q = {query}, seed {seed + 1} of {seeds}")
-            counts[query].append(sets.counts(sets.draws.draw(query, seed)))
+            task_set = sets.draws.draw(query, seed)
+            counts[query].append(sets.counts(task_set))
+            differences[query].append(sets.differences(task_set))
     estimate = _pooled(counts, sets.draws.shot)
     if part is not None:
         without = []
@@ -207,7 +249,8 @@ def sweep(
         estimate = jackknife_images(estimate, without)
     draws = sets.draws
     model = estimate.model(draws.shot)
-    choice, tasks = choose_query(estimate, draws, asked[-1], seeds, level)
+    pairs = _pairs(differences, sets)
+    tasks, more = tasks_of_each_query(draws, asked[-1], seeds)
     shown = sorted({*counts, *(query for query in USUAL if query in tasks)})
     expected = {
         query: 100.0 * factor * sqrt(model.task_variance(query))
@@ -224,13 +267,40 @@ def sweep(
         level=level,
         seeds=seeds,
         rows=tuple(
-            replace(_row(q, tasks[q], counts.get(q), draws.way, level), model=expected.get(q))
+            replace(
+                _row(q, tasks[q], counts.get(q), differences.get(q, []), pairs, draws.way, level),
+                model=expected.get(q),
+            )
             for q in shown
         ),
         estimate=estimate,
         model=model,
-        choice=choice,
+        choice=choose(estimate, draws.shot, tasks, level, more=more),
+        pairs=pairs,
+        comparisons=choose_for_comparisons(pairs.values(), tasks, level, more=more)
+        if pairs
+        else None,
     )
+
+
+def _pairs(
+    differences: dict[int, list[Differences]], sets: QuerySets
+) -> dict[HeadPair, PooledEstimate]:
+    """Estimate the variances of the differences of all pairs of heads that ever differ."""
+    found = {}
+    for pair in combinations(sets.compared, 2):
+        seeds = [
+            [
+                estimate_difference(*of_seed[pair], query)
+                for query, of_seed in zip(differences, by_query, strict=True)
+                if query >= 2 and len(of_seed[pair][0]) >= MIN_TASKS
+            ]
+            for by_query in zip(*differences.values(), strict=True)
+        ]
+        estimate = pool(seeds, sets.draws.shot)
+        if estimate.w > 0 or estimate.alpha > 0:
+            found[pair] = estimate
+    return found
 
 
 def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:
@@ -252,16 +322,36 @@ def _pooled(counts: Counts, shot: int) -> PooledEstimate:
 
 
 def _row(
-    query: int, tasks: list[int], counts: list[NDArray[np.int64]] | None, way: int, level: float
+    query: int,
+    tasks: list[int],
+    counts: list[NDArray[np.int64]] | None,
+    differences: list[Differences],
+    pairs: Iterable[HeadPair],
+    way: int,
+    level: float,
 ) -> SweepRow:
     """Summarise what was observed at one Q."""
     row = SweepRow(query, float(np.mean(tasks)))
     if counts is None:
         return row
-    by_seed = [Moments.of(x.sum(axis=1), way * query) for x in counts]
-    row = replace(row, accuracy=float(np.mean([moments.mean for moments in by_seed])))
-    if min(moments.tasks for moments in by_seed) < 2:
+
+    def width(correct: NDArray[np.int64]) -> float:
+        return float(halfwidths(Moments.of(correct.sum(axis=1), way * query), "open", level))
+
+    accuracy = float(np.mean([100.0 * x.mean() / query for x in counts]))
+    row = replace(row, accuracy=accuracy)
+    if min(map(len, counts)) < 2:
         return row
-    widths = np.array([float(halfwidths(moments, "open", level)) for moments in by_seed])
-    error = float(widths.std(ddof=1) / np.sqrt(widths.size)) if widths.size > 1 else None
-    return replace(row, observed=float(widths.mean()), observed_error=error)
+    observed, error = _mean([width(x) for x in counts])
+    row = replace(row, observed=observed, observed_error=error)
+    if not pairs:
+        return row
+    means = [np.mean([width(of[pair][0]) for pair in pairs]) for of in differences]
+    difference, error = _mean(means)
+    return replace(row, difference=difference, difference_error=error)
+
+
+def _mean(values: Sequence[Any]) -> tuple[float, float | None]:
+    """Compute the mean over seeds and its Monte Carlo standard error."""
+    error = float(np.std(values, ddof=1) / sqrt(len(values))) if len(values) > 1 else None
+    return float(np.mean(values)), error

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from operator import attrgetter
 
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.planning.query_size import CRITERION, Cost, QueryChoice
+from analysis_sql.planning.query_size import COMPARISON_CRITERION, CRITERION, Cost, QueryChoice
 from benchmark_spec.errors import listing
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.console import print_table
-from fslbench_data.render.plan_text import best_text
+from fslbench_data.render.plan_text import best_text, range_text
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
 
@@ -27,32 +27,56 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
         f"[{sweep.origin}]"
     )
 
-    def of_tried(row: SweepRow, text: Callable[[Cost], str]) -> str | None:
-        return text(choice.cost_of(row.query)) if row.query in choice.tried else None
+    def of_tried(
+        row: SweepRow, text: Callable[[Cost], str], by: QueryChoice = choice
+    ) -> str | None:
+        return text(by.cost_of(row.query)) if row.query in by.tried else None
 
-    columns = (
+    columns: tuple[Column[SweepRow], ...] = (
         right("Q", lambda row: row.query),
         right("tasks", lambda row: f"{row.tasks:.1f}"),
         right("accuracy", lambda row: _two_digits(row.accuracy)),
-        right("open ± observed", _observed),
+        right("open ± observed", lambda row: _observed(row.observed, row.observed_error)),
         right("± model", lambda row: _two_digits(row.model)),
         right("cost", lambda row: of_tried(row, lambda cost: _percent(cost.cost))),
         right("from – to", lambda row: of_tried(row, _from_to)),
     )
+    if by := sweep.comparisons:
+        columns = (
+            *columns,
+            right("differences ±", lambda row: _observed(row.difference, row.difference_error)),
+            right("their cost", lambda row: of_tried(row, lambda c: _percent(c.cost), by)),
+            right("from – to", lambda row: of_tried(row, _from_to, by)),
+        )
     console.print(Text(title, style="bold"), soft_wrap=True)
     print_table(Table("", columns, sweep.rows), console)
     console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
+    if sweep.comparisons:
+        console.print(Text(comparison_sentence(sweep, sweep.comparisons)), soft_wrap=True)
     console.print(Text(basis(sweep), style="dim"), soft_wrap=True)
 
 
 def sentence(sweep: QuerySweep) -> str:
     """Say the conclusion: Q*, its interval, and the costs of the usual Q."""
-    choice = sweep.choice
+    return f"{best_text(sweep.choice)}; wider than at Q*: {_usual(sweep.choice)}."
+
+
+def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
+    """Say the same of comparisons, and whose."""
+    pairs = ", ".join(" - ".join(pair) for pair in sweep.pairs)
+    return (
+        f"For comparisons ({pairs}): {range_text(choice)}; wider than at each pair's own best, on "
+        f"average: {_usual(choice)}. It minimises {COMPARISON_CRITERION}."
+    )
+
+
+def _usual(choice: QueryChoice) -> str:
+    """Say what the usual Q cost."""
     costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
     usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
     missing = [q for q in USUAL if q not in choice.tried]
     none = f"; no interval at Q = {listing(missing)}" if missing else ""
-    return f"{best_text(choice)}; wider than at Q*: {usual or 'unknown'}{none}."
+    return f"{usual or 'unknown'}{none}"
 
 
 def basis(sweep: QuerySweep) -> str:
@@ -75,20 +99,31 @@ def sweep_csv(sweep: QuerySweep) -> str:
     """Write one row a Q."""
     names = ("query", "tasks", "accuracy", "observed", "observed_error", "model")
     columns = [Column(name, attrgetter(name)) for name in names]
-    for name in ("cost", "low", "high"):
-        cost = partial(_part_of_cost, sweep.choice, name)
-        columns.append(Column("cost" if name == "cost" else f"cost_{name}", cost))
+    columns += _cost_columns(sweep.choice, "cost")
+    if sweep.comparisons:
+        names = ("difference", "difference_error")
+        columns += [Column(name, attrgetter(name)) for name in names]
+        columns += _cost_columns(sweep.comparisons, "difference_cost")
     return csv_text(Table("", tuple(columns), sweep.rows))
+
+
+def _cost_columns(choice: QueryChoice, name: str) -> list[Column[SweepRow]]:
+    """Make the columns of a cost and its interval."""
+    parts = {name: "cost", f"{name}_low": "low", f"{name}_high": "high"}
+    return [Column(name, partial(_part_of_cost, choice, part)) for name, part in parts.items()]
 
 
 def sweep_json(sweep: QuerySweep) -> str:
     """Write everything; None is undetermined."""
     model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
-        **asdict(sweep),
+        **asdict(replace(sweep, pairs={})),
         "model": {**asdict(sweep.model), **model},
         "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
         "w_interval": sweep.estimate.w_interval(sweep.level),
+        "pairs": [
+            {"methods": pair, "alpha": one.alpha, "w": one.w} for pair, one in sweep.pairs.items()
+        ],
         "criterion": CRITERION,
         "sentence": sentence(sweep),
         "basis": basis(sweep),
@@ -96,9 +131,9 @@ def sweep_json(sweep: QuerySweep) -> str:
     return json_text(content)
 
 
-def _observed(row: SweepRow) -> str | None:
-    error = "" if row.observed_error is None else f" ({row.observed_error:.2f})"
-    return None if row.observed is None else f"{row.observed:.2f}{error}"
+def _observed(width: float | None, error: float | None) -> str | None:
+    some = "" if error is None else f" ({error:.2f})"
+    return None if width is None else f"{width:.2f}{some}"
 
 
 def _two_digits(value: float | None) -> str | None:

@@ -16,7 +16,7 @@ from builders.execution.steps import Made, Step
 from builders.features.compress import base_of
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import QuerySets, sweep
+from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
 from fslbench_data.release.release import Release, load_release
@@ -92,16 +92,16 @@ class QueryChoices:
         """Take the images and features that a rule names."""
         way, shot = pair
         name = rule.dataset or dataset.name
+        compared = COMPARED if rule.rule == "comparisons" else ()
         if rule.release:
             release = release_of(rule)
-            return QuerySets.of(
-                release, name, rule.features, rule.head, way=way, shot=shot, suite=rule.suite
-            )
+            how: dict[str, Any] = {"way": way, "shot": shot, "suite": rule.suite}
+            return QuerySets.of(release, name, rule.features, rule.head, **how, compared=compared)
         head_of(rule.head)
         backbone = backbone_of(self._datasets[name], rule)
         features, _ = self._features.of(name, backbone, self._images[name])
         draws = Draws.of(self._features.writer.so_far(), name, rule.suite, *pair)
-        return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "")
+        return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "", compared)
 
 
 def no_number(dataset: str, draws: Draws) -> SamplingError:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, Suite, TaskSetName, suite_of
-from builders.query_size.evidence import MOST_SEEDS
+from builders.query_size.evidence import MOST_SEEDS, Rule
 from builders.sampling import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
@@ -44,10 +44,13 @@ def _with_query(text: str, chosen: Mapping[WayShot, int]) -> str:
 class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
 
-    Results of `head` on `features`, the data set's first unless given, say how Q matters, on tasks
-    of `suite`; their images are of another `dataset` before it, or of a `release`; its own unless
-    given.
+    By `rule` it makes the intervals of ``comparisons`` of heads narrow, or that of the ``accuracy``
+    of `head` alone. Their results on `features`, the data set's first unless given, say how Q
+    matters, on tasks of `suite`; their images are of another `dataset` before it, or of a
+    `release`; its own unless given.
     """
+
+    rule: Annotated[Rule, Meta(description='"comparisons" or "accuracy"')] = "comparisons"
 
     features: str = ""
     head: str = "NCC"

@@ -22,6 +22,9 @@ class ChosenQueries:
 
     Attributes
     ----------
+    rule
+        Whether it makes the intervals of ``comparisons`` of methods narrow, or that of one method's
+        ``accuracy``, as in releases that name no rule.
     query, low, high, level
         Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
@@ -42,6 +45,7 @@ class ChosenQueries:
     images: Literal["these", "others"]
     of_dataset: str
     of_release: str
+    rule: Literal["comparisons", "accuracy"] = "accuracy"
 
     def __str__(self) -> str:
         found = "undetermined"
@@ -51,9 +55,12 @@ class ChosenQueries:
         if self.images == "others":
             of = f" of {self.of_release}" if self.of_release else ""
             images = f"on other images, {self.of_dataset}{of}"
+        method = self.method
+        if self.rule == "comparisons":
+            method = f"comparisons of heads on {method.rpartition('/')[0]}"
         return (
             f"recommended queries per class: {self.query} ({100 * self.level:.8g} % CI: {found}); "
-            f"{self.method}, {self.seeds} seeds, {images}"
+            f"{method}, {self.seeds} seeds, {images}"
         )
 
 

@@ -465,9 +465,16 @@ def best_text(choice: QueryChoice) -> str:
     """Q* and its large-sample value with their intervals."""
     root = choice.root
     return (
-        f"Q* = {_query(choice.best, choice)}, {100 * choice.level:.8g} % interval "
-        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}; "
+        f"{range_text(choice)}; "
         f"sqrt(β/α) = {_number(root.value)} ({_number(root.low)} to {_number(root.high)})"
+    )
+
+
+def range_text(choice: QueryChoice) -> str:
+    """Q* and its interval."""
+    return (
+        f"Q* = {_query(choice.best, choice)}, {100 * choice.level:.8g} % interval "
+        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}"
     )
 
 

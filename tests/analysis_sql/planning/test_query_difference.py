@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.planning.query_size import estimate_difference, estimate_set
+from analysis_sql.planning.query_size import (
+    Estimate,
+    SetEstimate,
+    choose,
+    choose_for_comparisons,
+    estimate_difference,
+    estimate_set,
+    pool,
+)
 from benchmark_spec.errors import SpecError
 
 Array = np.ndarray[Any, Any]
@@ -92,3 +100,78 @@ def test_what_is_no_difference() -> None:
             estimate_difference(sums, ones, 3)
     with pytest.raises(SpecError, match="cannot be told apart"):
         estimate_difference(ones, ones, 1)
+
+
+def of(alpha: float, w: float, variance: float = 0.0) -> Estimate:
+    return Estimate(5, alpha, w, ((variance, 0.0), (0.0, variance)), 60.0)
+
+
+def test_the_choice_for_comparisons_by_hand() -> None:
+    # T of Q = 1, 2, 4 as 4 : 3 : 2, and so many that t is the same for all. (α + w/Q)/T is
+    # for α = w = 1: 2/4, 1.5/3, 1.25/2, so widths over the least are 1, 1, sqrt(5/4) = 1.1180;
+    # for α = 0, w = 1: 1/4, .5/3, .25/2, so they are sqrt(2) = 1.4142, sqrt(4/3) = 1.1547, 1.
+    # Means: 1.2071, 1.0774, 1.0590. With the first pair twice: 1.1381, 1.0516, 1.0787.
+    tasks = {1: 4e9, 2: 3e9, 4: 2e9}
+    first, second, never = of(1.0, 1.0), of(0.0, 1.0, 1e-6), of(0.0, 0.0)
+    found = choose_for_comparisons([first, second, never], tasks)
+    assert found.best == 4
+    assert [one.cost for one in found.costs] == pytest.approx([0.2071, 0.0774, 0.0590], abs=1e-4)
+    found = choose_for_comparisons([first, first, second], tasks)
+    assert found.best == 2
+    assert [one.cost for one in found.costs] == pytest.approx([0.1381, 0.0516, 0.0787], abs=1e-4)
+    assert choose_for_comparisons([never], tasks).best is None
+
+
+variances = st.tuples(st.floats(1e-5, 1e-2), st.floats(1e-4, 1e-1))
+
+
+@given(st.lists(variances, min_size=1, max_size=4), st.integers(1, 10), st.integers(60, 2000))
+def test_the_choice_for_comparisons_is_the_brute_force(
+    pairs: list[tuple[float, float]], shot: int, images: int
+) -> None:
+    tasks = {q: [images // (shot + q), images // (shot + q) + 1] for q in range(1, 20)}
+    mean = dict.fromkeys(tasks, 0.0)
+    factor = {q: np.mean([stats.t.ppf(0.975, t - 1) / t**0.5 for t in tasks[q]]) for q in tasks}
+    for alpha, w in pairs:
+        widths = {q: factor[q] * (alpha + w / q) ** 0.5 for q in tasks}
+        for q in tasks:
+            mean[q] += (widths[q] / min(widths.values()) - 1) / len(pairs)
+    found = choose_for_comparisons([of(alpha, w) for alpha, w in pairs], tasks)
+    assert [one.cost for one in found.costs] == pytest.approx(list(mean.values()), abs=1e-9)
+    assert mean[found.best or 0] == pytest.approx(min(mean.values()), abs=1e-9)
+
+
+def test_one_pair_is_chosen_for_as_one_method() -> None:
+    tasks = {q: [200 // (5 + q)] for q in range(1, 30)}
+    one = of(0.002, 0.03, 1e-7)
+    single, found = choose(one, 5, tasks), choose_for_comparisons([one], tasks)
+    assert (found.best, found.low, found.high) == (single.best, single.low, single.high)
+    assert found.costs == single.costs
+
+
+def test_the_choice_is_narrow_in_simulation() -> None:
+    """Two pairs that differ much and little between tasks; widths of new sets, relative to each
+    pair's least, are within 3 % of the least mean at the Q that one seed's sets choose.
+    """
+    rng, way, shot, images = np.random.default_rng(3), 5, 5, 600
+    tasks = {q: images // (shot + q) for q in (1, 2, 3, 5, 8, 12, 20)}
+
+    def set_of(a: tuple[float, ...], q: int) -> SetEstimate:
+        p = rng.dirichlet(a, tasks[q])
+        counts = np.stack([rng.multinomial(q, p) for _ in range(way)], axis=1)
+        sums, squares = counts[..., 0] - counts[..., 1], counts[..., 0] + counts[..., 1]
+        return estimate_difference(sums, squares, q)
+
+    pairs = ((2.0, 1.0, 9.0), (6.0, 6.0, 60.0))
+    estimates = [pool([[set_of(a, q) for q in tasks if q > 1]], shot) for a in pairs]
+    found = choose_for_comparisons(estimates, tasks)
+    cost = dict.fromkeys((q for q in tasks if q > 1), 0.0)
+    for a in pairs:
+        deviation = {q: np.mean([set_of(a, q).variance ** 0.5 for _ in range(60)]) for q in cost}
+        factor = {q: stats.t.ppf(0.975, tasks[q] - 1) / tasks[q] ** 0.5 for q in cost}
+        least = min(factor[q] * deviation[q] for q in cost)
+        for q in cost:
+            cost[q] += factor[q] * deviation[q] / least / 2
+    assert found.best is not None
+    assert cost[found.best] < 1.03 * min(cost.values())
+    assert cost[20] > 1.1 * min(cost.values())

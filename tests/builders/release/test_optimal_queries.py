@@ -2,18 +2,20 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from analysis_sql.planning.query_size import Estimate, choose
 from benchmark_spec.errors import ReleaseError, SpecError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE
 from builders.features import Settings
-from builders.query_size.draws import Draws
+from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.evidence import QueryEvidence
-from builders.query_size.sweep import QuerySets, sweep
+from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.build import build_release
 from builders.release.preflight import check_spec
 from builders.release.spec import ReleaseSpec
@@ -31,7 +33,7 @@ features = ["pixels"]
 """
 SPEC = f"""{HEAD}
 protocols = ["5w1s1q", "5w5s", "5w1s"]
-queries = {{ seeds = 2 }}
+queries = {{ seeds = 1 }}
 tasks = {{ closed = 20, pooled = 30 }}
 drawn = ["pooled"]
 {DIGITS}
@@ -67,8 +69,11 @@ def release(built: Path) -> Release:
 def test_the_number_is_the_one_that_a_sweep_chooses(release: Release, embedded: Release) -> None:
     names = [str(info.name) for info in release.task_sets]
     for shot in (1, 5):
-        sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=shot, suite="open")
-        best = sweep(sets, range(1, 16), seeds=2).choice.best
+        how: dict[str, Any] = {"way": 5, "shot": shot, "suite": "open", "compared": COMPARED}
+        sets = QuerySets.of(embedded, "digits", "pixels", "NCC", **how)
+        swept = sweep(sets, range(1, 16), seeds=1).comparisons
+        assert swept is not None
+        best = swept.best
         assert f"open-5w{shot}s{best}q" in names
         assert f"closed-5w{shot}s{best}q" in names
     assert "open-5w1s1q" in names  # beside the paper's
@@ -86,6 +91,8 @@ def test_the_manifest_says_why(release: Release) -> None:
         assert (evidence.images, evidence.dataset, evidence.method) == (
             "these", "digits", "pixels/NCC",
         )  # fmt: skip
+        pairs = 5 if info.protocol.shot == 1 else 6  # NCC and MatchingNet are one at one shot
+        assert (evidence.rule, len(evidence.pairs)) == ("comparisons", pairs)
         assert evidence.swept == tuple(range(1, 16))
         assert evidence.low is not None
         assert evidence.low <= evidence.query
@@ -100,7 +107,8 @@ def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     other = shutil.copytree(built, tmp_path / "other")
     manifest = json.loads((other / MANIFEST_FILE).read_text())
     tables = [t for t in manifest["tables"] if t["name"].startswith("open-5w5s")]
-    tables[0]["provenance"][EVIDENCE]["w"] *= 4
+    for one in tables[0]["provenance"][EVIDENCE]["pairs"]:
+        one["w"] *= 40
     (closed,) = (t for t in manifest["tables"] if t["name"].startswith("closed-5w5s"))
     closed["provenance"][EVIDENCE] = {"query": 5}
     (other / MANIFEST_FILE).write_text(json.dumps(manifest))
@@ -121,16 +129,33 @@ def test_info_says_why(built: Path, tmp_path: Path) -> None:
     high = "or more" if five["high"] is None else f"to {five['high']}"
     said = (
         f"digits/{', '.join(five['task_sets'])}: recommended queries per class: {five['query']} "
-        f"(95 % CI: {five['low']} {high}); pixels/NCC, 2 seeds, on the images of these sets"
+        f"(95 % CI: {five['low']} {high}); comparisons of heads on pixels, 1 seeds, "
+        "on the images of these sets"
     )
     assert said in text
     assert one["query"] <= five["query"]
     other = shutil.copytree(built, tmp_path / "other")
     manifest = (other / MANIFEST_FILE).read_text()
-    (other / MANIFEST_FILE).write_text(manifest.replace('"seeds": 2', '"seeds": "2"'))
+    (other / MANIFEST_FILE).write_text(manifest.replace('"seeds": 1', '"seeds": "2"'))
     told = CliRunner().invoke(main, ["info", str(other), "--dataset", "digits"])
     assert told.exit_code == 2
     assert "cannot be read" in told.output
+
+
+def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> None:
+    """It is the evidence of one method's rule, and is checked as such."""
+    info = next(info for info in release.task_sets if str(info.name).startswith("open-5w5s"))
+    text = dict(release.provenance(info)[EVIDENCE])
+    del text["rule"], text["pairs"]
+    old = QueryEvidence.parse(text)
+    assert (old.rule, old.pairs) == ("accuracy", ())
+    draws = Draws.of(release, "digits", "open", 5, 5)
+    estimate = Estimate(5, old.alpha, old.w, old.covariance, old.freedom)
+    tasks, _ = tasks_of_each_query(draws, 15, 1)
+    choice = choose(estimate, 5, tasks)
+    own = replace(old, query=choice.best or 0, low=choice.low, high=choice.high)
+    assert not list(own.problems(draws))
+    assert list(replace(own, query=own.query + 1).problems(draws))
 
 
 @pytest.mark.slow
@@ -173,7 +198,8 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     pytest.importorskip("torch")
     text = HEAD + (
         'protocols = ["5w5s"]\n[[dataset]]\nname = "cub"\nsource = "catalogue"\nsuites = ["open"]\n'
-        'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2 }\n'
+        'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2, '
+        'rule = "accuracy" }\n'
     )
     build_release(_spec(tmp_path, text), tmp_path / "release")
     release = load_release(tmp_path / "release")
