@@ -291,7 +291,7 @@ def _pairs(
     for pair in combinations(sets.compared, 2):
         seeds = [
             [
-                estimate_difference(*of_seed[pair], query)
+                estimate_difference(of_seed[pair][0], of_seed[pair][1], query)
                 for query, of_seed in zip(differences, by_query, strict=True)
                 if query >= 2 and len(of_seed[pair][0]) >= MIN_TASKS
             ]

@@ -32,7 +32,7 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
     ) -> str | None:
         return text(by.cost_of(row.query)) if row.query in by.tried else None
 
-    columns: tuple[Column[SweepRow], ...] = (
+    columns: tuple[Column, ...] = (
         right("Q", lambda row: row.query),
         right("tasks", lambda row: f"{row.tasks:.1f}"),
         right("accuracy", lambda row: _two_digits(row.accuracy)),
@@ -101,13 +101,13 @@ def sweep_csv(sweep: QuerySweep) -> str:
     columns = [Column(name, attrgetter(name)) for name in names]
     columns += _cost_columns(sweep.choice, "cost")
     if sweep.comparisons:
-        names = ("difference", "difference_error")
-        columns += [Column(name, attrgetter(name)) for name in names]
+        more = ("difference", "difference_error")
+        columns += [Column(name, attrgetter(name)) for name in more]
         columns += _cost_columns(sweep.comparisons, "difference_cost")
     return csv_text(Table("", tuple(columns), sweep.rows))
 
 
-def _cost_columns(choice: QueryChoice, name: str) -> list[Column[SweepRow]]:
+def _cost_columns(choice: QueryChoice, name: str) -> list[Column]:
     """Make the columns of a cost and its interval."""
     parts = {name: "cost", f"{name}_low": "low", f"{name}_high": "high"}
     return [Column(name, partial(_part_of_cost, choice, part)) for name, part in parts.items()]
