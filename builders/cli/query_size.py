@@ -58,7 +58,7 @@ def query_size(
 ) -> None:
     """Find the number of queries with the narrowest open intervals.
 
-    Draws task sets of every number of queries Q, runs all heads on their features, fits how the
+    Draws task sets of every number of queries Q, runs four heads on their features, fits how the
     variance of a task's accuracy, and of the difference of two heads, falls with Q, and says which
     Q* is best for comparisons and which for the accuracy of --head, how sure that is, and what
     other numbers cost.
