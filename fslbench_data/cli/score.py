@@ -68,6 +68,14 @@ from fslbench_data.cli.options import (
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
 @click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
+@click.option(
+    "--pool",
+    "training_images",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of results with all classes at once: training images of a class, of which each draw of "
+    "the support takes some. Draws then overlap, and count for more; without it, they are many.",
+)
 @bias_option
 @log_options
 @design_options
@@ -84,6 +92,7 @@ def score(
     counts: bool,
     summary: bool,
     bias: bool,
+    training_images: int | None,
     pool: dict[str, Any],
     design: dict[str, Any],
     output_format: str | None,
@@ -141,8 +150,11 @@ def score(
     if len(files) == 1 and is_all_ways(files[0]):
         from fslbench_data.scoring.all_ways import all_ways
 
-        write_all_ways(all_ways(files[0], level=chosen["level"]), output_format, path)
+        found_at_once = all_ways(files[0], level=chosen["level"], pool=training_images or 0)
+        write_all_ways(found_at_once, output_format, path)
         return
+    if training_images is not None:
+        raise click.UsageError("--pool is of results with all classes at once")
     if asked := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{asked} is of accuracies alone, one a task")
     sources = sources_of(files, pool)

@@ -33,7 +33,7 @@ def tables(found: AllWays) -> list[Table]:
             right("mean over classes", lambda one: _interval(one.classes)),
         ),
         found.results,
-        (_NOTE,),
+        (_NOTE, _POOL.format(found.pool) if found.pool else _MANY),
     )
     if not found.differences:
         return [methods]
@@ -56,6 +56,13 @@ _NOTE = (
     "Accuracy: all test images alike, as papers print it. Percentage points. Of one draw, ± is for "
     "new test images alone, with this support. New classes want the scores of all classes, and "
     "nothing is said of them."
+)
+
+
+_POOL = "Draws of the support take their images from {} of a class."
+_MANY = (
+    "Draws of the support are taken to be from many images; if a class has N to train on, --pool N "
+    "(pool=N) makes ± wider."
 )
 
 

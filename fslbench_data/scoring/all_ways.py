@@ -71,6 +71,7 @@ class AllWays:
     level: float
     test_images: int
     test_classes: int
+    pool: int
     results: tuple[Answered, ...]
     differences: tuple[Compared, ...]
 
@@ -89,6 +90,7 @@ class AllWays:
             "level": self.level,
             "images": self.test_images,
             "classes": self.test_classes,
+            "pool": self.pool,
             "results": [_points(asdict(one)) for one in self.results],
             "differences": [
                 {**_points(asdict(one)), "verdict": one.verdict(self.level)}
@@ -164,7 +166,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0) -> AllWays:
                 apart = np.asarray(x, np.float64) - y
                 differences.append(Compared(name, other, told, *both(apart)))
     images, classes = len(read.class_of_image), len(read.classes)
-    return AllWays(read.source, level, images, classes, tuple(results), tuple(differences))
+    return AllWays(read.source, level, images, classes, pool, tuple(results), tuple(differences))
 
 
 def _read(log: object) -> _Log:

@@ -356,6 +356,11 @@ def index_columns(schema: pa.Schema) -> set[str]:
 
 def _column_remedy(columns: list[str], missing: list[str]) -> str:
     """What to do about columns, guessed from what they are called."""
+    if {"image", "class", "predicted"} <= {*columns}:
+        return (
+            "`fslbench score FILE` reads results with all classes at once, and --format latex "
+            "makes their table"
+        )
     if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
         return "separate the columns by commas"
     renamed = {name.strip().lower(): name for name in columns}

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 from click.testing import CliRunner
 from scipy.stats import t as student
@@ -165,3 +167,24 @@ def test_categories_that_no_row_has_and_numbers_that_are_no_ids() -> None:
     rows = [{**row, "predicted": 1.5} for row in _log()]
     with pytest.raises(SchemaError, match="predicted"):
         fb.all_ways(rows)
+
+
+def test_few_training_images_on_the_command_line(tmp_path: Path) -> None:
+    log = [
+        {"method": "m", "image": i, "class": i % 4, "predicted": (i + (i * d % 3 == 1)) % 4}
+        | {"draw": d, "shots": 4}
+        for d in range(3)
+        for i in range(40)
+    ]
+    path = tmp_path / "log.csv"
+    pa.csv.write_csv(pa.Table.from_pylist(log), path)
+    said = {
+        more: CliRunner().invoke(main, ["score", str(path), "--format", "json", *more])
+        for more in ((), ("--pool", "8"))
+    }
+    widths = [json.loads(s.stdout)["results"][0]["images"]["halfwidth"] for s in said.values()]
+    assert widths[0] < widths[1]
+    assert widths[1] == pytest.approx(100 * fb.all_ways(path, pool=8).results[0].images.halfwidth)
+    for command in ("table", "validate"):
+        refused = CliRunner().invoke(main, [command, str(path)])
+        assert "`fslbench score FILE` reads results with all classes at once" in refused.stderr
