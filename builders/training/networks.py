@@ -7,6 +7,7 @@ with the widths, dropout and DropBlock of Lee et al. (CVPR 2019).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -129,11 +130,11 @@ class _Residual(nn.Module):
             return after
         if self._block == 1:
             return dropout(after, self._drop)
-        passes = int(self.beside[1].num_batches_tracked)  # which weights keep, so goes on
+        passes: Any = self.beside[1].num_batches_tracked  # which weights keep, so that it goes on
         square = min(self._block, after.shape[-1])
-        return drop_block2d(
-            after, self._drop * min(1.0, passes / self._ramp), square - 1 + square % 2
-        )
+        share = self._drop * min(1.0, int(passes) / self._ramp)
+        dropped: Tensor = drop_block2d(after, share, square - 1 + square % 2)
+        return dropped
 
 
 def _convolution(inputs: int, width: int, side: int) -> nn.Sequential:

@@ -203,12 +203,16 @@ def _rates(how: TrainingSettings) -> Iterator[float]:
     """Give the rate of each step, as the schedulers of PyTorch do."""
     group = torch.optim.SGD([torch.zeros(1)], how.rate)
     left = how.steps - how.warmup
-    after: LRScheduler = {
-        "cosine": lambda: LambdaLR(group, lambda step: (1 + cos(pi * step / left)) / 2),
-        "step": lambda: StepLR(group, how.step_size, how.gamma),
-        "multistep": lambda: MultiStepLR(group, how.milestones, how.gamma),
-        "constant": lambda: LambdaLR(group, lambda _: 1.0),
-    }[how.schedule]()
+    after: LRScheduler
+    match how.schedule:
+        case "cosine":
+            after = LambdaLR(group, lambda step: (1 + cos(pi * step / left)) / 2)
+        case "step":
+            after = StepLR(group, how.step_size, how.gamma)
+        case "multistep":
+            after = MultiStepLR(group, how.milestones, how.gamma)
+        case "constant":
+            after = LambdaLR(group, lambda _: 1.0)
     if how.warmup:
         rising = LinearLR(group, 1 / (how.warmup + 1), total_iters=how.warmup)
         after = SequentialLR(group, [rising, after], [how.warmup])

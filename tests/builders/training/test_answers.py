@@ -1,17 +1,20 @@
 """Which task sets a method answers, those of its ways alone if it has an output for each class."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec import structs
 
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 from builders.sources.read import read_source  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
@@ -73,3 +76,22 @@ def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
         if row["interval"] == "open" and row["method"] == "ProtoNet-conv4-5w5s"
     )
     assert row["mean"] == pytest.approx(100 * (first.mean() + second.mean()) / 2 / 25)
+
+
+def test_pictures_of_a_release_are_read_as_in_training(
+    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that it holds, or those of the source if they are the same images."""
+    levels = np.random.default_rng(0).integers(0, 256, (2, 12, 20, 3), np.uint8)
+    paths = [tmp_path / f"{number}.png" for number in range(2)]
+    for path, picture in zip(paths, levels, strict=True):
+        Image.fromarray(picture).save(path)
+    monkeypatch.setattr("builders.training.trained.stored_pictures", lambda *_: paths)
+    data = DataSettings("none", 9, channels=3, fit="squeeze")
+    found = levels_for(embedded, "pots", data)
+    expected = [Image.fromarray(one).resize((9, 9), Image.Resampling.BILINEAR) for one in levels]
+    np.testing.assert_array_equal(found, np.stack(expected).transpose(0, 3, 1, 2))
+    with pytest.raises(SpecError, match=r"pots: image 0 has 20 x 12 pixels(.|\n)*fix: say fit"):
+        levels_for(embedded, "pots", DataSettings("none", 9, channels=3))
+    with pytest.raises(SourceError, match="1797 images are not those of release"):
+        levels_for(embedded, "digits", data, read_source("canaries", None))

@@ -24,6 +24,7 @@ from builders.training import images as kept_images  # noqa: E402
 from builders.training import several  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.methods import METHODS  # noqa: E402
 from builders.training.settings import DataSettings  # noqa: E402
 from builders.training.trained import load_trained  # noqa: E402
 
@@ -260,3 +261,27 @@ def test_errors_are_of_their_kinds(run: Path, tmp_path: Path) -> None:
         several.plan([write_run(tmp_path / "x.toml", method="X")], [], tmp_path)
     with pytest.raises(SpecError, match="cannot read"):
         several.plan([tmp_path / "none.toml"], [], tmp_path)
+
+
+def test_files_of_the_ten_methods_are_trainings(root: Path, tmp_path: Path) -> None:
+    planned = several.plan(sorted((root / "examples/training").iterdir()), [0], tmp_path)
+    assert {one.settings.method for one in planned} == set(METHODS)
+    assert {one.settings.data.channels for one in planned} == {3}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("side = 8", "side = 8\nresize = 7", "resize is 7"),
+        ("side = 8", "side = 8\nchannels = 3\nmean = [0.5]", "mean is"),
+        ("side = 8", "side = 8\nchannels = 2", "channels is 2"),
+        ("steps = 4", 'steps = 4\nschedule = "multistep"', "milestones is"),
+        ("steps = 4", 'steps = 4\nschedule = "step"', "step_size is"),
+        ("steps = 4", "steps = 4\nwarmup = 4", "warmup is 4"),
+        ("steps = 4", "steps = 4\n[augmentation]\npadding = 2", "padding is 2"),
+    ],
+)
+def test_settings_that_do_not_go_together(before: str, after: str, words: str, run: Path) -> None:
+    run.write_text(run.read_text().replace(before, after))
+    with pytest.raises(SpecError, match=words):
+        several.plan([run], [], run.parent / "out")
