@@ -357,7 +357,7 @@ TEXTS: dict[str, tuple[str, bytes]] = {
     ),
     "doubled column": ("x.csv", f"{HEAD},method\n{ROW},a\n".encode()),
     "a list that is none": ("x.csv", f"{HEAD},predictions\n{ROW},1 2 3\n".encode()),
-    "a list too large": ("x.csv", f"{HEAD},predictions\n{ROW},[999]\n".encode()),
+    "a list too large": ("x.csv", f"{HEAD},predictions\n{ROW},[99999]\n".encode()),
     "a list of texts": ("x.csv", f'{HEAD},class_correct\n{ROW},"[""a"", 1]"\n'.encode()),
     "bad JSON": ("x.jsonl", b'{"method": '),
     "words for JSON": ("x.jsonl", b"{method: a}\n"),
