@@ -65,7 +65,7 @@ def _drawn(folder: Path, embedded: Release) -> Use:
     )
     entry: Table = replace(table, drawn=True)
     sizes = embedded.classes("digits").column("n_images").to_pylist()
-    return lambda: redrawn(entry, lambda: (sizes, None)).num_rows
+    return lambda: redrawn(entry, lambda: (sizes, None, None)).num_rows
 
 
 def _features(folder: Path, embedded: Release) -> Use:

@@ -67,11 +67,21 @@ def linear_probe(support: Array, query: Array) -> Array:
         return np.asarray(layer(torch.from_numpy(normalised(query))).numpy())
 
 
+def ridge(support: Array, query: Array, weight: float = 1.0) -> Array:
+    """By the normal equations of the weights."""
+    way, shot, dimensions = support.shape
+    x = normalised(support).reshape(-1, dimensions)
+    target = np.repeat(np.eye(way), shot, axis=0)
+    weights = np.linalg.solve(x.T @ x + weight * np.eye(dimensions), x.T @ target)
+    return np.asarray(normalised(query) @ weights)
+
+
 HEADS: dict[str, Callable[[Array, Array], Array]] = {
     "NCC": ncc,
     "MatchingNet": matching_net,
     "LR": logistic_regression,
     "LinearProbe": linear_probe,
+    "Ridge": ridge,
 }
 
 

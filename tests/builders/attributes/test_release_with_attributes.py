@@ -106,7 +106,7 @@ def test_a_release_holds_them(built: Release, tmp_path: Path) -> None:
     assert about["blip"]["texts"]["generation"]["num_beams"] == 3
     assert about["blip"]["words"]["tagger"] == "textblob"
     assert about["pixels"]["definitions"] == 1
-    assert "titles of tiny: " in (tmp_path / "release/README.md").read_text()
+    assert "attributes `titles`: tiny" in (tmp_path / "release/README.md").read_text()
     with pytest.raises(UnknownNameError, match="did you mean 'titles'"):
         built.attributes("tiny", "title")
     assert not list((tmp_path / "release").glob(".*"))
@@ -243,7 +243,7 @@ def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path:
     spec = _spec(tmp_path, "")
     assert spec.datasets[0].attributes == {}
     said = to_builtins(spec)
-    for later in ("attributes", "task_sets", "drawn", "queries", "pictures"):
+    for later in ("attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"):
         del said["datasets"][0][later]
     text = json.dumps([said, SAMPLER_VERSION], sort_keys=True)
     assert spec.digest == hashlib.sha256(text.encode()).hexdigest()

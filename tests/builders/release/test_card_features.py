@@ -1,4 +1,4 @@
-"""Names of classes in the card: what ``datasets`` makes of them, and of what has none."""
+"""The card's metadata: what ``datasets`` makes of them."""
 
 from __future__ import annotations
 
@@ -44,72 +44,36 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     return load_release(tmp_path / "pets")
 
 
-def _metadata(card: str) -> dict[str, list[dict[str, object]]]:
-    metadata = yaml.safe_load(card.split("\n---\n")[0].removeprefix("---\n"))
-    assert isinstance(metadata, dict)
-    return metadata
-
-
-def test_datasets_reads_tasks_with_names(release: Release) -> None:
+def test_datasets_reads_tasks_by_data_set_and_by_suite(release: Release) -> None:
+    """The names of classes stand in `classes`; the metadata are no longer than that takes."""
     datasets = pytest.importorskip("datasets")
     folder = str(release.files.where)
     assert verify(Path(folder)).problems == ()
     for dataset, names in NAMES.items():
+        classes = datasets.load_dataset(folder, "classes", split=dataset)
+        assert classes["class_name"][:] == names
         for suite in ("open", "closed"):
             config = f"tasks-2w1s2q-{dataset}"
-            named = datasets.load_dataset(folder, config, split=suite)
+            own = datasets.load_dataset(folder, config, split=suite)
+            assert own.features["class_ids"] == datasets.List(datasets.Value("int32"), length=2)
             tasks = release.task_set(dataset, f"{suite}-2w1s2q")
-            label = datasets.ClassLabel(names=names)
-            assert named.features["class_ids"] == datasets.List(label, length=2)
-            for row, task in zip(named, tasks, strict=True):
-                assert row["class_ids"] == task.class_ids.tolist()
-                told = [label.int2str(i) for i in row["class_ids"]]
-                assert told == [names[i] for i in task.class_ids]
-            ours = release.load_dataset(config, suite)
-            assert content_digest(ours.data.table) == content_digest(named.data.table)
+            assert own["class_ids"][:] == tasks.class_ids.tolist()
             plain = datasets.load_dataset(folder, f"tasks-{suite}-2w1s2q", split=dataset)
-            assert plain.features["class_ids"] == datasets.List(datasets.Value("int32"), length=2)
-            assert plain["class_ids"][:] == named["class_ids"][:]
-            assert plain.remove_columns("class_ids")[:] == named.remove_columns("class_ids")[:]
-
-
-def test_columns_are_declared_as_datasets_would_declare_them(release: Release) -> None:
-    datasets = pytest.importorskip("datasets")
-    card = dataset_card(release.manifest, CardFacts.of(release))
-    metadata = _metadata(card)
-    declared = {info["config_name"]: info["features"] for info in metadata["dataset_info"]}
-    assert list(declared) == ["tasks-2w1s2q-cats", "tasks-2w1s2q-dogs"]
-    listed = [config["config_name"] for config in metadata["configs"]]
-    assert listed == list(release.manifest.configs())
-    for config, columns in declared.items():
-        features = datasets.Features._from_yaml_list(columns)
-        assert features._to_yaml_list() == columns
-        assert features["class_ids"].feature.names == NAMES[str(config).split("-")[-1]]
-        fields = {name: str(f.dtype) for name, f in features.items() if name == "task_id"}
-        assert fields == {"task_id": "int32"}
-        lists = {
-            name: (f.feature.dtype, f.length)
-            for name, f in features.items()
-            if not fields.get(name)
-        }
-        assert lists == {
-            "class_ids": ("int64", 2),
-            "support": ("int32", 2),
-            "query": ("int32", 4),
-            "query_label": ("int8", 4),
-        }
+            ours = release.load_dataset(config, suite)
+            assert content_digest(ours.data.table) == content_digest(own.data.table)
+            assert content_digest(plain.data.table) == content_digest(own.data.table)
 
 
 def test_a_card_is_compared_with_that_of_its_version(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = Path(release.files.where) / CARD_FILE
-    without = dataset_card(release.manifest, CardFacts())
-    assert not any(name in without for name in ("dataset_info", "tasks-2w1s2q-"))
-    assert len(_metadata(without)["configs"]) == len(_metadata(card.read_text())["configs"]) - 2
+    metadata = yaml.safe_load(card.read_text().split("\n---\n")[0].removeprefix("---\n"))
+    listed = [config["config_name"] for config in metadata["configs"]]
+    assert listed == list(release.manifest.configs())
     card.write_text(dataset_card(release.manifest, CardFacts.of(release, "lab/cats")))
     assert verify(card.parent).problems == ()  # wherever it is published
-    card.write_text(without)
+    card.write_text(card.read_text().replace("lab/cats", "lab/dogs", 1))
     assert [problem.path for problem in verify(card.parent).problems] == [CARD_FILE]
     monkeypatch.setattr("builders.release.verify.MADE_WITH", "fslbench 99.0.0")
     assert verify(card.parent).problems == ()  # another version's words are not ours

@@ -219,7 +219,9 @@ def test_where_nothing_can_be_written(
         own.symlink_to(tmp_path / "a")  # what somebody else may have put there
     draws: list[str] = []
     draw = redrawing.draw_again
-    monkeypatch.setattr(redrawing, "draw_again", lambda *a: (draws.append(a[0]), draw(*a))[1])
+    monkeypatch.setattr(
+        redrawing, "draw_again", lambda *a, **k: (draws.append(a[0]), draw(*a, **k))[1]
+    )
     for _ in range(3):
         assert release.task_table(info) == expected
     assert len(draws) == (1 if temporary else 3)

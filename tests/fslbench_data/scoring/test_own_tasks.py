@@ -385,7 +385,7 @@ def test_one_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert [e.runs for e in [*means(shown), *pairs(shown)]] == [(3,), (1,), (3, 1)]
     told = " ".join(notes(shown, shown.log))
     assert "Training runs (column seed), counted in ± and verdicts: a 3." in told
-    assert "One training run of b: what is said holds for this one trained model." in told
+    assert "One training run of b: what is said holds for this one trained model (" in told
 
 
 def test_classes_that_are_preferred_are_noticed() -> None:

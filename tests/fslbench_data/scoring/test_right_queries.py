@@ -153,7 +153,7 @@ def test_it_needs_the_ids_of_queries() -> None:
 def test_words_of_a_log() -> None:
     log = _log(METHODS)
     for inductive, said in ((True, "uses which queries were right."),
-                            (None, "with the column correct")):  # fmt: skip
+                            (None, "and the column correct")):  # fmt: skip
         report = fb.interval(log, class_sizes=SIZES, inductive=inductive)
         assert report.log is not None
         with page() as (console, text):
