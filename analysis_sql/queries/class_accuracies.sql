@@ -15,7 +15,8 @@ WITH by_class AS (
         unnest(
             CASE WHEN starts_with(r.task_set, 'allway-')
                 THEN list_transform(
-                    range(len(t.class_ids)), lambda k: len(list_filter(t.query_label, lambda l: l = k))
+                    range(len(t.class_ids)),
+                    lambda k: len(list_filter(t.query_label, lambda l: l = k))
                 )
                 ELSE list_transform(t.class_ids, lambda c: r.n_query // len(t.class_ids))
             END
