@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from studies.common import Array, printed
-from studies.truth import heads, trained
+from studies.truth import colour, heads, trained
 from studies.truth.measures import MEASURES, mean_of, ordered
 
 POPULATIONS = ("fixed", "equal", "mixed", "opposed")
 ORDERS = 0.9
-TRAINED = (trained.RESULTS,)
+TRAINED = trained.RESULTS, colour.RESULTS
 Models = Sequence[dict[str, Any]]
 
 
@@ -94,8 +94,7 @@ def main() -> None:
     printed(f"measure | {names}: | lowest: | orders, of 20: | reverses:", heads_rows())
     at = "λ = 0: | 1/2: | 1:"
     printed(f"right on random, per cent | {at} | equal: | lost, same to other, {at}", level_rows())
-    of = "rise: | in, of 4: | and ρ:"
-    names = " | ".join(f"{path.stem}, {of}" for path in TRAINED)
+    names = "glyphs, rise: | in, of 4: | and ρ: | emoji, rise: | in, of 2: | and ρ:"
     printed(f"ρ = 0.9 minus 0 | {names}", trained_rows())
 
 

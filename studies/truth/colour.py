@@ -24,6 +24,7 @@ from studies.truth.measures import counterfactual_tasks, ladder_tasks
 
 RESULTS = Path(__file__).with_name("colour.json")
 SIDE, PROTOCOL = 42, Protocol.parse("4w1s5q")  # as many ways as vendors
+METHODS = "ProtoNet", "R2D2"
 PARTS = {"train": 16, "validate": 5, "test": 10}
 
 
@@ -97,7 +98,8 @@ def main() -> None:
     """Train, answer and write the measures."""
     raw, work = trained.arguments(__doc__)
     emoji = Emoji(trained.pixels_of("emoji", raw, work, "RGB", SIDE))
-    trained.train_all(emoji.images_of, settings_of, Tasks(emoji), f"{work}/emoji-", RESULTS)
+    folders = f"{work}/emoji-"
+    trained.train_all(emoji.images_of, settings_of, Tasks(emoji), folders, RESULTS, METHODS)
 
 
 if __name__ == "__main__":
