@@ -16,6 +16,17 @@ def test_the_page_is_what_is_printed(root: Path, capsys: pytest.CaptureFixture[s
         assert table in page
 
 
+def test_how_many_populations_measures_order() -> None:
+    """As docs/bias.md says it, and how many they reverse."""
+    found = {
+        words: (int(orders), int(reverses)) for words, *_, orders, reverses in tables.heads_rows()
+    }
+    assert found["accuracy lost, support to inter"] == (12, 0)
+    assert found["accuracy lost, same to other"] == (18, 0)
+    assert found["-wAcc on biased"] == (3, 3)
+    assert found["excess on biased"] == (1, 14)
+
+
 def test_heads_follow_style_as_much_as_they_are_told() -> None:
     """By hand: a query has the content of class 0 and the style of class 1's support."""
     content, style = np.eye(4)[[0, 1]], np.eye(4)[[2, 3]]
