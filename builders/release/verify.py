@@ -428,7 +428,7 @@ def task_problems(
         ((class_of[:, way * shot :] != of_label).any(axis=1), "mislabelled queries"),
         (_twice(images), "an image twice, perhaps on both sides"),
     ):
-        yield from _tasks_where(wrong, what)
+        yield from _tasks_where(np.asarray(wrong, np.bool_), what)
     if name.interval == "open" and (repeated := images.size - np.unique(images).size):
         yield f"{repeated} images are used twice in the set, though its suite forbids it"
     if name.suite == "grouped" and groups is not None:

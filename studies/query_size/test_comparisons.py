@@ -9,7 +9,8 @@ from builders.baselines import Predictor
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
-from studies.query_size.comparisons import FIRST_SEED, Redraws, sets_of
+from studies.query_size.comparisons import Redraws, sets_of
+from studies.query_size.gains import FIRST_SEED
 
 
 def test_the_mean_half_width_is_that_of_the_pairs_differences() -> None:
