@@ -25,8 +25,8 @@ from fslbench_data import hub
 from fslbench_data.files import is_kept, is_own_folder, open_kept, read_kept, whole_file
 from fslbench_data.hub import Memory, Pin
 from fslbench_data.release.features import FeatureCopy
-from fslbench_data.release.redrawn import redrawn
 from fslbench_data.release.release import Release
+from fslbench_data.release.tables import redrawn
 
 
 @contextmanager

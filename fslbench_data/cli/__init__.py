@@ -145,14 +145,13 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 COMMANDS = {
     "evaluate": ["evaluate"],
-    "figures": ["plot", "report"],
+    "figures": ["plot", "report", "table"],
     "files": ["cite", "export", "import_accuracies", "merge", "validate"],
     "info": ["info"],
     "leaderboard": ["leaderboard", "review", "submit"],
     "plan": ["plan"],
     "score": ["compare", "interval", "reported", "score"],
     "sql": ["sql"],
-    "table": ["table"],
 }
 """By their modules."""
 

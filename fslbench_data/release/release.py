@@ -25,7 +25,6 @@ from fslbench_data.release.folder import (
     embedded_folder,
     read_manifest,
 )
-from fslbench_data.release.redrawn import redrawn
 from fslbench_data.release.tables import (
     check_attributes,
     check_classes,
@@ -34,6 +33,7 @@ from fslbench_data.release.tables import (
     check_rows,
     check_tasks,
     read_table,
+    redrawn,
 )
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
 from analysis_sql.intervals.counts import RightQueries
-from benchmark_spec.catalogue.test_splits import test_split, unknown_split
+from benchmark_spec.catalogue import test_split, unknown_split
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.intervals.bounds import variance_factor
-from benchmark_spec.catalogue.test_splits import test_split, unknown_split
+from benchmark_spec.catalogue import test_split, unknown_split
 from benchmark_spec.errors import AccuracyError, FSLBenchError, ResultsError, listing
 from fslbench_data.submission.reading import is_accuracies, read_accuracies
 

@@ -29,7 +29,7 @@ from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE
 from fslbench_data.cli import main
-from fslbench_data.release import redrawn as redrawing
+from fslbench_data.release import tables as redrawing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.export import export
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from own_logs import means
 
+import benchmark_spec.catalogue as known
 import fslbench_data as fb
-from benchmark_spec.catalogue import test_splits as known
 from benchmark_spec.errors import TaskLogError, UnknownNameError
 
 
