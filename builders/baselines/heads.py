@@ -181,7 +181,9 @@ HEADS: Mapping[str, Head] = {
     "LinearProbe": Head(
         "linear layer on frozen features, 30 steps of SGD with momentum", linear_probe
     ),
-    "Ridge": Head("ridge regression on classes, weight 1, no intercepts", ridge, uneven=True),
+    "RidgeRegression": Head(
+        "ridge regression on classes, weight 1, no intercepts", ridge, uneven=True
+    ),
 }
 
 

@@ -81,7 +81,7 @@ HEADS: dict[str, Callable[[Array, Array], Array]] = {
     "MatchingNet": matching_net,
     "LR": logistic_regression,
     "LinearProbe": linear_probe,
-    "Ridge": ridge,
+    "RidgeRegression": ridge,
 }
 
 

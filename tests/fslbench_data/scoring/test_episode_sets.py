@@ -46,7 +46,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     x = centres[OWNER] + np.random.default_rng(0).normal(size=(sum(SIZES), 5))
     writer.add_features("toy", "net", iter([x.astype(np.float16)]), {"backbone": "net"})
     with_tasks = writer.so_far()
-    for head in ("NCC", "Ridge"):
+    for head in ("NCC", "RidgeRegression"):
         results = run_head(with_tasks, head, "net", ["toy"])
         writer.add_results(results, {"head": head, "features": "net"})
     writer.finish()
