@@ -33,8 +33,7 @@ TOLERANCE = 1e-10
 """The largest entry of the gradient at which a solution is taken for exact."""
 
 STALLED = 1e-6
-"""The same where steps no longer lower φ in float64: logits are then off by less than rounding
-shows, and :data:`builders.baselines.heads.CLOSE` tells apart."""
+"""The same after all steps, where φ falls by less than float64 can tell."""
 
 _JITTER = 1e-11
 _NEWTON_STEPS, _HALVINGS = 100, 40
