@@ -50,9 +50,14 @@ def test_the_embedded_release_s_references_stand_beside(
     (board,) = found.boards
     assert board.submissions == (name[12:76],)
     assert [str(each.scored) for each in board.sets] == [
-        f"digits/{suite}-{protocol}"
-        for suite in ("open", "closed", "pooled")
-        for protocol in ("5w1s1q", "5w5s5q", "5w10s7q")
+        *(
+            f"digits/{suite}-{protocol}"
+            for suite in ("open", "closed", "pooled")
+            for protocol in ("5w1s1q", "5w5s5q", "5w10s7q")
+        ),
+        "digits/allway-10w1s1787q",
+        "digits/allway-10w16s1637q",
+        "digits/episodes-10w100s10q",
     ]
     # a board takes nobody's word for it that a method is inductive
     counts = example.table.drop_columns(["predictions", "class_correct"])
@@ -124,7 +129,7 @@ def test_an_older_release_s_results_have_a_table_of_their_own(
 
 def test_nothing_yet(repository: Repository, embedded: Release, newer: Release) -> None:
     (board,) = leaderboard(repository.files, [embedded], datasets="digits").boards
-    assert (len(board.sets), board.submissions) == (9, ())
+    assert (len(board.sets), board.submissions) == (12, ())
     assert all(row.submission == REFERENCE for each in board.sets for row in each.rows())
     (board,) = leaderboard(repository.files, [newer]).boards
     assert board.sets == ()
