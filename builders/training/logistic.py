@@ -15,7 +15,8 @@ n+1).  What is solved for is V (K, n+1), with λ_j = λ, and 0 for the last colu
     φ' = (P - Y) Z + λ_j V        φ''[U] = (P∘(T - Σ_k P∘T)) Z + λ_j U,  T = U Z'
 
 Newton's steps, each by conjugate gradients and halved until φ falls enough, end when no entry of φ'
-exceeds 1e-10, or 1e-6 after a hundred of them, where φ falls by less than rounding.  They sum to zero over classes, on which φ'' is positive definite.
+exceeds 1e-10, or after a hundred, where φ falls by less than float64 can tell, 1e-6.  They sum to
+zero over classes, on which φ'' is positive definite.
 """
 
 from __future__ import annotations
