@@ -93,7 +93,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     tables = [*(_rows_table if summary.rows else _grid_tables)(summary, name, width)]
     left = LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
     needed = _cut(tables[0], FEWEST_ROWS, width).height if tables else 0
-    for most in range(NOTES, 1, -1):  # fewer where they would leave the table no room
+    for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
         below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
         if len(below) <= left - needed:
             break
@@ -184,6 +184,8 @@ def _wrapped(text: str, console: Console, width: int) -> list[Text]:
 def _few(notes: Sequence[str], most: int) -> list[str]:
     if len(notes) <= most:
         return [*notes]
+    if not most:
+        return []
     return [*notes[: most - 1], f"{len(notes) - most + 1} more notes: --details"]
 
 

@@ -48,6 +48,11 @@ def without_networks(each: DatasetSpec, release: Release, heads: bool) -> Datase
         features=held,
         backbones=more,
         heads=each.heads if heads and (held or more) else (),
+        methods_of={
+            suite: of
+            for suite, of in each.methods_of.items()
+            if heads and set(of.features) == {"pixels"}
+        },
     )
 
 

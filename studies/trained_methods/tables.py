@@ -182,7 +182,10 @@ def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
     """A row a method: wAcc lost from each step to the next (Tables 5 and S5)."""
     methods = {of.method: of for of in ladder.methods}
     for name, key in named(methods, FIVE):
-        by_step = {after: gap for _, after, gap in methods[key].gaps[: len(STEPS)]}
+        steps = set(zip(("random", *STEPS), STEPS, strict=False))
+        by_step = {
+            after: gap for before, after, gap in methods[key].gaps if (before, after) in steps
+        }
         yield name, *(signed(by_step[step].worst) for step in STEPS)
 
 

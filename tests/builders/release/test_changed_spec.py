@@ -67,7 +67,7 @@ CHANGES: dict[str, Change] = {
     "another seed": (
         "tasks =", "seed = 1\ntasks =", [OPEN, OPEN_5, CLOSED, CLOSED_5, TINY_OPEN, NCC, MATCHING],
     ),
-    "another rule": ("seeds = 2", "seeds = 3", [CHOICE, OPEN, CLOSED, MATCHING]),
+    "another rule": ("seeds = 2", "seeds = 3", [CHOICE, OPEN, CLOSED, NCC, MATCHING]),
     "another title": ('"Tiny"', '"Small"', ["tiny", MATCHING]),
     "groups": (
         "citation", 'groups = "groups.csv"\ncitation', ["tiny", LOOK, TINY_OPEN, MATCHING],

@@ -128,7 +128,9 @@ def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
     assert {c.versus for row in answered.rows for c in (*row.compared, *row.shown)} == {"pixels/LR"}
     assert answered.against == ("pixels/LR",)
     two = fb.score(None, embedded, datasets="digits", against="pixels/LR")
-    assert set(summarize(two).methods) == {"pixels/NCC", "pixels/MatchingNet"}
+    assert set(summarize(two).methods) == {
+        *("pixels/NCC", "pixels/MatchingNet", "pixels/LinearProbe", "pixels/RidgeRegression")
+    }
     assert summarize(two).references == ("pixels/LR",)
 
 

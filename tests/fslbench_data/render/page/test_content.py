@@ -203,7 +203,11 @@ def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path)
 @pytest.mark.slow
 def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
     content = page_content(select(None, embedded, Selection.of(methods="pixels/NCC")))
-    assert {each["dataset"] for each in content["sets"]} == {"digits", "glyphs_sample"}
+    assert {each["dataset"] for each in content["sets"]} == {
+        "digits",
+        "fashion_mnist",
+        "glyphs_sample",
+    }
     both = ["pixels/NCC", "mobilenet_v2/NCC"]
     content = page_content(select(None, embedded, Selection.of(datasets="emoji", methods=both)))
     assert [content["methods"][i] for i in content["chosen"]] == ["mobilenet_v2/NCC"]
