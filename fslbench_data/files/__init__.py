@@ -279,20 +279,20 @@ def read_regular(path: Path, most: int) -> bytes:
 
 def is_kept(path: Path) -> bool:
     """Tell whether a kept file lies there."""
-    try:
-        state = path.lstat()
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(state.st_mode) and _is_own(state)
+    return _is_own_kind(path, stat.S_ISREG)
 
 
 def is_own_folder(path: Path) -> bool:
     """Tell whether a folder of this user lies there, and no link to one."""
+    return _is_own_kind(path, stat.S_ISDIR)
+
+
+def _is_own_kind(path: Path, is_kind: Callable[[int], bool]) -> bool:
     try:
         state = path.lstat()
     except (OSError, ValueError):
         return False
-    return stat.S_ISDIR(state.st_mode) and _is_own(state)
+    return is_kind(state.st_mode) and _is_own(state)
 
 
 def open_kept(path: Path) -> BinaryIO:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+
+from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
 from benchmark_spec.manifest import (
     Dataset,
@@ -82,7 +85,7 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
         size=size_category(sum(table.rows for table in manifest.tables)),
         configs=manifest.configs(),
-        superclasses=any(dataset.n_superclasses for dataset in manifest.datasets),
+        declared=_declared(manifest, kinds),
         kinds={kind: kinds[kind] for kind in ("tasks", "results")},
         most_open=MOST_OPEN,
         task_sets=_task_sets(kinds["tasks"]),
@@ -111,6 +114,33 @@ def size_category(rows: int) -> str:
         if rows < 10**power:
             return f"{low}<n<{high}" if low else f"n<{high}"
     return "n>1T"
+
+
+def _declared(
+    manifest: Manifest, kinds: Mapping[str, Sequence[Table]]
+) -> dict[str, list[dict[str, str]]]:
+    """Declare the columns of configurations whose files differ in them.
+
+    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
+    """
+    columns: dict[str, list[pa.Field]] = {}
+    if any(dataset.n_superclasses for dataset in manifest.datasets):
+        columns["classes"] = [*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]
+    if kinds["results"]:
+        wide = {"predictions": schemas.WIDE_PREDICTIONS}
+        columns["results"] = [
+            field.with_type(wide.get(field.name, field.type))
+            for field in (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)
+        ]
+    return {
+        config: [
+            {"name": f.name, "list": str(f.type.value_type)}
+            if pa.types.is_list(f.type)
+            else {"name": f.name, "dtype": str(f.type)}
+            for f in fields
+        ]
+        for config, fields in columns.items()
+    }
 
 
 def _loading(manifest: Manifest) -> tuple[str, str] | None:

@@ -87,6 +87,16 @@ class DatasetMean:
     lower: int | None = None
     sign_p: float | None = None
 
+    @property
+    def low(self) -> float | None:
+        """Lower end of the method's mean."""
+        return None if self.halfwidth is None else self.mean - self.halfwidth
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the method's mean."""
+        return None if self.halfwidth is None else self.mean + self.halfwidth
+
 
 def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> list[DatasetMean]:
     """Return the means over data sets of the methods that answer all of them, and their pairs.

@@ -287,10 +287,10 @@ def _mean_of(row: PaperRow, sets: Sequence[TaskSetReport], about: About) -> Data
 
 
 def _mean_cell(mean: DatasetMean, kind: IntervalKind, tasks: int, highest: float) -> PaperCell:
+    value = mean.mean if mean.difference is None else mean.difference
+    interval = Interval(kind, mean.level, tasks, value, mean.halfwidth, constant=False)
     if mean.difference is None:
-        interval = Interval(kind, mean.level, tasks, mean.mean, mean.halfwidth, constant=False)
-        return PaperCell(interval, strong=mean.mean > highest - 1e-9)
-    interval = Interval(kind, mean.level, tasks, mean.difference, mean.halfwidth, constant=False)
+        return PaperCell(interval, strong=value > highest - 1e-9)
     return PaperCell(interval, mean.verdict in (Verdict.BETTER, Verdict.WORSE), None, mean.verdict)
 
 

@@ -188,8 +188,8 @@ def means(report: Report) -> Figure:
         {
             "label": method,
             "mean": first.mean,
-            **_mean_ends(first),
-            **_mean_ends(more[0] if more else None, "_new"),
+            **ends(first),
+            **ends(more[0] if more else None, "_new"),
             "standing": TIES[2],
             "whose": OWN if method in own else REFERENCE,
             "shown": f"{first.mean:.2f} ± {width_text(first.halfwidth)}" if first.halfwidth else "",
@@ -206,12 +206,6 @@ def means(report: Report) -> Figure:
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
     title = f"Means over {len(datasets)} data sets, {ways}-way {shots}-shot"
     return Figure("accuracies", title, caption, placed(rows))
-
-
-def _mean_ends(of: DatasetMean | None, suffix: str = "") -> Mapping[str, float | None]:
-    width = None if of is None else of.halfwidth
-    ends = (None, None) if of is None or width is None else (of.mean - width, of.mean + width)
-    return dict(zip((f"low{suffix}", f"high{suffix}"), ends, strict=True))
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
@@ -394,7 +388,7 @@ def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
     return {**ends(intervals[0]), **ends(intervals[1] if len(intervals) > 1 else None, "_new")}
 
 
-def ends(interval: Interval | None, suffix: str = "") -> Mapping[str, float | None]:
+def ends(interval: Interval | DatasetMean | None, suffix: str = "") -> Mapping[str, float | None]:
     """Return the ends of an interval, under names with this suffix."""
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     return {f"low{suffix}": low, f"high{suffix}": high}

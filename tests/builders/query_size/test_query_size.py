@@ -19,7 +19,7 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.cli import main
 from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
-from builders.query_size.sweep import QuerySets, QuerySweep, sweep
+from builders.query_size.sweep import COMPARED, QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set, most_tasks
 from fslbench_data.release.release import Release
@@ -274,7 +274,7 @@ def _run(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_command(five: QuerySweep) -> None:
+def test_command(five: QuerySweep, embedded: Release) -> None:
     text = _run()
     assert f"Q* = {five.choice.best}, 95 % interval " in text
     assert "at Q = 1" in text
@@ -286,10 +286,10 @@ def test_command(five: QuerySweep) -> None:
     content = json.loads(_run("--format", "json"))
     assert content["choice"]["best"] == five.choice.best
     assert content["model"]["beta"] == five.model.beta
-    one = json.loads(sweep_json(five))  # without comparisons
-    assert {key: content[key] for key in ("choice", "model")} == {
-        key: one[key] for key in ("choice", "model")
-    }
+    compared = QuerySets.of(
+        embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open", compared=COMPARED
+    )
+    assert _run("--format", "json") == sweep_json(sweep(compared, range(1, 16)))
 
 
 def test_command_refuses_plainly() -> None:

@@ -222,7 +222,7 @@ def test_several_methods_stand_beside_each_other_with_their_marks(embedded) -> N
         mark = {0: "*", 1: "~", 2: "°", 3: ""}[[*type(standing.mark)].index(standing.mark)]
         assert f"{interval.mean:.2f} ± {interval.halfwidth:.2f}{mark}" in words, name
     assert "(Holm, 1 to 3 pairs a set)" in words
-    assert "pixels/LR: highest mean on " in words
+    assert "pixels/LR: highest mean on 2 of 5 data sets and shots" in words
 
 
 def test_what_holm_loses_is_said(embedded) -> None:
