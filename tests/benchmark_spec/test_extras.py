@@ -54,7 +54,8 @@ def test_a_clone_that_is_not_installed_has_a_line_too(monkeypatch: pytest.Monkey
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", missing)
-    assert install_line("torch") == f"pip install '{Path(__file__).parents[2]}[torch]'"
+    folder = Path(benchmark_spec.__file__).resolve().parents[1]
+    assert install_line("torch") == f"pip install '{folder}[torch]'"
 
 
 def test_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
