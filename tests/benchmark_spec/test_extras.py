@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import benchmark_spec
 from benchmark_spec.errors import MissingPackageError
 from benchmark_spec.extras import install_line, require
 from builders.cli import main
