@@ -87,13 +87,19 @@ def answer_tasks(
             yield group, True
             continue
         rng = task_generator(seed, tasks.info, start)
-        where = f"{name} on {_named(group)}"
+        last = f"..{group[-1].task_id}" if len(group) > 1 else ""
+        where = f"{name} on {tasks.info}, task {start}{last}"
         with inputs(group) as (supports, queries):
             arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
                 answer = method(*arguments, rng)
             except Exception as error:
-                raise _failed(error, where) from error
+                raise MethodFailedError(
+                    f"the method raised {type(error).__name__}: {error}",
+                    where=f"{where}; {lines_of(error)}",
+                    fix="mend the method and run again; with a journal (or -o) answered tasks are "
+                    "kept",
+                ) from error
         array = array_of(answer, where)
         rows = array if batch else array[None]
         for task, row in zip(group, _checked(rows, group, where), strict=True):
@@ -162,16 +168,3 @@ def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> NDArray[A
             expected=f"0..{way - 1}, the position of the class in support",
         )
     return rows
-
-
-def _failed(error: Exception, where: str) -> MethodFailedError:
-    return MethodFailedError(
-        f"the method raised {type(error).__name__}: {error}",
-        where=f"{where}; {lines_of(error)}",
-        fix="mend the method and run again; with a journal (or -o) answered tasks are kept",
-    )
-
-
-def _named(group: Sequence[Task]) -> str:
-    last = f"..{group[-1].task_id}" if len(group) > 1 else ""
-    return f"{group[0].info}, task {group[0].task_id}{last}"

@@ -31,7 +31,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
     30 seconds.
     """
     if not show:
-        yield _silent
+        yield lambda tasks, /, *, resumed=False: None
         return
     from rich.progress import (
         BarColumn,
@@ -109,7 +109,3 @@ def counted(total: int, unit: str, tell: Callable[[str], object]) -> Progress:
         tell(f"{done:,} of {total:,} {unit}{left}")
 
     return advance
-
-
-def _silent(tasks: int, /, *, resumed: bool = False) -> None:
-    """Say nothing."""

@@ -92,11 +92,10 @@ def _skeleton(text: str) -> str:
 
 def _joined(text: str) -> str:
     """Without what stands between letters; one mark for whatever stands between digits."""
-    separated = "".join(" " if _separates(c) else c for c in text.translate(_SEPARATORS))
+    kinds = [(c, unicodedata.category(c)) for c in text.translate(_SEPARATORS)]
+    separated = "".join(
+        " " if c not in _KEPT and (kind[0] in "PZ" or kind in ("So", "Sk")) else c
+        for c, kind in kinds
+    )
     joined = re.sub(r"(?<!\d) +| +(?!\d)", "", separated)
     return re.sub(" +", ".", joined) or text  # a name may be all signs
-
-
-def _separates(character: str) -> bool:
-    kind = unicodedata.category(character)
-    return (kind[0] in "PZ" or kind in ("So", "Sk")) and character not in _KEPT

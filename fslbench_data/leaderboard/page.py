@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -68,6 +68,8 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
     """
     level = ranking.boards[0].signature.level
     suites = [(board, suite) for board in ranking.boards for suite in suites_of(board)]
+    sets = [of_set for _, suite in suites for of_set in suite.sets]
+    used = {mark(of_set, row) for of_set in sets for row in of_set.rows.values()}
     chosen = [] if level == 0.95 else ["--level", f"{level!r}"]
     return template("leaderboard/templates/board.html.j2").render(
         title=ranking.title or "Few-shot leaderboard",
@@ -77,7 +79,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         datasets=[*dict.fromkeys(name for _, suite in suites for name in suite.datasets)],
         sent=any(board.submissions for board in ranking.boards),
         shown_sets=shown_sets,
-        marks=_used_marks(suite for _, suite in suites),
+        marks={sign: words for sign, words in MARKS.items() if sign in used},
         level=level,
         results=results,
         command=shlex.join(["fslbench", "leaderboard", "--results", results, *chosen]),
@@ -262,13 +264,6 @@ def mark(of_set: OfSet, row: Row) -> str:
     if any(could is None for could in verdicts.values()):
         return SILENT
     return next((BEST_FOR[about] for about, could in verdicts.items() if could), "")
-
-
-def _used_marks(suites: Iterable[OfSuite]) -> dict[str, str]:
-    """Return the marks that some tables hold, in words."""
-    sets = (of_set for of_suite in suites for of_set in of_suite.sets)
-    used = {mark(of_set, row) for of_set in sets for row in of_set.rows.values()}
-    return {sign: words for sign, words in MARKS.items() if sign in used}
 
 
 def _suite_table(of_suite: OfSuite, level: float) -> Table:

@@ -155,7 +155,9 @@ class Process:
         if "memory" in answer:
             raise EndedError("memory")
         if "error" in answer:
-            raise _as_error(answer["error"], answer["about"])
+            error: FSLBenchError = (kind := getattr(errors, answer["error"])).__new__(kind)
+            FSLBenchError.__init__(error, **answer["about"])
+            raise error
         return received
 
     def _line(self) -> dict[str, Any]:
@@ -196,14 +198,6 @@ class Process:
         for pipe in self._pipes:
             with contextlib.suppress(OSError):
                 pipe.close()
-
-
-def _as_error(name: str, about: dict[str, str]) -> FSLBenchError:
-    """The error that the process met, here."""
-    kind = getattr(errors, name)
-    error: FSLBenchError = kind.__new__(kind)
-    FSLBenchError.__init__(error, about.pop("what"), **about)
-    return error
 
 
 __all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns", "read_untrusted_table"]

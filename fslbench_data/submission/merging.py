@@ -51,7 +51,12 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     SubmissionError, SchemaError
         As :meth:`Submission.read` does, or if there are none.
     """
-    parts = [_canonical(part) for part in open_all(sources)]
+    parts = [
+        part
+        if is_canonical(part.table)
+        else replace(part, table=canonical(part.table, part.source))
+        for part in open_all(sources)
+    ]
     if not parts:
         raise SubmissionError("there is nothing to merge", expected="files of results")
     if len(parts) == 1:
@@ -62,12 +67,6 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     table = table.select([name for name in TYPES if name in table.column_names])
     return Submission(table, **_about(parts, source))
-
-
-def _canonical(part: Submission) -> Submission:
-    if is_canonical(part.table):
-        return part
-    return replace(part, table=canonical(part.table, part.source))
 
 
 def _about(parts: Sequence[Submission], source: str) -> dict[str, Any]:
@@ -261,26 +260,21 @@ def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
     several = {
         name: sources
         for name, sources in several.items()
-        if len(sources) > 1 and not taken & {_on(features, name) for features in sources}
+        if len(sources) > 1 and not taken & {f"{features}/{name}" for features in sources}
     }
     for name, sources in several.items():
         warnings.warn(
             f"{name} rests on other features in each of {listing([*sources.values()], 4)}: these "
-            f"are methods of their own, {listing([_on(some, name) for some in sources], 4)}",
+            f"are methods of their own, {listing([f'{some}/{name}' for some in sources], 4)}",
             FSLBenchWarning,
             stacklevel=3,
         )
-    return [_named(part, several) for part in parts] if several else [*parts]
-
-
-def _named(part: Submission, several: Mapping[str, object]) -> Submission:
-    names = {
-        name: _on(about.backbone, name)
-        for name, about in part.methods.items()
-        if name in several and about.backbone
-    }
-    return renamed(part, names) if names else part
-
-
-def _on(features: str, name: str) -> str:
-    return f"{features}/{name}"
+    named = []
+    for part in parts:
+        names = {
+            name: f"{about.backbone}/{name}"
+            for name, about in part.methods.items()
+            if name in several and about.backbone
+        }
+        named.append(renamed(part, names) if names else part)
+    return named

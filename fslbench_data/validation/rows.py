@@ -425,17 +425,16 @@ def sum_runs(table: Rows, release: Release) -> list[Group]:
             counts,
             all(table.bound[i] for i in members),
             tuple(run for i in members if (run := table.keys[i].run) is not None),
-            np.array([totals[i] for i in members] if len(members) > 1 else (), _kind(counts)),
+            np.array(
+                [totals[i] for i in members] if len(members) > 1 else (),
+                np.float64 if counts.dtype.kind == "f" else np.int64,
+            ),
             right=right.get(number),
         )
         for number, (((method, _), members), counts) in enumerate(
             zip(table.answers.items(), table.counts(), strict=True)
         )
     ]
-
-
-def _kind(counts: Array) -> type:
-    return np.float64 if counts.dtype.kind == "f" else np.int64
 
 
 def _check_runs(table: Rows, members: Sequence[int]) -> None:
