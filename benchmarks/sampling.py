@@ -38,7 +38,7 @@ def exhaust(suite: str, folder: Path) -> dict[str, float]:
     writer = ReleaseWriter(folder / suite, "benchmark", "1.0.0", "quickdraw")
     writer.add_dataset(
         "quickdraw",
-        About.of_catalogue("quickdraw"),
+        About.of(lookup("quickdraw")),
         known.class_names,
         known.class_sizes,
     )
@@ -61,7 +61,7 @@ def coco(sampler: str) -> dict[str, float]:
 
     from benchmark_spec.catalogue import lookup
     from benchmark_spec.protocol import Protocol
-    from builders.sampling import draw_open
+    from fslbench_data.tasks.draw import draw_open
 
     sizes, protocol = lookup("mscoco").class_sizes, Protocol(5, 5, 5)
 

@@ -135,7 +135,7 @@ def answer(
 
     check_submission(path)
     require("torch")
-    from builders.training.several import check_device
+    from builders.execution.engine import check_device
     from builders.training.trained import answer as answer_tasks
     from builders.training.trained import levels_for, load_trained
 

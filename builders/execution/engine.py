@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
+from benchmark_spec.errors import EngineError
 from benchmark_spec.extras import require
 
 
@@ -26,6 +27,15 @@ def reproducible(threads: int) -> Iterator[None]:
         torch.set_num_threads(before[0])
         _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
         cudnn.benchmark = benchmark
+
+
+def check_device(device: str) -> None:
+    """Raise EngineError where torch sees no GPU and one is asked for."""
+    if device == "cuda" and not require("torch").cuda.is_available():
+        raise EngineError(
+            "torch sees no GPU on this machine",
+            fix="ask for --device cpu, or install a build of torch for the GPU",
+        )
 
 
 B = TypeVar("B")

@@ -46,7 +46,6 @@ def features_of(
 
     By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with.
     """
-    check_backbone(backbone)
     if not is_network(backbone):
         yield pixels.extract(images)
         return

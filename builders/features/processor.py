@@ -16,6 +16,7 @@ from typing import Any, Literal
 from benchmark_spec.errors import EngineError
 from benchmark_spec.extras import require
 from benchmark_spec.version import __version__
+from builders.execution.engine import check_device
 from builders.features.backbone import Backbone
 
 Device = Literal["cpu", "cuda"]
@@ -51,12 +52,8 @@ def default_threads(device: Device = "cpu") -> int:
 def facts(device: Device, backbone: str) -> dict[str, Any]:
     """Return this machine's kind of processor, and the packages that a network's code is in."""
     torch = require("torch")
+    check_device(device)
     if device == "cuda":
-        if not torch.cuda.is_available():
-            raise EngineError(
-                "torch sees no GPU on this machine",
-                fix="ask for --device cpu, or install a build of torch for the GPU",
-            )
         processor = str(torch.cuda.get_device_name())
     else:
         processor = f"{_cpu_model()}, {torch.backends.cpu.get_cpu_capability()}"

@@ -266,10 +266,7 @@ class Publication:
         self._check_version(refs)
         remote = self.repo.files(refs.main)
         what = changes(self.files, remote, self._before(refs, remote))
-        commit, proposal = refs.main, None
-        if what:
-            message = f"{self.manifest.name} {self.tag}"
-            commit, proposal = self._commit(self.files, what, refs.main, message)
+        commit, proposal = self._commit(what, refs.main) if what else (refs.main, None)
         self.repo.check(self.files, commit, self.progress)
         if not self.create_pr:
             self.progress(f"setting the tag {self.tag}")
@@ -334,10 +331,9 @@ class Publication:
         published: dict[tuple[int, ...], str] = {
             number: commit for tag, commit in refs.tags.items() if (number := version_of(tag))
         }
-        lower = [number for number in published if number < version]
-        higher = [number for number in published if number > version]
-        below = self._nearest(published, sorted(lower, reverse=True))
-        above = self._nearest(published, sorted(higher))
+        numbers = sorted(published)
+        below = self._nearest(published, [n for n in reversed(numbers) if n < version])
+        above = self._nearest(published, [n for n in numbers if n > version])
         if below is not None:
             self.progress(f"comparing with {below}")
             check_version(below, self.release)
@@ -369,18 +365,15 @@ class Publication:
                 "which number to raise",
             )
 
-    def _commit(
-        self, files: dict[str, ReleaseFile], what: Changes, parent: str, message: str
-    ) -> tuple[str, Proposal | None]:
+    def _commit(self, what: Changes, parent: str) -> tuple[str, Proposal | None]:
         """Upload what differs, unless an open pull request already holds all of it."""
-        if self.create_pr:
-            for proposal in self.repo.proposals(message):
-                if not changes(files, self.repo.files(proposal.commit), None):
-                    return proposal.commit, proposal
+        message = f"{self.manifest.name} {self.tag}"
+        for proposal in self.repo.proposals(message) if self.create_pr else ():
+            if not changes(self.files, self.repo.files(proposal.commit), None):
+                return proposal.commit, proposal
         self.progress(f"uploading {len(what.new) + len(what.changed)} files")
-        return self.repo.commit(
-            files, what, message=message, parent=parent, create_pr=self.create_pr
-        )
+        how = {"message": message, "parent": parent}
+        return self.repo.commit(self.files, what, **how, create_pr=self.create_pr)
 
 
 def _number(manifest: Manifest) -> tuple[int, ...]:

@@ -7,9 +7,10 @@ from itertools import takewhile
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
-from builders.sampling import Groups, count_tasks, draw_task_set, groups_of
+from builders.sampling import count_tasks, draw_task_set
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.tasks.draw import Groups, groups_of
 
 DRAWABLE = tuple(
     name for name, suite in SUITES.items() if suite.interval == "open" and name != "published"

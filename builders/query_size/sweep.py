@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import check_level, halfwidths
+from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.query_size import (
     MIN_TASKS,
     PooledEstimate,
@@ -30,7 +31,6 @@ from analysis_sql.planning.query_size import (
 from benchmark_spec.errors import SamplingError, SpecError
 from builders.baselines.heads import Predictor, head_of
 from builders.query_size.draws import Draws, tasks_of_each_query
-from builders.sampling import Stream
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet
 

@@ -25,9 +25,10 @@ from builders.release.queries import Chosen, QueryChoices
 from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
-from builders.sampling import draw_task_set, groups_of
+from builders.sampling import draw_task_set
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.read import raw_folder, read_source
+from fslbench_data.tasks.draw import groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 
 Drawn = tuple[pa.Table, dict[str, Any]]
@@ -175,7 +176,7 @@ class DatasetBuild:
         entry = lookup(name)
         return self._writer.add_dataset(
             name,
-            About.of_catalogue(name),
+            About.of(entry),
             entry.class_names,
             entry.class_sizes,
             provenance={"counts_from": entry.counts_from},

@@ -23,7 +23,6 @@ from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
 from builders.release.queries import backbone_of, no_number, release_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
-from builders.sampling import Groups
 from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.packaged import canaries
 from builders.sources.read import check_options, listed_sizes, terms_of
@@ -288,16 +287,14 @@ def _check_whole(extracted: PrecomputedFeatures, dataset: str) -> None:
         )
 
 
-def _no_choice(
-    dataset: DatasetSpec, sizes: tuple[int, ...], groups: Groups | None = None
-) -> Iterator[SamplingError]:
+def _no_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> Iterator[SamplingError]:
     """Yield that a number of queries cannot be chosen, on so few images of the data set itself."""
     rule = dataset.queries
     if rule is None or rule.release or rule.dataset not in ("", dataset.name):
         return
-    if rule.suite == "grouped" and groups is None:
+    if rule.suite == "grouped":
         return  # its images are not read yet
     for way, shot in dataset.left_open:
-        draws = Draws(dataset.name, rule.suite, way, shot, sizes, groups)
+        draws = Draws(dataset.name, rule.suite, way, shot, sizes)
         if draws.tasks(1, 0) < 2:
             yield no_number(dataset.name, draws)

@@ -11,7 +11,6 @@ from msgspec import to_builtins
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.protocol import TaskSetName
-from builders.baselines.heads import head_of
 from builders.execution.steps import Made, Step
 from builders.features.compress import base_of
 from builders.query_size.draws import Draws
@@ -97,7 +96,6 @@ class QueryChoices:
             release = release_of(rule)
             how: dict[str, Any] = {"way": way, "shot": shot, "suite": rule.suite}
             return QuerySets.of(release, name, rule.features, rule.head, **how, compared=compared)
-        head_of(rule.head)
         backbone = backbone_of(self._datasets[name], rule)
         features, _ = self._features.of(name, backbone, self._images[name])
         draws = Draws.of(self._features.writer.so_far(), name, rule.suite, *pair)

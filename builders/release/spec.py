@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, Suite, TaskSetName, suite_of
 from builders.query_size.evidence import MOST_SEEDS, Rule
-from builders.sampling import SAMPLER_VERSION
+from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
 """The source of a data set known by its classes and counts."""

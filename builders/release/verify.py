@@ -30,7 +30,7 @@ from builders.attributes.table import attribute_problems
 from builders.release.queries import query_problems
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import MADE_WITH
-from builders.sampling import draw_again, groups_of
+from builders.sampling import draw_again
 from builders.sources import GENERAL, SOURCES
 from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
@@ -43,6 +43,7 @@ from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclass
 from fslbench_data.render.card import CardFacts, dataset_card, repository_of
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
+from fslbench_data.tasks.draw import groups_of
 from fslbench_data.validation.validate import validate
 
 Ids = NDArray[np.int64]

@@ -15,39 +15,16 @@ from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images,
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
 from fslbench_data.tasks.draw import (
-    DrawnTasks,
     Groups,
     Pool,
     checked_sizes,
     count_until_exhausted,
-    draw_closed,
     draw_open,
-    draw_pooled,
     freeze,
-    groups_of,
     number_of_tasks,
 )
 from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
 from fslbench_data.tasks.redraw import draw_again as draw_any_again
-
-__all__ = [
-    "SAMPLER_VERSION",
-    "DrawnTasks",
-    "Groups",
-    "Pool",
-    "Stream",
-    "count_tasks",
-    "draw_again",
-    "draw_balanced",
-    "draw_closed",
-    "draw_grouped",
-    "draw_open",
-    "draw_pooled",
-    "draw_published",
-    "draw_task_set",
-    "groups_of",
-    "most_tasks",
-]
 
 
 def draw_task_set(

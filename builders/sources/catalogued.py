@@ -365,7 +365,7 @@ class _QuickDraw(CataloguedSource):
             first += len(of_class)
         return ImageSet(
             name=self.name,
-            about=self.about,
+            about=self.ABOUT,
             class_names=tuple(sizes),
             class_sizes=tuple(sizes.values()),
             images=pa.concat_tables(parts),

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark_spec.catalogue import superclasses_of
+from benchmark_spec.catalogue import lookup, superclasses_of
 from benchmark_spec.errors import CatalogueError
-from builders.sources.checking import check_and_number, counts_of_catalogue
+from builders.sources.checking import check_and_number
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
 from builders.sources.raw_files import require_entries, sha256_of_files
 from fslbench_data.files.pictures import Picture
@@ -116,16 +116,16 @@ class CataloguedSource:
     sizes: tuple[int, ...] = ()
 
     @cached_property
-    def about(self) -> About:
+    def ABOUT(self) -> About:  # noqa: N802 - as modules of sources have it
         """What the catalogue says of it."""
-        about = About.of_catalogue(self.entry or self.name)
-        return replace(about, note=self.note) if self.note else about
+        entry = lookup(self.entry or self.name)
+        return About.of(entry, note=self.note or entry.note)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Images of each class, in their frozen order."""
-        counts = counts_of_catalogue(self.entry or self.name)
-        return dict(zip(counts, self.sizes, strict=True)) if self.sizes else counts
+        entry = lookup(self.entry or self.name)
+        return dict(zip(entry.class_names, self.sizes or entry.class_sizes, strict=True))
 
     @property
     def drawn(self) -> Split:
@@ -139,9 +139,11 @@ class CataloguedSource:
         other = (self.elsewhere or {}).get(name, name)
         return other if not (folder / name).is_file() and (folder / other).is_file() else name
 
-    def entries_in(self, folder: Path) -> tuple[str, ...]:
-        """Return the files and folders that must be in a raw folder."""
-        return tuple(self.place_of(folder, name) for name in self.entries)
+    def sizes_in(self, folder: Path) -> tuple[int, ...]:
+        """Give the images of each class, if the files and folders that must be there are."""
+        entries = (self.place_of(folder, name) for name in self.entries)
+        require_entries(self.name, folder, *entries)
+        return tuple(self.counts.values())
 
     def read(
         self,
@@ -153,14 +155,14 @@ class CataloguedSource:
     ) -> ImageSet:
         """Read the test classes from a raw folder; `expected` is the catalogue's unless given."""
         expected = self.counts if expected is None else expected
-        require_entries(self.name, folder, *self.entries_in(folder))
+        self.sizes_in(folder)
         lists = [self.place_of(folder, name) for name in self.lists]
         for name in lists:
             progress(f"{self.name}: reading {name}")
         split = self.split if isinstance(self.split, str) else self.split.provenance()
         images = check_and_number(
             self.name,
-            self.about,
+            self.ABOUT,
             folder,
             self.find(self, folder, expected),
             expected=expected,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
 from builders.sources.pictures import check_file, file_of, fragment_of, look_at_files, open_picture
@@ -197,12 +196,6 @@ def number_images(
         picture=picture,
         file=file,
     )
-
-
-def counts_of_catalogue(name: str) -> dict[str, int]:
-    """Return the images of each class of a catalogued data set, in the frozen order."""
-    dataset = lookup(name)
-    return dict(zip(dataset.class_names, dataset.class_sizes, strict=True))
 
 
 def check_counts(

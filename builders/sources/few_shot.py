@@ -16,7 +16,6 @@ from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError,
 from benchmark_spec.extras import require
 from builders.sources.checking import check_and_number, check_counts
 from builders.sources.image_set import (
-    ABOUT_OPTIONS,
     About,
     ImageSet,
     Item,
@@ -82,7 +81,7 @@ class FewShotSource:
     @property
     def ABOUT(self) -> About:  # noqa: N802 - as modules of sources have it
         """What the card of a release says of it."""
-        return About(**{option: getattr(self.dataset, option) for option in ABOUT_OPTIONS})
+        return About.of(self.dataset)
 
     def sizes_in(self, folder: Path, part: str = "novel") -> tuple[int, ...]:
         """Check the classes of a part and their numbers of images; give these, opening none."""
@@ -104,7 +103,7 @@ class FewShotSource:
         found, expected = self._found(folder, part)
         images = check_and_number(
             self.name,
-            replace(self.ABOUT, title=f"{self.dataset.title}: {part} classes"),
+            About.of(self.dataset, title=f"{self.dataset.title}: {part} classes"),
             folder,
             found.classes,
             expected=expected,

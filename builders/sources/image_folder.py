@@ -71,6 +71,12 @@ def read(
     return images.with_superclasses(listed.superclass_of) if superclasses else images
 
 
+def sizes_in(folder: Path, **options: str) -> tuple[int, ...]:
+    """Count the images of each class, if the lists are as :func:`read` takes them."""
+    lists = {key: options[key] for key in LISTS if key in options}
+    return tuple(map(len, list_images(folder, **lists).paths.values()))
+
+
 def list_images(
     folder: Path, *, groups: str = "", superclasses: str = "", texts: str = ""
 ) -> Listing:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.catalogue import lookup
+from benchmark_spec.catalogue import CataloguedDataset
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
@@ -43,10 +43,9 @@ class About:
     redistribution: Redistribution = "tables"
 
     @classmethod
-    def of_catalogue(cls, name: str) -> About:
-        """Take what the catalogue says of a data set."""
-        entry = lookup(name)
-        return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS})
+    def of(cls, entry: CataloguedDataset, **more: str) -> About:
+        """Take what the catalogue says of a data set, but for what is said here."""
+        return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS} | more)
 
 
 ABOUT_OPTIONS = tuple(field.name for field in fields(About))

@@ -9,10 +9,9 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.manifest import Redistribution, check_redistribution
-from builders.sources import CATALOGUED, FEW_SHOT, GENERAL, SOURCES, source_module
+from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, raw_state, silent
 from builders.sources.packages import unpacked
-from builders.sources.raw_files import require_entries
 
 
 def read_source(
@@ -87,16 +86,10 @@ def listed_sizes(
         return None
     for package in getattr(module, "PACKAGES", ()):
         unpacked(package, folder, source)
-    if source in CATALOGUED:
-        require_entries(name, folder, *module.entries_in(folder))
-        return tuple(module.counts.values())
-    if source in FEW_SHOT:
-        sizes: tuple[int, ...] = module.sizes_in(folder, **options)
-        return sizes
-    if hasattr(module, "list_images"):
-        lists = {key: options[key] for key in module.LISTS if key in options}
-        return tuple(map(len, module.list_images(folder, **lists).paths.values()))
-    return None
+    sizes: tuple[int, ...] | None = None
+    if hasattr(module, "sizes_in"):
+        sizes = module.sizes_in(folder, **options)
+    return sizes
 
 
 def check_given(source: str, folder: Path | None, name: str, options: Mapping[str, Any]) -> None:
@@ -114,6 +107,5 @@ def terms_of(source: str, options: Mapping[str, Any]) -> tuple[Redistribution, s
     """Tell what of a data set may be redistributed, and its licence."""
     if source in GENERAL:
         return options.get("redistribution", "tables"), options.get("licence", "")
-    module = source_module(source)
-    about = module.about if source in CATALOGUED else module.ABOUT
+    about = source_module(source).ABOUT
     return about.redistribution, about.licence

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 
-import torch
 from msgspec.structs import replace
 
-from benchmark_spec.errors import EngineError, SpecError
-from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
+from benchmark_spec.errors import SpecError
+from builders.execution.engine import (
+    Engine,
+    LocalEngine,
+    Work,
+    check_device,
+    job_name,
+    reproducible,
+)
 from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
 from builders.training.images import data_digest, keep_images, load_images
@@ -146,12 +152,3 @@ def train_all(
     for wave in _waves(ahead):
         for one, digest in engine.run(Trainings(threads, device, told), wave):
             yield one.name, digest
-
-
-def check_device(device: str) -> None:
-    """Raise EngineError where torch sees no GPU and one is asked for."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise EngineError(
-            "torch sees no GPU on this machine",
-            fix="ask for --device cpu, or install a build of torch for the GPU",
-        )

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec.catalogue import catalogue, lookup
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
-from builders.sampling import draw_open, most_tasks
+from builders.sampling.balanced import most_tasks
+from fslbench_data.tasks.draw import draw_open
 
 SEEDS = 100
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
-from builders.sampling import draw_open
 from builders.sources.packaged import fashion_mnist
 from builders.sources.packages import fetch
+from fslbench_data.tasks.draw import draw_open
 from studies.common import Array, head, marked, row, spread_out
 from studies.coverage import real
 from studies.coverage.judged import Judged, judge

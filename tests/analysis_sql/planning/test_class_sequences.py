@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.planning import class_uses, draw_classes, most_tasks
 from benchmark_spec.protocol import Protocol
-from builders.sampling import draw_balanced, draw_open
-from builders.sampling import most_tasks as sampler_most_tasks
+from builders.sampling.balanced import draw_balanced
+from builders.sampling.balanced import most_tasks as sampler_most_tasks
+from fslbench_data.tasks.draw import draw_open
 
 USES = st.lists(st.integers(0, 12), min_size=1, max_size=9).map(np.array)
 

@@ -1,9 +1,5 @@
 """Releases published on a local Hub with the real client."""
 
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -318,32 +314,6 @@ def test_killed_between_commit_and_tag(
     assert hub.repo(REPO).tags == {"v1.0.0": commit}
     assert hub.sha(REPO) == commit
     assert _uploaded(hub) == uploaded
-
-
-@pytest.mark.slow
-def test_killed_by_the_system_while_it_compares(
-    hub: HubServer, release: Path, publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    hub.faults.add(Fault("/resolve/", kind="delay", times=None, seconds=30))
-    arguments = ["publish", str(release), "--repo-id", REPO]
-    code = f"from builders.cli import main; main({arguments})"
-    process = subprocess.Popen([sys.executable, "-c", code], env=hub.env(TMPDIR=str(scratch)))
-    while not hub.seen("/resolve/"):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    assert _commits(hub) == 1
-    assert not hub.repo(REPO).tags
-    assert list(scratch.glob("fslbench-publish-*"))
-    hub.faults.clear()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    assert publish(release).exit_code == 0
-    assert not list(scratch.glob("fslbench-publish-*"))
-    assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
-    assert _commits(hub) == 1
 
 
 @pytest.mark.slow

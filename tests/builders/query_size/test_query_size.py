@@ -21,7 +21,8 @@ from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
 from builders.query_size.sweep import COMPARED, QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
-from builders.sampling import draw_task_set, most_tasks
+from builders.sampling import draw_task_set
+from builders.sampling.balanced import most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 

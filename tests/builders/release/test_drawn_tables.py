@@ -45,7 +45,8 @@ name = "cub"
 source = "catalogue"
 suites = ["open", "closed", "pooled"]
 """
-POOLED = "pooled-5w1s1q"
+POOLED, DRAWN = "pooled-5w1s1q", 'drawn = ["pooled"]'
+MADE: dict[str, Path] = {}
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +58,18 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "assets" / "fslbench" / "tasks"
 
 
-def _built(folder: Path, drawn: str = 'drawn = ["pooled"]') -> Path:
+@pytest.fixture(scope="module", autouse=True)
+def once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Build what most tests begin with."""
+    for drawn in ("", DRAWN):
+        MADE[drawn] = _built(tmp_path_factory.mktemp("made") / "a", drawn)
+
+
+def _built(folder: Path, drawn: str = DRAWN, *, anew: bool = False) -> Path:
     folder.mkdir()
     (folder / "spec.toml").write_text(SPEC.format(drawn=drawn))
+    if drawn in MADE and not anew:
+        return Path(shutil.copytree(MADE[drawn], folder / "release"))
     build_release(read_spec(folder / "spec.toml"), folder / "release")
     return folder / "release"
 
@@ -162,7 +172,7 @@ def test_a_build_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     whole = _built(tmp_path / "a")
     monkeypatch.setattr("builders.release.writer.dataset_card", _stop)
     with pytest.raises(KeyboardInterrupt):
-        _built(tmp_path / "b")
+        _built(tmp_path / "b", anew=True)
     assert (tmp_path / "b/release" / JOURNAL_FILE).exists()
     monkeypatch.undo()
     spec = read_spec(tmp_path / "b/spec.toml")

@@ -39,12 +39,6 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 """
-OPTIONS_OF_TINY = {
-    "title": "Tiny",
-    "homepage": "https://example.org",
-    "licence": "CC0",
-    "citation": "@misc{tiny}",
-}
 LITE = 'features = ["efficientnet_lite0"]\n'
 
 

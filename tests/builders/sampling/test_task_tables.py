@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import Stream, draw_closed, draw_task_set
-from fslbench_data.tasks.draw import freeze
+from builders.sampling import draw_task_set
+from fslbench_data.tasks.draw import draw_closed, freeze
 
 SIZES = [30, 40, 50, 60, 70, 80]
 
