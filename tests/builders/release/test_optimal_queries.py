@@ -68,14 +68,11 @@ def release(built: Path) -> Release:
 
 def test_the_number_is_the_one_that_a_sweep_chooses(release: Release, embedded: Release) -> None:
     names = [str(info.name) for info in release.task_sets]
-    for shot in (1, 5):
-        how: dict[str, Any] = {"way": 5, "shot": shot, "suite": "open", "compared": COMPARED}
-        sets = QuerySets.of(embedded, "digits", "pixels", "NCC", **how)
-        swept = sweep(sets, range(1, 16), seeds=1).comparisons
-        assert swept is not None
-        best = swept.best
-        assert f"open-5w{shot}s{best}q" in names
-        assert f"closed-5w{shot}s{best}q" in names
+    how: dict[str, Any] = {"way": 5, "shot": 5, "suite": "open", "compared": COMPARED}
+    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", **how)
+    swept = sweep(sets, range(1, 16), seeds=1).comparisons
+    assert swept is not None
+    assert {f"open-5w5s{swept.best}q", f"closed-5w5s{swept.best}q"} <= set(names)
     assert "open-5w1s1q" in names  # beside the paper's
     assert sum(name.startswith("pooled-5w5s") for name in names) == 1
 
