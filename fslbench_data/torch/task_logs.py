@@ -16,7 +16,7 @@ from torch.utils.data import Sampler
 
 from benchmark_spec.errors import OutputError, SpecError, TaskLogError
 from fslbench_data.files import whole_file
-from fslbench_data.torch.task_sampler import labels_of
+from fslbench_data.torch.task_sampler import TaskSampler, labels_of
 
 
 class LoggedTasks(Sampler[list[int]]):
@@ -30,10 +30,10 @@ class LoggedTasks(Sampler[list[int]]):
         Images of each class, for these too.
     """
 
-    def __init__(self, tasks: Any, label_of: Mapping[int, Any], n_shot: int | None) -> None:
+    def __init__(self, tasks: Any, label_of: Mapping[int, Any], queries_from: int | None) -> None:
         self.rows: list[dict[str, Any]] = []
         self.class_sizes: dict[Any, int] = dict(Counter(label_of.values()))
-        self._tasks, self._label_of, self._n_shot = tasks, label_of, n_shot
+        self._tasks, self._label_of, self._queries_from = tasks, label_of, queries_from
         self._drawn: list[dict[str, Any]] = []  # of the iteration that goes on
         self._recorded: Counter[tuple[str, str]] = Counter()  # of these
         self._numbers: dict[str, int] = {}  # of tasks, by their ids
@@ -58,11 +58,11 @@ class LoggedTasks(Sampler[list[int]]):
             by_class.setdefault(self._label_of[image], []).append(image)
         images = list(by_class.values())
         columns: dict[str, Any] = {"class_ids": list(by_class)}
-        if self._n_shot is None:
+        if self._queries_from is None:
             columns["image_ids"] = images
         else:
-            columns["support_ids"] = [of_class[: self._n_shot] for of_class in images]
-            columns["query_ids"] = [of_class[self._n_shot :] for of_class in images]
+            columns["support_ids"] = [of_class[: self._queries_from] for of_class in images]
+            columns["query_ids"] = [of_class[self._queries_from :] for of_class in images]
         number = self._numbers.setdefault(json.dumps(columns), len(self._numbers))
         return {"task": number, **columns}
 
@@ -142,7 +142,9 @@ def log_tasks(tasks: Any, labels: Any = None, *, n_shot: int | None = None) -> L
         The first images of a class in a batch that are its support; samplers of easyfsl know it.
         Without it support and query are not told apart.
     """
-    n_shot = getattr(tasks, "n_shot", None) if n_shot is None else n_shot
+    queries_from = getattr(tasks, "n_shot", None) if n_shot is None else n_shot
+    if isinstance(tasks, TaskSampler):  # whose shots may differ between classes
+        queries_from = -tasks.n_query
     is_taskset = hasattr(tasks, "sample_task_description")
     if labels is not None:
         label_of = dict(enumerate(labels_of(labels)))
@@ -155,7 +157,7 @@ def log_tasks(tasks: Any, labels: Any = None, *, n_shot: int | None = None) -> L
             f"the classes of the images that a {type(tasks).__name__} draws are not known",
             fix="give labels, a list of the class of each image",
         )
-    log = LoggedTasks(tasks, label_of, n_shot)
+    log = LoggedTasks(tasks, label_of, queries_from)
     if is_taskset:
         load = tasks.get_task
 

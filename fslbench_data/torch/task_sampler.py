@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from torch.utils.data import Dataset, Sampler
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError, SpecError
+
+Numbers = int | tuple[int, int]
+"""A number, or the least and the most of those of which each is as likely."""
 
 
 class TaskSampler(Sampler[list[int]]):
@@ -24,7 +28,9 @@ class TaskSampler(Sampler[list[int]]):
     dataset
         The class of each image: a list, or a data set with `get_labels()`, `targets` or `labels`.
     n_way, n_shot, n_query, n_tasks
-        Classes of a task, S, Q, and how many tasks an iteration has.
+        Classes of a task, S, Q, and how many tasks an iteration has.  Ways and shots may be ranges,
+        such as ``n_way=(5, 20), n_shot=(1, 10)``: then each task draws its number of classes, and
+        each of its classes its number of support images.
     seed
         Tasks follow from it.  Each iteration goes on with new ones.
 
@@ -40,8 +46,8 @@ class TaskSampler(Sampler[list[int]]):
     def __init__(
         self,
         dataset: Any,
-        n_way: int,
-        n_shot: int,
+        n_way: Numbers,
+        n_shot: Numbers,
         n_query: int,
         n_tasks: int,
         *,
@@ -55,12 +61,12 @@ class TaskSampler(Sampler[list[int]]):
         self._stream = Stream("task-sampler", seed)
         self._sizes = np.array([len(images) for images in self.items_per_label.values()], np.int64)
         for name, least in (("n_way", 2), ("n_shot", 1), ("n_query", 1), ("n_tasks", 1)):
-            if getattr(self, name) < least:
-                found = getattr(self, name)
+            low, high = _ends(found := getattr(self, name))
+            if not least <= low <= high:
                 raise SamplingError(f"{name} is {found}", expected=f"{name} of at least {least}")
-        if n_way > self._sizes.size:
-            raise SamplingError(f"tasks of {n_way} classes from {self._sizes.size}")
-        if (each := n_shot + n_query) > self._sizes.min():
+        if (most := _ends(n_way)[1]) > self._sizes.size:
+            raise SamplingError(f"tasks of {most} classes from {self._sizes.size}")
+        if (each := _ends(n_shot)[1] + n_query) > self._sizes.min():
             label, images = min(self.items_per_label.items(), key=lambda item: len(item[1]))
             raise SamplingError(
                 f"a task takes {each} images of a class, and class {label!r} has {len(images)}",
@@ -73,20 +79,32 @@ class TaskSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         labels, images = zip(*self.items_per_label.items(), strict=True)
         for _ in range(self.n_tasks):
-            (chosen,) = self._stream.subsets(np.array([len(labels)]), self.n_way)
-            positions = self._stream.subsets(self._sizes[chosen], self.n_shot + self.n_query)
+            (ways,) = self._numbers(self.n_way, 1)
+            (chosen,) = self._stream.subsets(np.array([len(labels)]), ways)
+            shots = self._numbers(self.n_shot, ways)
+            positions = self._stream.subsets(self._sizes[chosen], max(shots) + self.n_query)
             ids = [
-                [images[label][i] for i in of_class]
-                for label, of_class in zip(chosen.tolist(), positions.tolist(), strict=True)
+                [images[label][i] for i in of_class[: shot + self.n_query]]
+                for label, of_class, shot in zip(
+                    chosen.tolist(), positions.tolist(), shots, strict=True
+                )
             ]
             self.drawn.append(
                 {
                     "class_ids": [labels[label] for label in chosen.tolist()],
-                    "support_ids": [of_class[: self.n_shot] for of_class in ids],
-                    "query_ids": [of_class[self.n_shot :] for of_class in ids],
+                    "support_ids": [of_class[: -self.n_query] for of_class in ids],
+                    "query_ids": [of_class[-self.n_query :] for of_class in ids],
                 }
             )
             yield [image for of_class in ids for image in of_class]
+
+    def _numbers(self, given: Numbers, count: int) -> list[int]:
+        """Draw so many numbers of a range."""
+        low, high = _ends(given)
+        if low == high:
+            return [low] * count
+        drawn = low + self._stream.integers(np.full(count, high - low + 1, np.int64))
+        return [int(number) for number in drawn]
 
     def episodic_collate_fn(
         self, batch: Sequence[tuple[torch.Tensor, Any]]
@@ -95,17 +113,17 @@ class TaskSampler(Sampler[list[int]]):
 
         Positions are among the classes, which are in the order of the images.
         """
-        stacked = torch.stack([image for image, _ in batch])
-        images = stacked.reshape(self.n_way, -1, *stacked.shape[1:])
-        of = torch.arange(self.n_way)
-        classes = [label for _, label in batch][:: self.n_shot + self.n_query]
-        return (
-            images[:, : self.n_shot].flatten(0, 1),
-            of.repeat_interleave(self.n_shot),
-            images[:, self.n_shot :].flatten(0, 1),
-            of.repeat_interleave(self.n_query),
-            [label.item() if hasattr(label, "item") else label for label in classes],
-        )
+        images = torch.stack([image for image, _ in batch])
+        labels = [label.item() if hasattr(label, "item") else label for _, label in batch]
+        sizes = [(label, len([*same])) for label, same in groupby(labels)]
+        of = torch.arange(len(sizes)).repeat_interleave(torch.tensor([size for _, size in sizes]))
+        queries = [i >= size - self.n_query for _, size in sizes for i in range(size)]
+        query = torch.tensor(queries)
+        return images[~query], of[~query], images[query], of[query], [label for label, _ in sizes]
+
+
+def _ends(given: Numbers) -> tuple[int, int]:
+    return (given, given) if isinstance(given, int) else given
 
 
 def labels_of(dataset: Any) -> list[Hashable]:

@@ -68,6 +68,29 @@ def test_tasks_are_uniform_whatever_the_sizes_of_classes() -> None:
     assert (np.abs(first - expected) < 5 * expected**0.5).all()
 
 
+def test_ranges_of_ways_and_shots(tmp_path: Path) -> None:
+    sampler = fb.TaskSampler(Embeddings(), (3, 6), (1, 4), 2, 300, seed=1)
+    log = fb.log_tasks(sampler)
+    loader = DataLoader(Embeddings(), batch_sampler=log, collate_fn=sampler.episodic_collate_fn)
+    ways, shots = [], []
+    for (support, of, query, answer, classes), drawn in zip(loader, sampler.drawn, strict=True):
+        ways.append(len(classes))
+        shots += map(len, drawn["support_ids"])
+        assert classes == drawn["class_ids"]
+        assert torch.equal(support, FEATURES[np.concatenate(drawn["support_ids"])])
+        assert torch.equal(query, FEATURES[np.concatenate(drawn["query_ids"])])
+        assert of.bincount().tolist() == [*map(len, drawn["support_ids"])]
+        assert answer.tolist() == [i for i in range(len(classes)) for _ in range(2)]
+        log.record("m", nearest(support, of, query) == answer)
+    for found, numbers in ((ways, range(3, 7)), (shots, range(1, 5))):
+        shares = [found.count(number) / len(found) for number in numbers]
+        assert np.abs(np.array(shares) - 0.25).max() < 5 * (3 / 16 / len(found)) ** 0.5
+        assert sum(shares) == pytest.approx(1)
+    assert [row["support_ids"] for row in log.rows] == [d["support_ids"] for d in sampler.drawn]
+    report = fb.interval(log.rows, class_sizes=log.class_sizes)
+    assert {"images", "classes"} <= {*report.scores[0].intervals}
+
+
 def test_the_log_of_a_loop_is_scored(tmp_path: Path) -> None:
     sampler = fb.TaskSampler(Embeddings(), n_way=5, n_shot=2, n_query=3, n_tasks=150)
     loader = DataLoader(Embeddings(), batch_sampler=sampler, collate_fn=sampler.episodic_collate_fn)
@@ -91,6 +114,8 @@ def test_the_log_of_a_loop_is_scored(tmp_path: Path) -> None:
         ((LABELS, 13, 1, 1, 1), SamplingError, "13 classes from 12"),
         ((LABELS, 2, 18, 3, 1), SamplingError, "takes 21 images of a class, and class 0 has 20"),
         ((LABELS, 2, 0, 3, 1), SamplingError, "n_shot is 0"),
+        ((LABELS, (5, 3), 1, 3, 1), SamplingError, r"n_way is \(5, 3\)"),
+        ((LABELS, 2, (1, 19), 3, 1), SamplingError, "takes 22 images of a class"),
         ((TensorDataset(FEATURES), 2, 1, 3, 1), SpecError, "of a TensorDataset are not known"),
         (([0.5, 0.5], 2, 1, 3, 1), SpecError, "of a list are not known"),
     ],

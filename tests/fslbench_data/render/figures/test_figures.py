@@ -62,8 +62,16 @@ def _text_of(svg: str) -> str:
     )
 
 
+SLOW = ("accuracies", "ladder", "worst")
+
+
 @pytest.mark.parametrize(
-    ("kind", "columns"), [*((kind, "1") for kind in COMMANDS), ("forest", "2"), ("scatter", "2")]
+    ("kind", "columns"),
+    [
+        *(pytest.param(k, "1", marks=[pytest.mark.slow] * (k in SLOW)) for k in COMMANDS),
+        ("forest", "2"),
+        ("scatter", "2"),
+    ],
 )
 def test_every_figure_says_what_it_rests_on(
     root: Path, tmp_path: Path, kind: str, columns: str

@@ -189,11 +189,21 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
 
 def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'pixels/NCC'"):
-        make_page((), embedded, tmp_path, Selection.of(datasets=["digits"], methods=["pixels/NCX"]))
+        make_page(
+            (),
+            embedded,
+            tmp_path,
+            Selection.of(datasets=["digits"], task_sets="open-5w1s1q", methods=["pixels/NCX"]),
+        )
     with pytest.raises(SpecError, match="51 methods are chosen"):
         make_page((), embedded, tmp_path, Selection.of(methods=[f"m{i}" for i in range(51)]))
     with pytest.raises(SubmissionError, match="pixels/NCC: no results on emoji"):
-        make_page((), embedded, tmp_path, Selection.of(datasets=["emoji"], methods=["pixels/NCC"]))
+        make_page(
+            (),
+            embedded,
+            tmp_path,
+            Selection.of(datasets=["emoji"], task_sets="open-5w1s1q", methods=["pixels/NCC"]),
+        )
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be a folder"):
