@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
@@ -188,7 +188,7 @@ class Selected:
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
         there = replace(self, infos=ladders, left_out=())
         if self.alone:
-            return replace(there, answers=_references_alone(self.release, "all"))
+            return replace(there, answers=_references_alone(self.release, "all", ladders))
         by_class = self.references and reference_results(self.release, ladders, "all")
         return replace(there, references=by_class)
 
@@ -217,13 +217,17 @@ def select(
     if own is not None:
         answers = own.answers
     elif submission is None:
-        answers = _references_alone(release, "all" if by_class else "queries")
+        kept = "all" if by_class else "queries"
+        answers = _references_alone(release, kept, _named(release.task_sets, selection))
+        if not answers.groups or any(_unknown(_answered(answers, release), selection)):
+            answers = _references_alone(release, kept, None)
+        taken = release.methods
     else:
         unbound = selection.allow_unbound
         results = cast("Source | Sequence[Source]", submission)
         answers = validate(results, release, taken=taken, allow_unbound=unbound)
     selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
-    infos = _asked(answers, release, selection)
+    infos = _asked(_answered(answers, release), selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
     left_out: list[TaskSetInfo] = []
@@ -231,10 +235,10 @@ def select(
         infos = ladders
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
-    references = None
+    references: Validated | None = None
     if beside:
         known = any(group.right is not None for group in answers.groups)
-        kept: Kept = "all" if by_class else "queries" if known else "counts"
+        kept = "all" if by_class else "queries" if known else "counts"
         references = reference_results(release, infos, kept)
     alone = submission is None
     return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
@@ -244,7 +248,7 @@ def _with_whole_names(
     selection: Selection, answers: Validated, names: Collection[str]
 ) -> Selection:
     """Say whom the names mean that a selection asks for, of all methods that take part."""
-    features = features_in(answers.submission, answers.methods)
+    features = features_in(answers.submission, [*answers.methods, *answers.submission.methods])
     fix = "name methods of the file or reference methods of the release"
     return replace(
         selection,
@@ -293,8 +297,10 @@ def _reference_results(
     return replace(validate(merged, release, taken=()), are_references=True)
 
 
-def _references_alone(release: Release, kept: Kept) -> Validated:
-    references = reference_results(release, None, kept)
+def _references_alone(
+    release: Release, kept: Kept, infos: Collection[TaskSetInfo] | None
+) -> Validated:
+    references = reference_results(release, infos, kept)
     if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",
@@ -303,28 +309,44 @@ def _references_alone(release: Release, kept: Kept) -> Validated:
     return replace(references, are_references=False)
 
 
-def _asked(answers: Validated, release: Release, selection: Selection) -> list[TaskSetInfo]:
-    """The answered task sets that are asked for, in the release's order."""
-    datasets = selection.datasets
-    answered = {str(group.info) for group in answers.groups}
-    infos = [info for info in release.task_sets if str(info) in answered]
-    for kind, asked, there in (
-        ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
-        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in infos)),
-    ):
-        for name in asked:
-            if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do
-                raise UnknownNameError(kind, name, there, where="what the submission answers")
-    task_sets = task_set_names(selection.task_sets)
-    chosen = [
-        info
-        for info in infos
-        if (not datasets or info.dataset in datasets)
-        and (not task_sets or str(info.name) in task_sets)
-    ]
+def _answered(answers: Validated, release: Release) -> list[TaskSetInfo]:
+    """The task sets that are answered, in the release's order."""
+    answered = {group.info.text for group in answers.groups}
+    return [info for info in release.task_sets if info.text in answered]
+
+
+def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
+    """Those of the answered task sets that are asked for."""
+    for kind, name, there in _unknown(infos, selection):
+        raise UnknownNameError(kind, name, there, where="what the submission answers")
+    chosen = _named(infos, selection)
     if not chosen:
         raise SubmissionError(
             "the submission answers no task set of these data sets",
             expected=", ".join(str(info) for info in infos),
         )
     return chosen
+
+
+def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
+    """Those of some task sets that a selection names, or all."""
+    task_sets = task_set_names(selection.task_sets)
+    return [
+        info
+        for info in infos
+        if (not selection.datasets or info.dataset in selection.datasets)
+        and (not task_sets or str(info.name) in task_sets)
+    ]
+
+
+def _unknown(
+    infos: Collection[TaskSetInfo], selection: Selection
+) -> Iterator[tuple[str, str, Collection[str]]]:
+    """Give the names of a selection that are of none of some task sets, beside their names."""
+    for kind, asked, there in (
+        ("data set", selection.datasets, dict.fromkeys(info.dataset for info in infos)),
+        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in infos)),
+    ):
+        for name in asked:
+            if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do
+                yield kind, name, there

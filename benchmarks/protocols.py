@@ -1,0 +1,105 @@
+"""`score` of 100 methods on episodes that differ, and on all classes at once.
+
+``python -m benchmarks.protocols``: 20,000 episodes by Meta-Dataset's rule; and 16 draws of 16 shots
+of ten classes, each of which asks 10,000 test images.  A release is made with the tasks, and a file
+of results; the command is timed as `benchmarks.commands` times it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import fslbench_data as fb
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.schemas import IMAGES
+from benchmarks.commands import COMMAND, run
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
+
+ABOUT = About("Nothing", "https://example.org", "CC0", "@misc{x}")
+METHODS, EPISODES, DRAWS = 100, 20_000, 16
+LIMITS = {"episodes": (20.0, 2.0), "allway": (5.0, None)}
+"""Seconds of processor time, and gigabytes."""
+
+
+def episodes(writer: ReleaseWriter) -> TaskSetName:
+    """Draw episodes of up to 30 of 85 classes with 60 to 300 images."""
+    sizes = np.random.default_rng(0).integers(60, 301, 85).tolist()
+    name = TaskSetName.parse("episodes-30w100s10q")
+    writer.add_dataset("many", ABOUT, [str(c) for c in range(85)], sizes)
+    writer.add_tasks("many", name, *draw_task_set("many", name, sizes, seed=0, tasks=EPISODES))
+    return name
+
+
+def allway(writer: ReleaseWriter) -> TaskSetName:
+    """Draw support sets of ten classes with 500 images, and 1,000 more as a test part."""
+    sizes, names = [1500] * 10, list("abcdefghij")
+    paths = [f"{'train' if i % 1500 < 500 else 'test'}/{i}.png" for i in range(15_000)]
+    owner = np.repeat(range(10), sizes)
+    columns = [range(15_000), owner, np.array(names)[owner], paths, *[[None] * 15_000] * 4]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, IMAGES, strict=True)]
+    writer.add_dataset("ten", ABOUT, names, sizes, pa.Table.from_arrays(arrays, schema=IMAGES))
+    name = TaskSetName.parse("allway-10w16s10000q")
+    drawn = draw_task_set("ten", name, sizes, seed=0, tasks=DRAWS, paths=paths, test="test/")
+    writer.add_tasks("ten", name, *drawn, drawn=True)
+    return name
+
+
+def answers(release: fb.Release, path: Path) -> None:
+    """Write results of methods that are right 60 to 80 % of the time."""
+    (info,) = release.task_sets
+    tasks = release.task_set(info.dataset, str(info.name))
+    parts = []
+    for number in range(METHODS):
+        rng = np.random.default_rng(number)
+        recorder = fb.Recorder(f"method{number:03d}", trained=False)
+        if info.name.varies:
+            queries = np.array([len(task.query_label) for task in tasks])
+            recorder.add_counts(tasks, rng.binomial(queries, 0.6 + number / 500))
+        else:
+            right = rng.random(tasks.query.shape) < 0.6 + number / 500
+            wrong = rng.integers(0, 10, right.shape)
+            recorder.add_task_set(tasks, np.where(right, tasks.query_label, wrong))
+        parts.append(recorder.submission())
+    fb.merge(parts).write(path)
+
+
+def main() -> int:
+    """Print a row for each; exit 1 if a limit is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=list(LIMITS))
+    only, missed = parser.parse_args().only, 0
+    print(
+        "| tasks | methods | seconds | processor s | peak GB | limit |\n|---|---|---|---|---|---|"
+    )
+    for name, (seconds, gigabytes) in LIMITS.items():
+        if only not in (None, name):
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            writer = ReleaseWriter(folder / "release", "r", "1.0.0", "R.")
+            task_set = {"episodes": episodes, "allway": allway}[name](writer)
+            writer.finish()
+            answers(fb.load_release(folder / "release"), folder / "results.parquet")
+            command = ["score", "results.parquet", "--release", "release"]
+            found = run(["-c", COMMAND, *command], folder)
+        over = found.processor > seconds or found.gigabytes > (gigabytes or np.inf)
+        limit = f"{seconds:g} s{f', {gigabytes:g} GB' if gigabytes else ''}"
+        print(
+            f"| {task_set} | {METHODS} | {found.seconds:.1f} | {found.processor:.1f} "
+            f"| {found.gigabytes:.2f} | {limit}{' **missed**' * over} |",
+            flush=True,
+        )
+        missed += over
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
