@@ -16,12 +16,14 @@ without draws it is 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import stdtr, stdtrit
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
@@ -101,6 +103,20 @@ class Cells:
     def _by_class(self, values: NDArray[Any]) -> Floats:
         return np.stack([np.bincount(self.class_of_image, row) for row in np.atleast_2d(values)])
 
+    @cached_property
+    def _of_images(self) -> Floats:
+        """What a class's mean square of image means counts in T (C,)."""
+        weights, size = self._weights, self._size
+        return np.asarray(weights**2 / (np.maximum(size - 1.0, 1.0) * size))
+
+    @cached_property
+    def _of_both(self) -> Floats:
+        """What a class's sum of squares of the interaction counts in V_rq (C,)."""
+        cells = self._by_class(self._shown)[0]
+        freedom = np.maximum(cells - len(self.there) - self._size + 1.0, 1.0)
+        share = self._by_class(1.0 / self._shown)[0] / self._size  # 1/R
+        return np.asarray(self._weights**2 / freedom * share / self._size)
+
     def coordinates(self, x: Floats) -> Coordinates:
         """Take x (R, n) apart; what is not there counts for nothing."""
         x = np.where(self.there, x, 0.0)
@@ -113,23 +129,57 @@ class Cells:
 
     def variance(self, of: Coordinates) -> Variance:
         """Compute T of a method or a difference; see the module."""
-        number, weights, size = len(self.there), self._weights, self._size
-        within = np.bincount(self.class_of_image, of.images**2)
-        parts = weights**2 * within / (np.maximum(size - 1.0, 1.0) * size)
+        number, size = len(self.there), self._size
+        parts = self._of_images * np.bincount(self.class_of_image, of.images**2)
         images, draws, both = float(parts.sum()), 0.0, 0.0
         if number > 1:
             draws = float(of.means.var(ddof=1)) / (number * (1.0 - self.overlap))
             squares = np.bincount(self.class_of_image, (of.both**2).sum(axis=0))
-            cells = self._by_class(self._shown)[0]
-            freedom = np.maximum(cells - number - size + 1.0, 1.0)
-            share = self._by_class(1.0 / self._shown)[0] / size  # 1/R
-            both = float((weights**2 * squares / freedom * share / size).sum())
+            both = float((self._of_both * squares).sum())
         whole = max(draws + images - both, draws, images)
         if whole <= 0.0:
             return Variance(0.0, np.inf, np.nan)
         below = draws**2 / max(number - 1, 1)
         below += float((parts**2 / np.maximum(size - 1.0, 1.0)).sum())
         return Variance(whole, whole**2 / below, draws / whole if number > 1 else np.nan)
+
+    def variances_of_pairs(self, draws: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Compute T and df (M, M) of the differences of all pairs of M methods.
+
+        `draws` are R arrays x (M, n); what is not there counts for nothing.  Squares of differences
+        come from products of methods: where two hardly differ, rounding leaves nothing of T.
+        """
+        number, size, owner = len(self.there), self._size, self.class_of_image
+        into = csr_array((np.ones(owner.size), (owner, np.arange(owner.size))))
+        there = [np.where(here, x, 0.0) for here, x in zip(self.there, draws, strict=True)]
+        image = np.sum(there, axis=0) / self._shown
+        apart = image - ((into @ image.T).T / size)[:, owner]
+        images = below = both = np.zeros((len(image), len(image)))
+        for c, factor in enumerate(self._of_images):
+            part = factor * _squares(apart[:, owner == c])
+            images, below = images + part, below + part**2 / max(size[c] - 1.0, 1.0)
+        means, roots = [], np.sqrt(self._of_both)[owner]
+        for here, x, answers in zip(self.there, there, self._answers, strict=True):
+            of_class = (into @ x.T).T / answers
+            means.append(of_class @ self._weights)
+            both = both + _squares(np.where(here, roots * (x - apart - of_class[:, owner]), 0.0))
+        of_draws = np.zeros_like(images)
+        if number > 1:
+            centred = np.transpose(means) - np.mean(means, axis=0)[:, None]
+            of_draws = _squares(centred) / ((number - 1) * number * (1.0 - self.overlap))
+        else:
+            both = np.zeros_like(images)
+        whole = np.maximum(of_draws + images - both, np.maximum(of_draws, images))
+        below = below + of_draws**2 / max(number - 1, 1)
+        with np.errstate(invalid="ignore"):
+            return whole, np.where(whole > 0, whole**2 / below, np.inf)
+
+
+def _squares(x: Floats) -> Floats:
+    """Compute the sums of squares of the differences of rows (M, M), at least 0."""
+    products = x @ x.T
+    own = np.diag(products)
+    return np.asarray(np.maximum(own[:, None] + own - 2.0 * products, 0.0))
 
 
 def spread(

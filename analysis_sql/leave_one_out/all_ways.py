@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,6 +14,9 @@ from analysis_sql.intervals.all_ways import Cells, Coordinates
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
+
+_HARDLY = 1e-6
+"""Share of two methods' own T below which that of their difference is computed directly."""
 
 _WHY: Mapping[LeftOut, str] = MappingProxyType(
     {
@@ -84,21 +87,39 @@ class AllWayDesign:
 
         On the diagonal, where both are the same method, they are of the method itself.
         """
-        found: list[Coordinates | None] = []
-        for own in right:
-            x = np.zeros(self.cells.there.shape)
-            if own is not None:
-                np.put_along_axis(x, self.queries_of, own.shares, axis=1)
-            found.append(None if own is None else self.cells.coordinates(x))
         shape = len(rows), 1 if columns is None else len(columns)
         whole, df = np.full(shape, np.nan), np.full(shape, np.inf)
-        for i, j in np.ndindex(shape):
-            first = found[rows[i]]
-            second = first if columns is None else found[columns[j]]
-            if first is None or second is None:
-                continue
-            apart = first
-            if first is not second:
-                apart = Coordinates(*(a - b for a, b in zip(first, second, strict=True)))
-            whole[i, j], df[i, j], _ = self.cells.variance(apart)
+        known = np.array([own is not None for own in right])
+        if columns is None:
+            for i in np.flatnonzero(known[rows]).tolist():
+                whole[i, 0], df[i, 0], _ = self.cells.variance(self._coordinates(right[rows[i]]))
+            return whole, df
+        used = np.unique(np.concatenate([rows, columns]))
+        used = used[known[used]]
+        answers = [*(right[i] for i in used.tolist()), None]  # the last has nothing right
+        pairs = self.cells.variances_of_pairs(
+            [self._of_draw(answers, draw) for draw in range(self.tasks)]
+        )
+        i, j = np.nonzero(known[rows][:, None] & known[columns])
+        first, second = (np.searchsorted(used, some) for some in (rows[i], columns[j]))
+        own = pairs[0][-1]
+        hardly = ~(pairs[0][first, second] > _HARDLY * (own[first] + own[second]))
+        second[first == second] = len(used)
+        whole[i, j], df[i, j] = (values[first, second] for values in pairs)
+        for k in np.flatnonzero(hardly & (second < len(used))).tolist():
+            of_both = (self._coordinates(right[m]) for m in (rows[i[k]], columns[j[k]]))
+            apart = Coordinates(*(a - b for a, b in zip(*of_both, strict=True)))
+            whole[i[k], j[k]], df[i[k], j[k]], _ = self.cells.variance(apart)
         return whole, df
+
+    def _coordinates(self, right: RightQueries | None) -> Coordinates:
+        x = [self._of_draw([right], draw)[0] for draw in range(self.tasks)]
+        return self.cells.coordinates(np.array(x))
+
+    def _of_draw(self, right: Sequence[RightQueries | None], draw: int) -> Floats:
+        """Return the share of runs that are right (M, n), 0 where a draw does not ask an image."""
+        x = np.zeros((len(right), self.class_of_image.size))
+        for row, own in zip(x, right, strict=True):
+            if own is not None:
+                row[self.queries_of[draw]] = own.counts[draw] / own.runs
+        return x
