@@ -43,10 +43,6 @@ def test_of_methods_that_hardly_differ() -> None:
     cells = design.cells
     own, others = (cells.coordinates(some.astype(float)) for some in (answers, other))
     apart = cells.variance(Coordinates(*(a - b for a, b in zip(own, others, strict=True))))
-        Coordinates(
-            *(a - b for a, b in zip(own, cells.coordinates(other.astype(float)), strict=True))
-        )
-    )
     assert whole[0, 1] == 0
     assert_allclose((whole[0, 2], df[0, 2]), apart[:2], rtol=1e-10)
     assert_allclose((whole[0, 0], df[0, 0]), cells.variance(own)[:2], rtol=1e-12)
