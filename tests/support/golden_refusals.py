@@ -231,6 +231,11 @@ ROWS: dict[str, tuple[Callable[[], Columns], list[Edit], tuple[str, ...]]] = {
     "predictions as one text": (good, [whole("predictions", "1 2 3")], ALL),
     "predictions that are no int16": (good, [put("predictions", {3: [99999] * 25})], ALL),
     "class counts too short": (good, [whole("class_correct", [1, 1])], ALL),
+    "a null among class counts": (
+        good,
+        [whole("class_correct", [1, 1, 1, 1, 1]), put("class_correct", {5: [1, None, 1, 1, 1]})],
+        ("parquet",),
+    ),
     "class counts out of range": (
         good,
         [no_predictions, put("class_correct", {0: [6, 0, 0, 0, 0], 7: [0, 0, -1, 0, 9]})],

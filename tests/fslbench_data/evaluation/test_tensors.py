@@ -15,7 +15,6 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CountError,
     FSLBenchWarning,
-    MethodFailedError,
     OutputError,
     PredictionError,
     SpecError,
@@ -143,43 +142,11 @@ def test_networks_left_in_training_mode(kind: str, embedded: Release) -> None:
         fb.evaluate(HOLDERS[kind](network), embedded, max_tasks=1, **options)
 
 
-def test_a_stopped_run_goes_on_where_it_was(embedded: Release, tmp_path: Path) -> None:
-    calls = 0
-
-    def fragile(support: Any, query: Any, rng: object) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise RuntimeError("out of memory")
-        return nearest(support, query, rng)
-
-    run: Any = {"name": "it", "device": "cpu", "batch": 50, "journal": tmp_path / "j"}
-    with pytest.raises(MethodFailedError, match=r"tasks? 100\.\.149"):
-        fb.evaluate(fragile, embedded, **WHERE, **run)
-    whole = fb.evaluate(fragile, embedded, **WHERE, **run)
-    assert calls == 5  # two of four calls again
-    assert content_digest(whole.table) == _digest(device="cpu", batch=50)
-    for other, said in (
-        ({"device": None}, "device: 'cpu', now None"),
-        ({"device": torch.device("cpu", 0)}, "device: 'cpu', now 'cpu:0'"),
-    ):
-        with pytest.raises(OutputError, match=said):
-            fb.evaluate(fragile, embedded, **WHERE, **run | other)
-
-
-def test_it_stops_when_it_is_conclusive(embedded: Release) -> None:
-    def guess(support: Any, query: Any, rng: Any) -> Any:
-        generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        return torch.randint(0, 5, query.shape[:2], generator=generator)
-
-    stopped = fb.evaluate(
-        guess, embedded, device="cpu", batch=7, stop_when_conclusive="pixels/LR", **WHERE
-    )
-    assert stopped.table.num_rows < 100
-    assert stopped.table.num_rows % 7 == 0
-
-
 def test_settings_that_are_wrong(embedded: Release, tmp_path: Path) -> None:
+    journal = {"name": "it", "max_tasks": 1, "journal": tmp_path / "j", **WHERE}
+    fb.evaluate(nearest, embedded, device="cpu", **journal)
+    with pytest.raises(OutputError, match="device: 'cpu', now 'cpu:0'"):
+        fb.evaluate(nearest, embedded, device=torch.device("cpu", 0), **journal)
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
         ({"features": "pixels", "device": 1.5}, "opens no device"),

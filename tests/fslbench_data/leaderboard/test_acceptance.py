@@ -15,7 +15,7 @@ from fslbench_data.leaderboard.leaderboard import Accepted, Rejected
 from fslbench_data.leaderboard.leaderboard import check_submission as check
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS
-from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.bindings import Binding, Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation import rows as runs
 
@@ -131,53 +131,12 @@ def test_a_name_that_is_not_the_content_s(
     assert found.expected == right
 
 
-def test_files_that_are_none(repository: Repository, newer: Release) -> None:
-    for content in (b"", b"PAR1", b"method,dataset\n", b"\x00" * 1000):
-        name = repository.add_bytes(content)
-        _rejected(check(repository.files, name, [newer]))
-    _rejected(check(repository.files, f"submissions/{'1' * 64}.parquet", [newer]))
-
-
-def test_where_a_file_lies_is_not_told(repository: Repository, newer: Release) -> None:
-    name = repository.add_bytes(b"PAR1 nothing PAR1")
-    found = _rejected(check(repository.files, name, [newer]))
-    assert str(repository.folder) not in "".join([found.what, found.where, found.expected])
-
-
 def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> None:
     name = f"submissions/{'2' * 64}.parquet"
     with (repository.folder / name).open("wb") as file:
         file.truncate(10 << 30)  # a hole
     found = _rejected(check(repository.files, name, [newer]))
     assert "bytes" in found.what
-
-
-def test_hostile_names_of_methods(repository: Repository, answers: Answers, newer: Release) -> None:
-    key = "cats/open-2w1s2q"
-    for method in ("\x1b[2Jgone", "two\nlines", "left\u202eright", " blank", "x" * 201, ""):
-        name = repository.add(answers(newer, {key: _full(newer, key)}, method))
-        assert (
-            "cannot be the name of a method"
-            in _rejected(check(repository.files, name, [newer])).what
-        )
-    # what is printable is a name, whatever it looks like
-    name = repository.add(answers(newer, {key: _full(newer, key)}, "<script>alert(1)</script>"))
-    _accepted(check(repository.files, name, [newer]))
-
-
-def test_runs_are_summed(
-    repository: Repository, long_form: Callable[..., pa.Table], newer: Release
-) -> None:
-    info = newer.task_set_info("cats", "open-2w1s2q")
-    rows = [long_form([run] * info.n_tasks, fingerprint=info.fingerprint) for run in (1, 2, 4)]
-    table = pa.concat_tables(
-        [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
-    )
-    found = _accepted(check(repository.files, repository.add(Submission(table)), [newer]))
-    (result,) = found.results
-    assert (result.runs, result.queries_per_task, set(result.counts.tolist())) == (3, 12, {7})
-    assert result.counts.dtype == np.int32
-    assert result.run_spread == pytest.approx(100 * np.std([1, 2, 4], ddof=1) / 4)
 
 
 def test_more_runs_than_can_be_compared_exactly(
@@ -205,14 +164,6 @@ def test_limits_are_passed_on(repository: Repository, answers: Answers, newer: R
     for limit in ("rows", "groups"):
         found = _rejected(check(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
         assert found.expected == "at most 0", limit
-
-
-def test_a_run_that_stopped(repository: Repository, answers: Answers, newer: Release) -> None:
-    submission = answers(
-        newer, {"cats/open-2w1s2q": [1, 2, 3]}, prefix=True, stopping=Stopping("rival", 0.95)
-    )
-    (result,) = _accepted(check(repository.files, repository.add(submission), [newer])).results
-    assert (len(result.counts), result.stopped) == (3, "rival")
 
 
 def test_content_does_not_depend_on_how_it_is_written(

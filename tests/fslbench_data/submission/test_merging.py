@@ -216,7 +216,7 @@ def test_what_disagrees_is_refused_and_both_files_are_named(
     both = [write(tmp_path / "one.parquet", mine), write(tmp_path / f"two.{ending}", content)]
     for order in (both, both[::-1]):
         with pytest.raises(error, match=match if order is both else "") as caught:
-            fb.score(order, embedded)
+            fb.merge(order)
         assert all(file.name in caught.value.where for file in both)
         assert caught.value.fix
     result = CliRunner().invoke(

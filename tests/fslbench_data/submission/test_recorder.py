@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,7 +16,6 @@ from benchmark_spec.errors import (
     SubmissionError,
 )
 from fslbench_data.release.release import Release
-from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
@@ -121,20 +119,6 @@ def test_what_cannot_be_recorded(toy: Release) -> None:
         recorder.add(tasks[0], [0, 1, 0, 1])
     with pytest.raises(MethodNameError):
         Recorder(" mine")
-
-
-def test_merging(toy: Release) -> None:
-    tasks = toy.task_set("cats", "closed-2w1s2q")
-    parts = []
-    for name in ("a", "b"):
-        recorder = Recorder(name)
-        recorder.add_counts(tasks, [4, 3, 2, 1, 0])
-        parts.append(recorder.submission())
-    both = merge(parts)
-    assert validate(both, toy).methods == ("a", "b")
-    assert pa.types.is_dictionary(both.table.schema.field("method").type)
-    with pytest.raises(DoubledTaskError, match="a answers cats/closed-2w1s2q in two"):
-        merge([parts[0], parts[0]])
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Path) -> None:
