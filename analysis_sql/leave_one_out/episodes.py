@@ -22,6 +22,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
@@ -39,9 +40,9 @@ ABSENT = -1
 """Fills the places of classes and images that a task does not have."""
 
 
-def padded(values: Ints, lengths: Ints) -> Ints:
+def padded(values: AnyInts, lengths: Ints) -> NDArray[np.int32]:
     """Return values in rows of some lengths as an array, :data:`ABSENT` after each."""
-    made = np.full((len(lengths), max(int(lengths.max()), 1)), ABSENT, np.int64)
+    made = np.full((len(lengths), max(int(lengths.max()), 1)), ABSENT, np.int32)
     made[np.arange(made.shape[1]) < lengths[:, None]] = values
     return made
 
@@ -71,8 +72,8 @@ class EpisodeDesign:
 
     classes: Ints
     """int64 (B, K): classes of each task, 0..C-1, :data:`ABSENT` where it has fewer."""
-    images: Ints
-    """int64 (B, K, m): images of each class, 0..n-1, :data:`ABSENT` where it has fewer."""
+    images: NDArray[np.int32]
+    """int32 (B, K, m): images of each class, 0..n-1, :data:`ABSENT` where it has fewer."""
     class_of_image: Ints
     """int64 (n,): of every image that may be drawn."""
     labels: tuple[str, ...]
@@ -95,7 +96,7 @@ class EpisodeDesign:
         """Make a design of tasks; arrays are as of the attributes, and checked by the caller."""
         owner = np.asarray(class_of_image, np.int64)
         labels = tuple(class_labels or map(str, range(int(owner.max()) + 1)))
-        ids, drawn = np.asarray(class_ids, np.int64), np.asarray(images, np.int64)
+        ids, drawn = np.asarray(class_ids, np.int64), np.asarray(images, np.int32)
         if ids.ndim != 2 or drawn.ndim != 3 or drawn.shape[:2] != ids.shape:
             raise SpecError(
                 f"classes {ids.shape} and images {drawn.shape} do not fit together",
