@@ -100,16 +100,19 @@ class AllWayDesign:
         pairs = self.cells.variances_of_pairs(
             [self._of_draw(answers, draw) for draw in range(self.tasks)]
         )
-        i, j = np.nonzero(known[rows][:, None] & known[columns])
-        first, second = (np.searchsorted(used, some) for some in (rows[i], columns[j]))
+        of_row, of_column = np.nonzero(known[rows][:, None] & known[columns])
+        first, second = (np.searchsorted(used, some) for some in (rows[of_row], columns[of_column]))
         own = pairs[0][-1]
         hardly = ~(pairs[0][first, second] > _HARDLY * (own[first] + own[second]))
         second[first == second] = len(used)
-        whole[i, j], df[i, j] = (values[first, second] for values in pairs)
+        whole[of_row, of_column], df[of_row, of_column] = (
+            values[first, second] for values in pairs
+        )
         for k in np.flatnonzero(hardly & (second < len(used))).tolist():
-            of_both = (self._coordinates(right[m]) for m in (rows[i[k]], columns[j[k]]))
+            i, j = of_row[k], of_column[k]
+            of_both = (self._coordinates(right[m]) for m in (rows[i], columns[j]))
             apart = Coordinates(*(a - b for a, b in zip(*of_both, strict=True)))
-            whole[i[k], j[k]], df[i[k], j[k]], _ = self.cells.variance(apart)
+            whole[i, j], df[i, j], _ = self.cells.variance(apart)
         return whole, df
 
     def _coordinates(self, right: RightQueries | None) -> Coordinates:

@@ -212,6 +212,7 @@ def select(
     own = log_of(submission)
     if own is not None:
         release, selection = own.release, replace(selection, references=False)
+    kept: Kept
     beside = selection.references and submission is not None
     taken = release.methods if beside else ()
     if own is not None:

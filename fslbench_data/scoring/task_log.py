@@ -88,7 +88,7 @@ class TaskLog:
         tasks, task = names_in(table.column("task"), "task", where)
         ids = _id_lists(table.column("class_ids"), "class_ids", where)
         classes, codes = _labels(ids.values)
-        class_ids = padded(codes, ids.lengths)
+        class_ids = padded(codes, ids.lengths).astype(np.int64)
         images, image_ids, shots = _images(table, ids.lengths, where)
         roles = "query_ids" in table.column_names
         asked = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
