@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from results_repository import Repository
 
-from fslbench_data.leaderboard import standing
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, duplicates
@@ -82,16 +81,12 @@ def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
     assert duplicates([_entry(info, half, "a", "a"), _entry(info, half, "b", "b", runs=2)]) == ()
 
 
-def test_ten_thousand(info: TaskSetInfo) -> None:
-    rng = np.random.default_rng(0)
-    same = rng.integers(5, 20, 600).tolist()
-    entries = [_entry(info, same, f"m{i}", f"{i:064x}") for i in range(5000)]
-    entries += [
-        _entry(info, rng.integers(5, 20, 600).tolist(), f"n{i}", f"{i + 5000:064x}")
-        for i in range(5000)
-    ]
+def test_thousands(info: TaskSetInfo) -> None:
+    """In time that grows as their number."""
+    counts = np.random.default_rng(0).integers(5, 20, (1001, 31)).tolist()
+    entries = [_entry(info, counts[0], f"m{i}", f"{i:064x}") for i in range(1000)]
+    entries += [_entry(info, own, f"n{i}", f"{i + 1000:064x}") for i, own in enumerate(counts[1:])]
     begun = time.perf_counter()
     ((*group,),) = duplicates(entries)
-    assert len(group) == 5000
-    assert time.perf_counter() - begun < 5
-    assert standing.LEAST == 5
+    assert len(group) == 1000
+    assert time.perf_counter() - begun < 1

@@ -161,6 +161,6 @@ def test_no_end_of_imitation_is_waited_for() -> None:
     assert len(unique_labels([("P", A), ("P", B)], taken)) == 2
 
 
-def test_ten_thousand_of_one_name() -> None:
-    many = [("P", f"{i:064x}") for i in range(10_000)]  # alike in all but the last digits
-    assert len(set(unique_labels(many, ["P"]))) == 10_000
+def test_thousands_of_one_name() -> None:
+    many = [("P", f"{i:064x}") for i in range(2_000)]  # alike in all but the last digits
+    assert len(set(unique_labels(many, ["P"]))) == 2_000

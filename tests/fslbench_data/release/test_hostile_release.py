@@ -226,7 +226,7 @@ def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
     whole = (folder / OPEN).read_bytes()
     rng = np.random.default_rng(0)
     ends = {"read": 0, "refused": 0}
-    for _ in range(200):
+    for _ in range(50):
         data = bytearray(whole)
         for at in rng.integers(len(whole), size=int(rng.integers(1, 4))):
             data[at] ^= 1 << int(rng.integers(8))
@@ -236,7 +236,7 @@ def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
             ends["read"] += 1
         except FSLBenchError:
             ends["refused"] += 1
-    assert ends["refused"] > 100
+    assert ends["refused"] > 25
 
 
 # ---- what the rows say ---------------------------------------------------------------------------

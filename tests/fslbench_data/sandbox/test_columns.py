@@ -37,10 +37,9 @@ def _histogram(columns: own_logs.Columns, name: str) -> bytes:
     return file.build()
 
 
-@pytest.mark.parametrize("name", ["class_ids", "image_ids"])
-def test_a_log_that_ends_the_process_that_looks_at_its_footer(name: str, tmp_path: Path) -> None:
+def test_a_log_that_ends_the_process_that_looks_at_its_footer(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
-    path.write_bytes(_histogram(LOG, name))
+    path.write_bytes(_histogram(LOG, "image_ids"))
     with pytest.raises(UnreadableError, match=r"log\.parquet (cannot be read|ends the process)"):
         TaskLog.read(path)
 
@@ -51,21 +50,20 @@ def test_any_damage_is_an_error_of_ours(tmp_path: Path) -> None:
     pq.write_table(pa.table(LOG), path)
     data = path.read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    for at in range(start, len(data) - 8, (len(data) - start) // 40):
+    for at in range(start, len(data) - 8, (len(data) - start) // 12):
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x7F]) + data[at + 1 :])
         with suppress(FSLBenchError):
             TaskLog.read(path)
 
 
-@pytest.mark.parametrize("form", ["sizes", "groups"])
-def test_the_other_files_of_a_log_are_read_so_too(form: str, tmp_path: Path) -> None:
-    path = tmp_path / f"{form}.parquet"
+def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.parquet"
     columns = {"class": [[c] for c in range(8)], "n_images": [20] * 8}
     path.write_bytes(_histogram(columns, "class"))
-    with pytest.raises(UnreadableError, match=rf"{form}\.parquet"):
-        numbers_by_id(path, "class", "n_images", form)
+    with pytest.raises(UnreadableError, match=r"sizes\.parquet"):
+        numbers_by_id(path, "class", "n_images", "sizes")
     pq.write_table(pa.table(SIZES), path)
-    assert numbers_by_id(path, "class", "n_images", form) == {str(c): 20 for c in range(8)}
+    assert numbers_by_id(path, "class", "n_images", "sizes") == {str(c): 20 for c in range(8)}
 
 
 def test_a_page_that_inflates(tmp_path: Path) -> None:

@@ -80,21 +80,13 @@ def test_every_way_to_write_a_list(tmp_path: Path, embedded: Release) -> None:
     rows = "".join(f"{i},{v}\n" for i, v in enumerate(values.tolist()))
     (tmp_path / "f.csv").write_text("task,accuracy\n" + rows)
     for name in ("a.npy", "b.txt", "c.txt", "d.csv", "e.csv", "f.csv"):
-        out = tmp_path / "x.parquet"
-        result = _run(
-            "import-accuracies",
-            tmp_path / name,
-            "--task-set",
-            SET,
-            "--method",
-            "mine",
-            "-o",
-            out,
-            "--overwrite",
-        )
-        assert result.exit_code == 0, result.output
-        assert "unbound" in result.stderr
-        assert Submission.read(out).table.column("n_correct").to_pylist() == COUNTS
+        assert read_accuracies(tmp_path / name) == pytest.approx(values)
+    out = tmp_path / "x.parquet"
+    chosen = ("--task-set", SET, "--method", "mine", "-o", out)
+    result = _run("import-accuracies", tmp_path / "f.csv", *chosen)
+    assert result.exit_code == 0, result.output
+    assert "unbound" in result.stderr
+    assert Submission.read(out).table.column("n_correct").to_pylist() == COUNTS
     assert "|unbound|" in _run("score", out, "--unbound").stdout
 
 
