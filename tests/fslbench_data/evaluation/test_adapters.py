@@ -34,9 +34,9 @@ def _digest(method: Any, release: Release, **options: Any) -> str:
 def test_the_examples_classifiers(name: str, shown: str, embedded: Release, root: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     method = load_callable(f"{root}/examples/outside_methods.py:{name}")
-    submission = fb.evaluate(method, embedded, **WHERE)
+    submission = fb.evaluate(method, embedded, max_tasks=6, **WHERE)
     assert submission.methods[shown].backbone == "pixels"
-    assert 85 < fb.score(submission, embedded).scores[0].accuracy.mean < 95
+    assert 20 < np.mean(submission.table.column("n_correct").to_numpy()) < 25  # of 25
 
 
 def test_an_estimator_is_cloned_for_every_task(embedded: Release) -> None:
