@@ -179,8 +179,7 @@ def _counts(correct: AnyInts, query: int, most: int) -> Ints:
     x = np.asarray(correct)
     if query < 2:
         raise SpecError(
-            "with one query per class the variance between tasks and that within them cannot be "
-            "told apart",
+            "one query per class does not separate the variance between tasks from that within",
             expected="at least 2 queries per class",
         )
     if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= most)).all():

@@ -109,7 +109,7 @@ def components_of(
     """
     if design.obstacle is not None:
         raise SpecError(
-            f"what classes do cannot be told apart from what images do: {design.obstacle}",
+            f"the variance of classes cannot be separated from that of images: {design.obstacle}",
             expected="tasks of different classes",
         )
     values, norm2 = task_counts(design, sums)

@@ -380,8 +380,9 @@ def _verdicts_legend(reports: Iterable[Report | None]) -> str:
     closed = f", in closed sets one for {ESTIMANDS['closed']} alone" if "closed" in kinds else ""
     beside = [f" {heading}: {BESIDE[kind].legend}" for kind, heading in _beside(kinds).items()]
     return (
-        "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
-        f"alone. verdict: whether 0 lies outside the interval of the difference{closed}."
+        "Verdicts: + better, - worse, 0 no significant difference, = identical, ? not estimable; "
+        "not corrected for multiple comparisons. verdict: whether 0 lies outside the interval of "
+        f"the difference{closed}."
         f"{''.join(beside)}{' Half-widths in brackets are of these columns.' if beside else ''}"
     )
 

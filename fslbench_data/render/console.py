@@ -66,9 +66,13 @@ def folded(name: str, width: int, most: int = 4) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+_PART = r"[^ /]*[ /]|[^ /]+"
+"""A word of a name, or what stands before a slash."""
+
+
 def _parts(name: str, width: int) -> Iterator[str]:
     """Parts of a name of at most so many characters' width, as large as they may be."""
-    for word in re.findall(r"[^ /]*[ /]|[^ /]+", name):
+    for word in re.findall(_PART, name):
         if cell_len(word.rstrip()) <= width:
             yield word
             continue
@@ -91,6 +95,10 @@ HEADING = 14
 
 LEAST = 12
 """Characters of a column of names at least."""
+
+UNBROKEN = 24
+"""Characters of a part of a name, such as a method's, that is kept in one piece if there is room
+without the optional columns."""
 
 MOST_LINES = 6
 """Lines of a name in a cell, at most."""
@@ -263,10 +271,14 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     for row in table.rows:
         rows.append([_cell(column, row, before) for column in table.columns])
         before = row
-    widths, least = _widths(table, rows, heading)
+    widths, least, unbroken = _widths(table, rows, heading)
     if _width(widths) > width:  # headings on more lines
-        widths, least = _widths(table, rows, 0)
-    kept = _kept(table.columns, least, width)
+        widths, least, unbroken = _widths(table, rows, 0)
+    kept = _kept(table.columns, unbroken, width)
+    if all(column.optional or i in kept for i, column in enumerate(table.columns)):
+        least = unbroken
+    else:
+        kept = _kept(table.columns, least, width)
     widths = [min(each, max(width, least[i])) for i, each in enumerate(widths)]
     while _width(widths[i] for i in kept) > width and (
         wide := [i for i in kept if widths[i] > least[i]]
@@ -292,9 +304,9 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
 
 def _widths(
     table: Table, rows: Sequence[Sequence[Text]], heading: int
-) -> tuple[list[int], list[int]]:
-    """Return the width of each column, and the least that it may have."""
-    widths, least = [], []
+) -> tuple[list[int], list[int], list[int]]:
+    """Return the width of each column, the least that it may have, and that without breaks."""
+    widths, least, unbroken = [], [], []
     for number, column in enumerate(table.columns):
         words = max(map(cell_len, column.name.split()), default=0)
         cells = max((row[number].cell_len for row in rows), default=0)
@@ -302,7 +314,10 @@ def _widths(
         widths.append(max([cells, *map(cell_len, lines)]))
         text = column.align == "left"
         least.append(min(widths[-1], max(LEAST, words)) if text else widths[-1])
-    return widths, least
+        parts = {part for row in rows for part in re.findall(_PART, row[number].plain)}
+        longest = max((cell_len(part.rstrip()) for part in parts), default=0)
+        unbroken.append(max(least[-1], min(UNBROKEN, longest)))
+    return widths, least, unbroken
 
 
 def _width(widths: Iterable[int]) -> int:

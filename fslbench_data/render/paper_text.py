@@ -150,8 +150,8 @@ def _tasks_text(content: PaperContent) -> str:
 def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     if content.rows[0].versus:
         return (
-            "Bold: the difference is shown (0 lies outside its interval); each of the "
-            f"{len(cells)} stands alone, uncorrected for their number."
+            "Bold: significant (0 lies outside the interval of the difference); not corrected for "
+            f"{len(cells)} comparisons."
         )
     pairs = [column.pairs for column in content.columns if column.pairs]
     if not pairs:
@@ -159,8 +159,8 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     number = str(pairs[0]) if len({*pairs}) == 1 else f"{min(pairs)} to {max(pairs)}"
     holm = "" if max(pairs) == 1 else f"; Holm, {number} pairs a task set"
     return (
-        f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: not told apart from it for "
-        f"{_about(content)} (paired by task{holm})."
+        f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: no significant difference from "
+        f"it for {_about(content)} (paired by task{holm})."
     )
 
 

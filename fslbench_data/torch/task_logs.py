@@ -76,7 +76,7 @@ class LoggedTasks(Sampler[list[int]]):
         correct
             For each query, class by class, whether it was answered rightly; or how many were.
         n_query
-            Of how many; where support and query are told apart, all of them by default.
+            Of how many; with `n_shot`, all of them by default.
         run
             The name of its training run, if there are several.
 
@@ -140,7 +140,7 @@ def log_tasks(tasks: Any, labels: Any = None, *, n_shot: int | None = None) -> L
         The class of each image: a list, or a data set.  easyfsl and learn2learn know it.
     n_shot
         The first images of a class in a batch that are its support; samplers of easyfsl know it.
-        Without it support and query are not told apart.
+        Without it the log does not say which images are support.
     """
     queries_from = getattr(tasks, "n_shot", None) if n_shot is None else n_shot
     if isinstance(tasks, TaskSampler):  # whose shots may differ between classes

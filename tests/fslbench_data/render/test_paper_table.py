@@ -85,7 +85,7 @@ def test_differences_by_hand(three: list[fb.Submission], toy: fb.Release) -> Non
     text = table.markdown()
     assert "Differences: best minus each method" in text
     assert "| looker † | **+81.25 ± 19.89** | **+81.25 ± 38.09** |" in text
-    assert "each of the 3 stands alone" in text
+    assert "not corrected for 3 comparisons" in text
     other_way = fb.table(three, toy, against="best")
     assert "Differences: each method minus best" in str(other_way)
     assert float(_lines(other_way)["cats", "near", "best"]["mean"]) == -18.75
