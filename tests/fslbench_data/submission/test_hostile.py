@@ -18,7 +18,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
-from fslbench_data.submission.bindings import read_metadata
+from fslbench_data.submission.bindings import Method, read_metadata
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.submission.recorder import Recorder
@@ -49,6 +49,7 @@ def _bound(**binding: Any) -> str:
 METADATA = {
     "nested": '{"methods": ' + "[" * 100_000,
     "nested and closed": '{"methods": {}, "package_version": ' + "[" * 900 + "]" * 900 + "}",
+    "NaN": '{"methods": {}, "x": NaN}',
     "Infinity": '{"methods": {}, "x": -Infinity}',
     "a number of many digits": '{"methods": {}, "package_version": ' + "9" * 5000 + "}",
     "a number of some thousand": _bound(tasks=10**4000),
@@ -64,17 +65,27 @@ METADATA = {
     "escapes in a description": _about(description="\x1b]0;title\x07"),
     "a direction override": _about(description="\u202egnp.exe"),
     "a blank that is not seen": _about(backbone="a\u200bb"),
+    "a link of two lines": _about(link="https://example.org\nX-Header: 1"),
     "an endless description": _about(description="x" * 20_000),
     "methods that are none": '{"methods": {"mine": null}}',
+    "not UTF-8": b"\xff\xfe{}",
     "nothing": "",
 }
 
 
 @pytest.mark.parametrize("name", METADATA)
 def test_metadata_made_to_harm(name: str) -> None:
+    raw = METADATA[name]
     with pytest.raises(errors.SchemaError) as caught:
-        read_metadata(METADATA[name].encode(), "x.parquet")
+        read_metadata(raw if isinstance(raw, bytes) else raw.encode(), "x.parquet")
     assert "metadata is wrong" in _clean(caught.value)
+
+
+def test_texts_are_refused_where_they_are_given_too() -> None:
+    with pytest.raises(errors.SpecError, match=r"description holds the unprintable .* U\+001B"):
+        Recorder("mine", description="\x1b[31m")
+    with pytest.raises(errors.SpecError, match=r"link holds .* U\+200B"):
+        Method("mine", link="https://example.org/\u200b")
 
 
 # ---- rows ----------------------------------------------------------------------------------------
