@@ -1,11 +1,13 @@
 """The suite balanced: as many tasks as images allow, classes used evenly, every choice fair."""
 
-from itertools import count
+from fractions import Fraction
+from itertools import combinations, count
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.catalogue import catalogue, lookup
@@ -14,6 +16,10 @@ from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.balanced import draw_balanced, fair_uses, most_tasks
 from fslbench_data.tasks.draw import draw_open
+
+SEEDS = 10_000
+THRESHOLD = 1e-3
+"""As in test_uniform: seeds are fixed, so a test fails always or never."""
 
 sizes_and_protocol = (
     st.lists(st.integers(0, 30), min_size=4, max_size=12),
@@ -134,6 +140,42 @@ def test_with_fewer_tasks_than_the_smallest_class_lasts_all_are_used_equally() -
     sizes = lookup("traffic_signs").class_sizes  # 210 to 2250 images
     drawn = draw_balanced(sizes, Protocol(5, 5, 5), dataset="traffic_signs", seed=0, tasks=86)
     assert set(np.bincount(drawn.class_ids.reshape(-1)).tolist()) == {10}
+
+
+@pytest.mark.slow
+def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
+    pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
+    protocol = Protocol(2, 1, 2)
+    drawn = [draw_balanced([9] * 5, protocol, dataset="chi", seed=s) for s in range(SEEDS)]
+    assert {len(d) for d in drawn} == {7}
+    for task in (0, 3, 6):
+        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in drawn]  # type: ignore[index]
+        assert chisquare(np.bincount(sets, minlength=10)).pvalue > THRESHOLD
+        first = [int(d.class_ids[task][0]) for d in drawn]
+        assert chisquare(np.bincount(first, minlength=5)).pvalue > THRESHOLD
+    # images: the first support image of the first task that has class 2
+    picked = [int(d.support[d.class_ids == 2][0, 0]) for d in drawn]
+    assert chisquare(np.bincount(picked, minlength=9)).pvalue > THRESHOLD
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [0, 5, 9])
+def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task: int) -> None:
+    """P(class c in task t) = a_c / T; and its label is any of the K."""
+    sizes, protocol, tasks = [3, 6, 9, 12, 30, 30], Protocol(3, 1, 2), 10
+    can = [1, 2, 3, 4, 10, 10]
+    assert most_tasks(sizes, protocol) == tasks  # 30 = 3 * 10: every use is made
+    label_of = np.zeros((6, 3))
+    for seed in range(4000):
+        drawn = draw_balanced(sizes, protocol, dataset="share", seed=seed)
+        for label, c in enumerate(drawn.class_ids[task]):
+            label_of[c, label] += 1
+    inside = label_of.sum(axis=1)
+    assert inside[4] == inside[5] == 4000
+    expected = [4000 * float(Fraction(u, tasks)) for u in can[:4]]
+    assert chisquare(inside[:4], expected).pvalue > THRESHOLD
+    for c in range(6):
+        assert chisquare(label_of[c]).pvalue > THRESHOLD
 
 
 def test_numbers_of_tasks_that_cannot_be_drawn() -> None:

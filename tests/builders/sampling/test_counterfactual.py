@@ -79,6 +79,20 @@ def test_the_laws(reuse: bool, protocol: Protocol) -> None:
         assert len(set(small)) == len(small)
 
 
+def test_any_is_any_and_other_is_uniform() -> None:
+    objects, found, sizes = made()
+    steps, values = draw_counterfactual(
+        objects, Protocol(2, 1, 5), dataset="d", label="style", seed=0, tasks=600
+    )
+    value = np.array([VALUES.index(v[0]) for v in found["attributes"].to_pylist()])
+    first = (np.cumsum(sizes) - sizes)[steps["any"].class_ids][..., None]
+    asked = value[first + steps["any"].query]
+    counts = np.bincount(asked.reshape(-1), minlength=4)
+    assert np.abs(counts - 1500).max() < 4 * np.sqrt(6000 * 3 / 16)
+    other = value[first + steps["other"].query]
+    assert (other == values[:, ::-1, None]).all()  # of two classes there is one other
+
+
 def test_what_cannot_be_drawn() -> None:
     objects, found, sizes = made()
     with pytest.raises(SamplingError, match="0 of 7 classes have 19 groups"):

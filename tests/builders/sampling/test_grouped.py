@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
@@ -12,6 +13,9 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.balanced import draw_grouped, one_of_each
 from fslbench_data.tasks.draw import exhaust, groups_of
+
+SEEDS = 10_000
+THRESHOLD = 1e-3
 
 
 def test_one_image_of_each_group_is_kept() -> None:
@@ -21,6 +25,16 @@ def test_one_image_of_each_group_is_kept() -> None:
         assert kept == sorted(kept)
         assert {1, 4, 7} < set(kept)
         assert sorted(groups[kept].tolist()) == [-1, -1, 0, 3, 7]
+
+
+@pytest.mark.slow
+def test_every_image_of_a_group_is_equally_likely() -> None:
+    groups = np.array([5, 5, 5, 2, 2, -1])
+    kept = [one_of_each(groups, Stream("chi", seed)).tolist() for seed in range(SEEDS)]
+    counts = np.bincount([i for k in kept for i in k], minlength=6)
+    assert chisquare(counts[:3]).pvalue > THRESHOLD
+    assert chisquare(counts[3:5]).pvalue > THRESHOLD
+    assert counts[5] == SEEDS
 
 
 @settings(max_examples=100)

@@ -1,27 +1,38 @@
 """The suite pooled: a plain loop as oracle, chi-square tests, its pool and its number of tasks."""
 
+import json
+from itertools import combinations
 from math import ceil, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
 from builders.release.verify import task_problems
 from builders.sampling import count_tasks, draw_again, draw_task_set
+from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import (
     KEPT,
     LARGE,
     DrawnTasks,
     Pool,
+    _sample,
     draw_pooled,
+    groups_of,
     number_of_tasks,
 )
 
+THRESHOLD = 1e-3
+TASKS = 20_000
 GROUPED = np.array([0, 0, 0, 1, -1, 2, 2, 3, -1, -1, 4, 5, 5, 6, -1, -1, 7, 8, 8, 9, -1, -1])
 GROUPED_SIZES = [5, 6, 5, 6]
 """Units of the four classes: {0,1,2} {3} {4} · {5,6} {7} {8} {9} {10} · {11,12} {13} {14} {15} ·
@@ -145,6 +156,67 @@ def test_what_its_provenance_says() -> None:
         draw_again("x", name, [LARGE, 101, 5], other, 7)
 
 
+# ---- every choice equally likely ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["images", "groups"])
+def units_of_tasks(request: pytest.FixtureRequest) -> tuple[DrawnTasks, NDArray[np.int64]]:
+    """Many tasks of 2 classes, and the number within its class of each image's unit."""
+    groups = GROUPED if request.param == "groups" else None
+    sizes = GROUPED_SIZES if request.param == "groups" else [5, 5, 5, 5]
+    drawn, pool = draw_pooled(
+        sizes, Protocol(2, 1, 2), dataset="chi", seed=5, tasks=TASKS, groups=groups
+    )
+    number = np.zeros(sum(sizes), np.int64)
+    within = np.concatenate([np.arange(size) for size in pool.sizes])
+    number[pool.images] = np.repeat(within, pool.counts)
+    first = np.cumsum([0, *sizes[:-1]])[drawn.class_ids][..., None]
+    return drawn, number[first + np.concatenate([drawn.support, drawn.query], axis=2)]
+
+
+def test_every_set_of_classes_is_equally_likely(
+    units_of_tasks: tuple[DrawnTasks, NDArray[np.int64]],
+) -> None:
+    drawn, _ = units_of_tasks
+    eligible = sorted(set(drawn.class_ids.reshape(-1).tolist()))
+    assert eligible in ([0, 1, 2, 3], [1, 2, 3])  # class 0 has 3 groups
+    pairs = {pair: i for i, pair in enumerate(combinations(eligible, 2))}
+    found = [pairs[min(a, b), max(a, b)] for a, b in drawn.class_ids.tolist()]
+    assert chisquare(np.bincount(found, minlength=len(pairs))).pvalue > THRESHOLD
+
+
+def test_every_set_of_units_is_equally_likely_in_every_role(
+    units_of_tasks: tuple[DrawnTasks, NDArray[np.int64]],
+) -> None:
+    drawn, units = units_of_tasks
+    for c, size in ((1, 5), (2, 5 if 0 in drawn.class_ids else 4)):
+        of_class = units[drawn.class_ids == c]
+        triples = [(s, frozenset(q)) for s, *q in of_class.tolist()]
+        possible = [
+            (s, frozenset(q))
+            for s in range(size)
+            for q in combinations([i for i in range(size) if i != s], 2)
+        ]
+        counts = [triples.count(triple) for triple in possible]
+        assert sum(counts) == len(triples)
+        assert chisquare(counts).pvalue > THRESHOLD
+
+
+def test_every_image_of_a_group_is_equally_likely() -> None:
+    sizes, groups = [9, 9, 9], np.repeat([0, 0, 0, 1, 2, 3, 3, 4, 5], 3).reshape(9, 3)
+    by_class = (groups.T + 10 * np.arange(3)[:, None]).reshape(-1)
+    drawn, _ = draw_pooled(
+        sizes, Protocol(2, 1, 1), dataset="chi", seed=6, tasks=TASKS, groups=by_class
+    )
+    both = np.concatenate([drawn.support, drawn.query], axis=2)[drawn.class_ids == 1]
+    counts = np.bincount(both.reshape(-1), minlength=9)
+    assert chisquare(counts[:3]).pvalue > THRESHOLD
+    assert chisquare(counts[5:7]).pvalue > THRESHOLD
+    # six groups, equally often whatever their sizes
+    of_group = [counts[:3].sum(), counts[3], counts[4], counts[5:7].sum(), counts[7], counts[8]]
+    assert chisquare(of_group).pvalue > THRESHOLD
+
+
 # ---- how many tasks, and the pool ---------------------------------------------------------------
 
 
@@ -198,6 +270,18 @@ def test_data_set_and_seed_decide_which_images_are_kept_and_the_protocol_does_no
         assert pool.images.tolist() == pools[0].images.tolist()
 
 
+@pytest.mark.slow
+def test_every_image_is_kept_equally_often() -> None:
+    seeds = 300
+    kept = [_sample(np.array([150]), Stream("chi", seed)) for seed in range(seeds)]
+    counts = np.sum(kept, axis=0)
+    assert counts.sum() == 100 * seeds
+    # each of 150 images is kept with p = 2/3; a seed's indicators have covariance -p(1-p)/149
+    p = 2 / 3
+    statistic = 149 / 150 * ((counts - p * seeds) ** 2).sum() / (seeds * p * (1 - p))
+    assert chi2.sf(statistic, 149) > THRESHOLD
+
+
 def test_groups_are_kept_whole() -> None:
     groups = np.repeat(np.arange(LARGE + 1), 2)  # of two images each; 5001 and 5000 groups a class
     pool = Pool.of([10_002, 10_000], dataset="x", seed=0, groups=groups)
@@ -212,6 +296,42 @@ def test_groups_that_cannot_be() -> None:
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4, -1]))
     with pytest.raises(SamplingError, match="3 groups for 4 images"):
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4]))
+
+
+def test_closed_and_pooled_alone_are_uniform() -> None:
+    uniform = {"closed", "pooled"}
+    others = ("open", "balanced", "grouped", "published", "biased_titles", "open_same_style")
+    assert all(suite_of(name).uniform for name in uniform)
+    assert not any(suite_of(name).uniform for name in others)
+    assert suite_of("pooled").interval == "closed"
+
+
+@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
+@pytest.mark.parametrize("dataset", ["fungi", "traffic_signs"])
+def test_real_class_sizes(dataset: str, protocol: Protocol) -> None:
+    sizes = lookup(dataset).class_sizes
+    drawn, pool = draw_pooled(sizes, protocol, dataset=dataset, seed=0, tasks=50)
+    assert pool.cut
+    assert pool.sizes.tolist() == np.minimum(sizes, KEPT).tolist()
+    assert (pool.sizes[drawn.class_ids] > protocol.per_class).all()
+
+
+@pytest.mark.parametrize(
+    "dataset", ["digits", "groceries", "openclipart", "emoji", "fashion_mnist"]
+)
+def test_the_sets_of_the_embedded_collections_are_frozen(
+    dataset: str, root: Path, embedded: Release
+) -> None:
+    golden = json.loads((root / "tests/golden/pooled.json").read_text())
+    sizes = embedded.classes(dataset).column("n_images").to_pylist()
+    groups = groups_of(embedded.images(dataset))
+    for protocol in PUBLISHED_PROTOCOLS:
+        name = TaskSetName("pooled", protocol)
+        table, how = draw_task_set(dataset, name, sizes, groups=groups)
+        assert content_digest(table) == golden[f"tasks/{name}/{dataset}.parquet"]
+        assert not list(task_problems(table, name, np.array(sizes), groups))
+        assert how["unit"] == ("group" if dataset in ("groceries", "emoji") else "image")
+        assert how["tasks"] == len(table) <= 4000
 
 
 def test_images_of_one_group_in_a_task_are_found() -> None:
