@@ -68,6 +68,7 @@ def test_the_same_however_they_are_batched(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
     transformers = pytest.importorskip("transformers")
     captioner: Any = CaptionerName("vit_gpt2@vit", captioners).load()
@@ -252,7 +253,10 @@ def test_what_is_no_coca(captioners: Path) -> None:
         CaptionerName("coca:coca_ViT-L-14/nothing", captioners).check()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    ["blip", *(pytest.param(n, marks=pytest.mark.slow) for n in ("vit_gpt2", "blip_large"))],
+)
 def test_from_the_hub(family: str, hub: Any, captioners: Path, tmp_path: Path) -> None:
     tiny = read_pictures(write_pictures(tmp_path / "few", 1))
     repo = FAMILIES[family].hub

@@ -111,6 +111,7 @@ def test_a_release_holds_them(built: Release, tmp_path: Path) -> None:
     assert not list((tmp_path / "release").glob(".*"))
 
 
+@pytest.mark.slow
 def test_info_and_verify(built: Release, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     assert verify(folder).problems == ()

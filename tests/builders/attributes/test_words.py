@@ -102,6 +102,7 @@ def test_plurals_and_degrees_by_rule(textblob: Words) -> None:
     assert textblob.of(["", None, "?!", "   "], ["none"] * 4) == [[]] * 4
 
 
+@pytest.mark.slow
 def test_class_words_are_lemmas_too(textblob: Words, spacy: Words) -> None:
     for words in (textblob, spacy):
         assert words.of_class("animals/birds") == {"animals", "animal", "birds", "bird"}

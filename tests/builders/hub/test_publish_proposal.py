@@ -49,6 +49,7 @@ def test_proposed_by_one_who_may_not_write(
     assert len(hub.repo(REPO).pulls) == 1
 
 
+@pytest.mark.slow
 def test_a_version_without_a_table_is_proposed(
     hub: HubServer, release: Path, publish: Publish, build: Build
 ) -> None:

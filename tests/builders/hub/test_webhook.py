@@ -295,6 +295,7 @@ def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         make_app(REPO, "")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gradio")
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)

@@ -93,12 +93,13 @@ def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
         assert -0.08 < row.observed / row.model - 1 < 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shot", "low", "high"),
     [
-        pytest.param(1, 2, 2, marks=pytest.mark.slow),
+        (1, 2, 2),
         (5, 5, 8),
-        pytest.param(10, 7, 12, marks=pytest.mark.slow),
+        (10, 7, 12),
     ],
 )
 def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:

@@ -212,6 +212,7 @@ def test_a_build_goes_on_only_with_the_same_superclasses(
     assert load_release(tmp_path / "r").superclasses("tiny") == tuple(KINDS)
 
 
+@pytest.mark.slow
 def test_sql_has_superclasses_of_the_data_sets_that_have_them(tmp_path: Path) -> None:
     writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
     for name, superclasses in (("one", KINDS), ("two", None)):

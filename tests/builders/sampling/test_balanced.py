@@ -100,7 +100,7 @@ def test_it_is_the_plain_loop(sizes: list[int], way: int, shot: int, query: int,
 @pytest.mark.parametrize(
     ("dataset", "protocol"),
     [
-        pytest.param(c, p, marks=[pytest.mark.slow] * (c == "quickdraw"))
+        pytest.param(c, p, marks=[pytest.mark.slow] * (c in ("quickdraw", "omniglot")))
         for c in catalogue()
         for p in (PUBLISHED_PROTOCOLS if c == "vgg_flower" else PUBLISHED_PROTOCOLS[1:2])
     ],

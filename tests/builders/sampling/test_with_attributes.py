@@ -21,6 +21,7 @@ def release(biased: Release) -> Release:
     return biased
 
 
+@pytest.mark.slow
 def test_the_whole_release_is_verified(release: Release) -> None:
     found = verify(Path(release.files.where))
     assert found.problems == ()

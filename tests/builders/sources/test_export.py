@@ -42,11 +42,11 @@ def _pixels(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 
 
 @pytest.fixture
-def pets(tmp_path: Path, draw: Draw) -> ImageSet:
-    for mark in range(300):  # more than are handed to the threads at a time
-        draw(tmp_path / f"raw/{'cat' if mark < 200 else 'dog'}/{mark:03d}.png", (3, 2), mark % 256)
-        if mark >= 256:
-            draw(tmp_path / f"raw/dog/{mark:03d}.png", (4, 2), mark % 256)
+def pets(tmp_path: Path, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> ImageSet:
+    monkeypatch.setattr("builders.sources.export.BATCH", 5)
+    for mark in range(12):
+        size = (3, 2) if mark < 10 else (4, 2)
+        draw(tmp_path / f"raw/{'cat' if mark < 8 else 'dog'}/{mark:03d}.png", size, mark)
     return image_folder.read(tmp_path / "raw", name="pets", about=ABOUT)
 
 
@@ -54,13 +54,13 @@ def test_every_image_and_no_more(pets: ImageSet, tmp_path: Path) -> None:
     out = tmp_path / "new/out"
     umask = os.umask(0o027)
     try:
-        assert write_pictures(pets, out) == 300
+        assert write_pictures(pets, out) == 12
     finally:
         kept = os.umask(umask)
     assert kept == 0o027
-    assert sorted(p.name for p in out.iterdir()) == [*map(picture_name, range(300)), MARK]
-    assert {(out / picture_name(i)).stat().st_mode & 0o777 for i in range(300)} == {0o640}
-    for i in (0, 199, 200, 299):
+    assert sorted(p.name for p in out.iterdir()) == [*map(picture_name, range(12)), MARK]
+    assert {(out / picture_name(i)).stat().st_mode & 0o777 for i in range(12)} == {0o640}
+    for i in (0, 7, 8, 11):
         assert np.array_equal(_pixels(out / picture_name(i)), np.asarray(pets.open(i)))
 
 
@@ -113,12 +113,12 @@ def test_command(pets: ImageSet, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(SPEC)
     spec, out = ["--spec", str(tmp_path / "mine.toml")], str(tmp_path / "out")
     call = ["source", "pets", str(tmp_path / "raw"), "--pictures", out]
-    for written in ("wrote 300 pictures to", "wrote 0 pictures to"):
+    for written in ("wrote 12 pictures to", "wrote 0 pictures to"):
         result = CliRunner().invoke(main, [*call, *spec])
         assert result.exit_code == 0, result.output
-        assert "pets: 2 classes of 100 to 200 images, 300 images" in result.output
+        assert "pets: 2 classes of 4 to 8 images, 12 images" in result.output
         assert written in result.output
-    assert "kept 300" in result.output
+    assert "kept 12" in result.output
     for arguments, said in (
         (["source", "image_folder", out], "--spec"),
         (["source", "dogs", *spec], "unknown data set 'dogs'"),

@@ -50,6 +50,7 @@ def test_it_holds_shards_and_says_what_they_are(written: Path, plain: np.ndarray
     assert table.column("image_id").to_pylist() == list(range(76))
 
 
+@pytest.mark.slow
 def test_it_is_never_edited_in_place(
     written: Path, tiny: Any, settings: Settings, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_damaged_and_half_written_blocks_are_made_again(
     np.testing.assert_array_equal(found, plain)
 
 
+@pytest.mark.slow
 def test_a_run_is_gone_on_with_by_none_but_its_own(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
