@@ -29,13 +29,20 @@ def attributes_table(
         pa.array([list(words) for words in attributes], pa.list_(pa.string())),
     ]
     table = pa.table(columns, schema=schemas.ATTRIBUTES)
-    problems = list(attribute_problems(table, len(attributes)))
+    check_attributes_table(table, len(attributes), "the attributes")
+    return table
+
+
+def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Table:
+    """Return a table of attributes; SchemaError says all that is wrong with it."""
+    schemas.check(table, schemas.ATTRIBUTES, where)
+    problems = list(attribute_problems(table, n_images))
     if problems:
         raise SchemaError(
             f"the table {'; it '.join(problems)}",
-            where="the attributes",
-            expected=f"a row for each of {len(attributes)} images, in order, with a list of "
-            "attributes: sorted, each once, in lower case",
+            where=where,
+            expected=f"a row for each of {n_images} images, in order, with a list of attributes: "
+            "sorted, each once, in lower case",
         )
     return table
 
@@ -100,6 +107,10 @@ class AttributeStatistics:
 def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> AttributeStatistics:
     """Count the attributes of a table that has a row for each image, in the order of classes."""
     of_image = table.column("attributes").to_pylist()
+    if len(of_image) != sum(class_sizes) or not of_image:
+        raise SchemaError(
+            f"the table has {len(of_image)} rows", expected=f"{sum(class_sizes)}, one an image"
+        )
     unique: set[str] = set()
     of_classes = spurious = first = 0
     for size in class_sizes:

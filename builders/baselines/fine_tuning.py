@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from builders.baselines.heads import MOMENTUM, RATE, STEPS, Tensor, cosine_decay, full_precision
 from builders.features.backbone import Preprocessing
@@ -89,7 +90,13 @@ class FineTuner:
     def _features(self, images: Tensor) -> Tensor:
         """Compute features (B, D) of length 1."""
         torch = require("torch")
-        return torch.nn.functional.normalize(self._module(images), dim=1)
+        features = self._module(images)
+        if features.ndim != 2:
+            raise SpecError(
+                f"the network gives {tuple(features.shape)} of {len(images)} images",
+                expected="one vector of each, (B, D)",
+            )
+        return torch.nn.functional.normalize(features, dim=1)
 
     def _state(self) -> list[Any]:
         """List all that training may change."""

@@ -46,6 +46,7 @@ def features_of(
 
     By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with.
     """
+    check_backbone(backbone)
     if not is_network(backbone):
         yield pixels.extract(images)
         return

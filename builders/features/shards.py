@@ -22,6 +22,11 @@ _TYPES = "float16, or int8 with a scale"
 
 def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
     """Make a table of features (n, D), of a type that is stored; image ids begin at `first`."""
+    if values.ndim != 2 or values.dtype not in (np.float16, np.float32, np.int8):
+        raise SpecError(
+            f"features are of type {values.dtype} and shape {values.shape}",
+            expected=f"{_TYPES}: (images, dimensions)",
+        )
     schema = features(values.shape[1], pa.from_numpy_dtype(values.dtype))
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
     ids = np.arange(first, first + len(values), dtype=np.int32)

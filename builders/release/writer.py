@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import OutputError, SpecError
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
 from benchmark_spec.manifest import (
     CARD_FILE,
     MANIFEST_FILE,
@@ -32,6 +32,7 @@ from benchmark_spec.manifest import (
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
+from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import (
     write_pictures,
     write_results,
@@ -112,6 +113,12 @@ class ReleaseWriter:
         superclasses: Sequence[str] | None = None,
     ) -> Made:
         """Add a data set's classes, in their frozen order, and its images where they are known."""
+        if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
+            raise SpecError(f"{name}: classes need one size each, and names of their own")
+        if superclasses is not None and (
+            len(superclasses) != len(class_names) or not all(superclasses)
+        ):
+            raise SpecError(f"{name}: classes need one superclass each, or none has any")
         self._datasets[check_dataset_name(name)] = Dataset(
             name,
             about.title,
@@ -168,7 +175,7 @@ class ReleaseWriter:
         With `scale` in the provenance, they are int8 steps of it; the values that these stand for
         are written.
         """
-        images, where = self._datasets[dataset].n_images, f"{backbone} of {dataset}"
+        images, where = self._dataset(dataset).n_images, f"{backbone} of {dataset}"
         scale = scale_of(pa.float32(), provenance, where) if "scale" in provenance else None
         shards, entries = number_of_shards(images), []
         for shard, table in enumerate(cut(features, images, where, scale)):
@@ -189,7 +196,7 @@ class ReleaseWriter:
         provenance: Mapping[str, Any],
     ) -> Made:
         """Add the pictures of a data set, in shards, one of which is held in memory."""
-        count, entries = number_of_picture_shards(self._datasets[dataset].n_images), []
+        count, entries = number_of_picture_shards(self._dataset(dataset).n_images), []
         for shard, table in enumerate(shards):
             schemas.check(table, schemas.PICTURES, f"pictures of {dataset}")
             write = partial(write_pictures, table, class_names=class_names)
@@ -203,6 +210,8 @@ class ReleaseWriter:
     ) -> Made:
         """Add the attributes of all images of a data set, as make_attributes returns them."""
         check_attribute_set_name(name, dataset)
+        where = f"attributes {name} of {dataset}"
+        check_attributes_table(table, self._dataset(dataset).n_images, where)
         write = partial(write_table, table)
         return self._add([self._write("attributes", dataset, name, table, provenance, write)])
 
@@ -242,6 +251,11 @@ class ReleaseWriter:
             specification=self._specification,
         )
 
+    def _dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
+        return self._datasets[name]
+
     def _write(
         self,
         kind: Kind,
@@ -253,7 +267,7 @@ class ReleaseWriter:
         shard: tuple[int, int] = (0, 1),
     ) -> Table:
         """Write a table where nothing was written so far, and return its entry of the manifest."""
-        path = table_path(kind, dataset, name, *shard)
+        path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
         if any(t.path == path for t in self._tables):
             raise SpecError(f"{path} would be written twice ({name or dataset})")
         return written(self.folder, path, kind, dataset, name, table, provenance, write)

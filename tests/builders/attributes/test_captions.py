@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from tiny_captioners import SIDE
 from tiny_features import read_pictures, write_pictures
 
-from benchmark_spec.errors import BackboneError, UnknownNameError
+from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
 from builders.attributes.captioner import plain
 from builders.attributes.captioners import CaptionerName, write_captions
 from builders.attributes.transformers_captioners import FAMILIES, preprocessing_of
@@ -68,7 +68,6 @@ def test_the_same_however_they_are_batched(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
     transformers = pytest.importorskip("transformers")
     captioner: Any = CaptionerName("vit_gpt2@vit", captioners).load()
@@ -170,6 +169,50 @@ def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
     assert captioner.captions(batch) == ["a a a a"] * 2
 
 
+def _stop_after(blocks: int) -> Callable[..., None]:
+    told: list[int] = []
+
+    def progress(images: int, /, *, resumed: bool = False) -> None:
+        if not resumed:
+            told.append(images)
+            if len(told) == blocks:
+                raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["blip@blip", "coca:tiny-coca/tiny.pt"])
+def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path: Path) -> None:
+    whole, how = write_captions(tiny, name, tmp_path / "a", _settings(captioners))
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            write_captions(tiny, name, tmp_path / "b", _settings(captioners), _stop_after(1))
+    assert len(list((tmp_path / "b").rglob("*.npy"))) == 2
+    with pytest.raises(OutputError, match="something else: they differ in batch"):
+        write_captions(tiny, name, tmp_path / "b", _settings(captioners, batch=5))
+    told: list[tuple[int, bool]] = []
+    found = write_captions(
+        tiny,
+        name,
+        tmp_path / "b",
+        _settings(captioners),
+        lambda n, /, resumed=False: told.append((n, resumed)),
+    )
+    assert found == (whole, how)
+    assert told == [(20, True), (4, False)]
+
+
+def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_path: Path) -> None:
+    shutil.copytree(pictures, tmp_path / "raw")
+    images = read_pictures(tmp_path / "raw")
+    path = images.images.column("path")[13].as_py()
+    (tmp_path / "raw" / path).write_bytes(b"no picture")
+    with pytest.raises(SourceError, match="13") as error:
+        write_captions(images, "blip@blip", tmp_path / "work", _settings(captioners))
+    assert "--skip-corrupt" not in str(error.value)
+
+
 def test_pictures_are_prepared_as_transformers_does(captioners: Path, tiny: Any) -> None:
     transformers = pytest.importorskip("transformers")
     for folder, kind in (("vit", "ViTImageProcessorPil"), ("blip", "BlipImageProcessorPil")):
@@ -253,10 +296,7 @@ def test_what_is_no_coca(captioners: Path) -> None:
         CaptionerName("coca:coca_ViT-L-14/nothing", captioners).check()
 
 
-@pytest.mark.parametrize(
-    "family",
-    ["blip", *(pytest.param(n, marks=pytest.mark.slow) for n in ("vit_gpt2", "blip_large"))],
-)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_from_the_hub(family: str, hub: Any, captioners: Path, tmp_path: Path) -> None:
     tiny = read_pictures(write_pictures(tmp_path / "few", 1))
     repo = FAMILIES[family].hub

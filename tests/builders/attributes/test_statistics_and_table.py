@@ -12,6 +12,7 @@ from builders.attributes.table import (
     attribute_problems,
     attribute_statistics,
     attributes_table,
+    check_attributes_table,
 )
 
 # class 0: images 0 to 2, class 1: images 3 and 4
@@ -31,6 +32,17 @@ def test_statistics_by_hand() -> None:
     )
 
 
+@pytest.mark.parametrize("sizes", [[3], [3, 3]])
+def test_statistics_of_another_number_of_images(sizes: list[int]) -> None:
+    with pytest.raises(SchemaError, match="5 rows"):
+        attribute_statistics(attributes_table(OF_IMAGES), sizes)
+
+
+def test_statistics_of_nothing() -> None:
+    with pytest.raises(SchemaError, match="0 rows"):
+        attribute_statistics(attributes_table([]), [])
+
+
 WORDS = st.lists(st.sampled_from(["a", "b", "c d", "é"]), unique=True).map(sorted)
 
 
@@ -47,8 +59,6 @@ def test_statistics_are_those_of_the_definition(classes: list[list[list[str]]]) 
 
 
 def test_a_table() -> None:
-    with pytest.raises(SchemaError, match="the table has attributes that are not sorted"):
-        attributes_table([["red", "big"]])
     table = attributes_table(OF_IMAGES, ["a big red car", "red", "", None, "x"])
     assert table.schema == schemas.ATTRIBUTES
     assert table.column("text").null_count == 1
@@ -81,3 +91,12 @@ def test_what_no_table_may_hold(attributes: list[list[str]], problem: str) -> No
     ]
     table = pa.table(columns, schema=schemas.ATTRIBUTES)
     assert any(problem in found for found in attribute_problems(table, 1))
+    with pytest.raises(SchemaError, match=problem):
+        check_attributes_table(table, 1, "here")
+
+
+def test_ids_that_are_null() -> None:
+    table = attributes_table([["a"]]).set_column(
+        0, schemas.ATTRIBUTES.field(0), [pa.array([None], pa.int32())]
+    )
+    assert list(attribute_problems(table, 1)) == ["has not one row for each of 1 images, in order"]

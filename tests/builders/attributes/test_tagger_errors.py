@@ -16,6 +16,42 @@ PATHS = [f"a/{i}.png" for i in range(5000)]
 TRUE = [[word for j, word in enumerate(WORDS) if i >> j & 1] for i in range(5000)]
 
 
+def test_rates_are_those_asked_for() -> None:
+    found = TaggerErrors(miss=0.3, invent=0.05, seed=1)(TRUE, PATHS, WORDS)
+    pairs = [(word in t, word in f) for t, f in zip(TRUE, found, strict=True) for word in WORDS]
+    for has, rate in ((True, 0.3), (False, 0.05)):
+        wrong = [finds is not has for true, finds in pairs if true is has]
+        error = (rate * (1 - rate) / len(wrong)) ** 0.5
+        assert abs(sum(wrong) / len(wrong) - rate) < 3 * error
+    assert all(words == sorted(set(words)) for words in found)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_errors_of_words_and_of_seeds_are_independent(part: int) -> None:
+    """Errors come together as often as the product of their rates says."""
+    errors = [TaggerErrors(0.5, 0.5, seed)(TRUE, PATHS, WORDS) for seed in (1, 2)]
+    wrong = [
+        [(word in t) is not (word in f) for t, f in zip(TRUE, found, strict=True)]
+        for found, word in ((errors[0], "bold"), (errors[part], "bold" if part else "italic"))
+    ]
+    both = sum(a and b for a, b in zip(*wrong, strict=True)) / len(TRUE)
+    assert abs(both - 0.25) < 3 * (0.25 * 0.75 / len(TRUE)) ** 0.5
+
+
+def test_nothing_depends_on_an_order() -> None:
+    errors = TaggerErrors(0.2, 0.1, 3)
+    found = errors(TRUE, PATHS, WORDS)
+    turned = errors(TRUE[::-1], PATHS[::-1], WORDS[::-1])
+    assert turned[::-1] == found
+    assert errors(TRUE[7:8], PATHS[7:8], WORDS) == found[7:8]
+
+
+def test_one_seed_errs_where_it_errs_at_a_lower_rate() -> None:
+    low, high = (TaggerErrors(rate, rate, 1)(TRUE, PATHS, WORDS) for rate in (0.1, 0.3))
+    for true, few, many in zip(TRUE, low, high, strict=True):
+        assert set(true) ^ set(few) <= set(true) ^ set(many)
+
+
 def test_no_errors_and_all() -> None:
     assert TaggerErrors()(TRUE, PATHS, WORDS) == TRUE
     opposite = TaggerErrors(1, 1)(TRUE, PATHS, WORDS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from benchmark_spec.errors import SpecError
 from builders.baselines.fine_tuning import FineTuner
 from builders.baselines.heads import linear_probe, unit_vectors
 
@@ -128,3 +129,8 @@ def test_many_queries_and_a_failure() -> None:
     with pytest.raises(RuntimeError):
         tuner.scores(support, query[:, :2])  # two colours: training is over by then
     assert torch.equal(tuner.scores(support, query), expected)
+
+
+def test_what_is_no_backbone_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"\(6, 5, 3, 3\) of 6 images"):
+        FineTuner(network()[:1])(*task(8))

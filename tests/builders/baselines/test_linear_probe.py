@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import cos, exp, pi
+
 import numpy as np
 import pytest
 import reference_heads
 from numpy.testing import assert_allclose
 
-from builders.baselines.heads import linear_probe, unit_vectors
+from builders.baselines.heads import cosine_decay, linear_probe, unit_vectors
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
@@ -28,3 +30,21 @@ def test_it_is_what_autograd_and_pytorchs_optimiser_do(
         expected = reference_heads.linear_probe(features[support[task]], features[query[task]])
         shift = expected.mean(axis=1, keepdims=True) - found[task].mean(axis=1, keepdims=True)
         assert_allclose(found[task] + shift, expected, atol=1e-12)
+
+
+def test_two_right_angles_by_hand() -> None:
+    """By symmetry one number is left: logits ±a on the own and the other axis; biases stay 0."""
+    a = v = 0.0
+    for step in range(30):
+        p = 1 / (1 + exp(-2 * a))
+        v = 0.9 * v + (p - 1) / 2
+        a -= 0.1 * (1 + cos(pi * step / 30)) / 2 * v
+    found = linear_probe(
+        unit_vectors(np.eye(2)), torch.tensor([[[0], [1]]]), torch.tensor([[0, 1]])
+    )
+    assert_allclose(found[0], [[a, -a], [-a, a]], atol=1e-14)
+
+
+def test_learning_rates() -> None:
+    assert [cosine_decay(step) for step in (0, 15)] == pytest.approx([1.0, 0.5])
+    assert 0 < cosine_decay(29) < 0.003

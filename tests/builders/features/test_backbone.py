@@ -1,6 +1,7 @@
 """Backbones of a few numbers."""
 
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -31,6 +32,32 @@ def test_features(mean_colour: Any, torch: Any) -> None:
     assert not found.requires_grad
     assert backbone.module(batch).requires_grad  # which can be trained
     assert not found.is_inference()  # and features can be trained on
+
+
+def test_half_the_bits(mean_colour: Any, torch: Any) -> None:
+    backbone = Backbone.of("mean", mean_colour, HOW)
+    assert backbone.dtype == "float32"
+    batch = torch.rand(5, 3, 8, 8)
+    whole = backbone.features(batch)
+    assert backbone.to(dtype="bfloat16") is backbone
+    assert backbone.to().dtype == "bfloat16"
+    half = backbone.features(batch)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, whole, rtol=0.02, atol=0.02)
+    assert not torch.equal(half, whole)
+
+
+def test_description(mean_colour: Any) -> None:
+    backbone = Backbone.of("mean", mean_colour, HOW, weights={"file": "x"}, weights_sha256="a1")
+    found = json.loads(json.dumps(backbone.describe()))
+    assert found.pop("preprocessing") == HOW.describe()
+    assert found == {
+        "backbone": "mean",
+        "dimensions": 4,
+        "parameters": 16,
+        "weights": {"file": "x", "sha256": "a1"},
+        "dtype": "float32",
+    }
 
 
 def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> None:

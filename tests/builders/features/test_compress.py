@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 
 from benchmark_spec.errors import SpecError
 from builders.features.compress import base_of, pca_int8
+from fslbench_data.release.release import Release
 
 Array = np.ndarray[Any, Any]
 
@@ -77,6 +81,48 @@ def test_directions_without_any_image_are_zero() -> None:
     values, _, about = pca_int8(x, 5)
     assert not values[:, 2:].any()
     assert about["pca"]["kept"] == 1.0
+
+
+_RUN = (
+    "import hashlib; from builders.features.compress import pca_int8;"
+    "from fslbench_data.release.release import load_release;"
+    "found = pca_int8(load_release().features('digits', 'pixels'), 16);"
+    "print(hashlib.sha256(found[0].tobytes()).hexdigest(), found[1])"
+)
+
+
+@pytest.mark.slow
+def test_two_runs_give_the_same_bytes() -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _RUN],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_accuracy_hardly_changes(embedded: Release) -> None:
+    def ncc(support: Array, query: Array) -> Array:
+        centroids = support.mean(axis=1)
+        return (query @ (centroids / np.linalg.norm(centroids, axis=1, keepdims=True)).T).argmax(1)
+
+    x = embedded.features("digits", "pixels").astype(np.float64)
+    values, scale, _ = pca_int8(x, 32)
+    accuracies = [
+        np.mean(
+            [
+                (ncc(f[task.support], f[task.query]) == task.query_label).mean()
+                for task in embedded.task_set("digits", "open-5w5s5q")
+            ]
+        )
+        for f in (x, values * scale)
+    ]
+    assert abs(accuracies[0] - accuracies[1]) < 0.01
 
 
 def test_names() -> None:

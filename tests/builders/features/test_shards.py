@@ -79,6 +79,7 @@ def _with(at: tuple[int, int], value: float) -> Array:
         ([X[:10], X[10:, :2]], r"from image 10 on are fixed_size_list<.*>\[2\]"),
         ([X[:10], X[10:].astype(np.int8)], "from image 10 on are"),
         ([X.astype(np.float32)], "type float32"),
+        ([X[0]], r"shape \(3,\)"),
     ],
 )
 def test_what_are_no_features_of_these_images(pieces: Any, what: str) -> None:
@@ -158,6 +159,8 @@ def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> No
     writer.add_features("one", "a/b", [X], {})
     with pytest.raises(SpecError, match="written twice"):
         writer.add_features("one", "a-b", [X], {})
+    with pytest.raises(FSLBenchError, match="unknown data set 'two'"):
+        writer.add_features("two", "net", [X], {})
 
 
 def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:

@@ -1,5 +1,9 @@
 """Releases published on a local Hub with the real client."""
 
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,6 +158,7 @@ def test_an_older_version_is_not_put_over_a_newer_one(
     ("version", "change", "needed", "proposed"),
     [
         ("1.1.0", {"seed": 1}, "2.0.0", True),
+        ("2.0.0", {"seed": 1}, None, False),
         ("1.0.1", {"suites": ("open", "closed", "balanced")}, "1.1.0", False),
         ("1.0.1", {"description": "other"}, None, False),
     ],
@@ -293,6 +298,54 @@ class _KilledError(BaseException):
     """What stops a run at once, as a signal does."""
 
 
+@pytest.mark.parametrize("step", ["check", "tag"])
+def test_killed_between_commit_and_tag(
+    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise _KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Repository, step, killed)
+        with pytest.raises(_KilledError):
+            run(release, REPO)
+    commit = hub.sha(REPO)
+    assert _commits(hub) == 1
+    assert not hub.repo(REPO).tags
+    uploaded = _uploaded(hub)
+    result = publish(release)
+    assert "0 new, 0 changed, 7 unchanged, 0 deleted; 7 downloaded again" in result.output
+    assert hub.repo(REPO).tags == {"v1.0.0": commit}
+    assert hub.sha(REPO) == commit
+    assert _uploaded(hub) == uploaded
+
+
+@pytest.mark.slow
+def test_killed_by_the_system_while_it_compares(
+    hub: HubServer, release: Path, publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    hub.faults.add(Fault("/resolve/", kind="delay", times=None, seconds=30))
+    arguments = ["publish", str(release), "--repo-id", REPO]
+    code = f"from builders.cli import main; main({arguments})"
+    process = subprocess.Popen([sys.executable, "-c", code], env=hub.env(TMPDIR=str(scratch)))
+    while not hub.seen("/resolve/"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert _commits(hub) == 1
+    assert not hub.repo(REPO).tags
+    assert list(scratch.glob("fslbench-publish-*"))
+    hub.faults.clear()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    assert publish(release).exit_code == 0
+    assert not list(scratch.glob("fslbench-publish-*"))
+    assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
+    assert _commits(hub) == 1
+
+
 @pytest.mark.slow
 def test_stopped_before_every_step_in_turn_the_next_run_finishes(
     hub: HubServer, release: Path
@@ -363,8 +416,10 @@ def test_faults_that_pass(
     ("fault", "said"),
     [
         (Fault(r"/lfs/objects/batch", times=None, status=500), "the Hub cannot be reached"),
+        (Fault(r"/refs", times=None, kind="html"), "what answers is not the Hub"),
         (Fault(r"validate-yaml", times=None, status=400), "the Hub answered 400"),
         (Fault(r"/commit/main", times=None, status=412), "the repository changed meanwhile"),
+        (Fault(r"/tree/", times=None, status=500), "the Hub cannot be reached"),
         (Fault(r"/tag/", times=None, status=403), "does not allow it"),
     ],
 )

@@ -23,6 +23,7 @@ from results_repository import Repository
 import fslbench_data as fb
 from benchmark_spec.errors import (
     FSLBenchError,
+    HubError,
     HubNotFoundError,
     OutputError,
     ResultsError,
@@ -131,6 +132,12 @@ def test_releases_are_opened_first(tmp_path: Path, on_hub: HubServer) -> None:
     commit = on_hub.sha("org/toy")
     made = start_results_repository(folder, [f"org/toy@{commit}"])
     assert f"--release org/toy@{commit}\n" in made[1].read_text(encoding="utf-8")
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path: Path, on_hub: HubServer) -> None:
+    with on_hub.offline(), pytest.raises(HubError):
+        start_results_repository(tmp_path / "new", ["org/toy@v1.0.0"])
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_release_needs_a_version(tmp_path: Path) -> None:
@@ -382,6 +389,11 @@ def test_a_good_submission(clone: Clone, root: Path) -> None:
     assert f"### {name[12:24]}: pixels/Ridge" in summary
 
 
+def test_no_submission(clone: Clone) -> None:
+    (clone.origin / "README.md").write_text("better")
+    assert clone.check() == (0, "No submission is added.\n")
+
+
 def test_one_that_is_taken_away(clone: Clone) -> None:
     for path in (clone.origin / "submissions").iterdir():
         path.unlink()
@@ -407,6 +419,15 @@ def test_bad_ones_among_good_ones(clone: Clone, root: Path, tmp_path: Path) -> N
     assert "pixels/Ridge" in summary
     assert "secret" not in summary
     assert not [path for path in tmp_path.rglob("pwned*") if path.parent.name != "submissions"]
+
+
+@pytest.mark.slow
+def test_a_changed_submission_is_refused(clone: Clone, root: Path) -> None:
+    (path,) = (clone.origin / "submissions").iterdir()
+    path.write_bytes((root / "examples/my_results.parquet").read_bytes())
+    code, summary = clone.check()
+    assert code == 1
+    assert "its name is not the SHA-256 of its bytes" in summary
 
 
 @pytest.mark.slow

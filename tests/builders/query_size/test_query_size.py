@@ -22,6 +22,7 @@ from builders.query_size.draws import Draws
 from builders.query_size.sweep import COMPARED, QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set
+from builders.sampling.balanced import most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
@@ -93,13 +94,12 @@ def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
         assert -0.08 < row.observed / row.model - 1 < 0.04
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shot", "low", "high"),
     [
-        (1, 2, 2),
+        pytest.param(1, 2, 2, marks=pytest.mark.slow),
         (5, 5, 8),
-        (10, 7, 12),
+        pytest.param(10, 7, 12, marks=pytest.mark.slow),
     ],
 )
 def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:
@@ -168,6 +168,24 @@ def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> Non
     for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
         choice = replace(far.choice, best=last, more=more)
         assert sentence(replace(far, choice=choice)).startswith(said)
+
+
+@pytest.mark.slow
+def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
+    again = swept(embedded, 5, queries=range(15, 0, -1))
+    assert sweep_json(again) == sweep_json(five)
+    other = swept(embedded, 5, queries=range(1, 16), seeds=3)
+    assert other.estimate.sets == 42
+    assert sweep_json(other) != sweep_json(five)
+
+
+def test_other_suites(embedded: Release) -> None:
+    found = swept(embedded, 5, queries=[2, 5], seeds=2, suite="balanced")
+    sizes = embedded.classes("digits").column("n_images").to_pylist()
+    most = most_tasks(sizes, Protocol(5, 5, 5))
+    assert next(row.tasks for row in found.rows if row.query == 5) == most
+    with pytest.raises(SamplingError, match="no image has a group"):
+        swept(embedded, 5, queries=[2], suite="grouped")
 
 
 def test_parts_of_the_images(embedded: Release) -> None:

@@ -1,7 +1,12 @@
 """Whole releases from a specification, interrupted anywhere."""
 
 import json
+import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,6 +100,55 @@ def test_a_file_damaged_between_two_runs_is_made_again(
     left.write_bytes(b"left by a killed run")
     build_release(spec, folder)
     assert _content(folder) == _content(built)
+
+
+_RUN = (
+    "import sys; from pathlib import Path; from builders.release.build import build_release;"
+    "from builders.release.spec_file import read_spec; print(flush=True);"
+    "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
+)
+
+
+@pytest.mark.slow
+def test_killed_at_three_random_moments_it_gives_the_same_files(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    spec_of(tmp_path)
+    (spec,) = tmp_path.glob("*.toml")
+    expected = _content(built)
+
+    def start(folder: Path) -> tuple[subprocess.Popen[str], float]:
+        run = subprocess.Popen(
+            [sys.executable, "-c", _RUN, spec, folder], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout is not None
+        run.stdout.readline()  # imports are done, the build begins
+        return run, time.monotonic()
+
+    run, begin = start(tmp_path / "timed")
+    assert run.wait() == 0
+    seconds = time.monotonic() - begin
+    chance = random.Random(4)
+    killed = 0
+    for number in range(3):
+        folder = tmp_path / str(number)
+        while True:  # killed at least once, then until a run gets through
+            run, begin = start(folder)
+            if killed <= number:
+                time.sleep(chance.random() * seconds * 0.9)
+                run.send_signal(signal.SIGKILL)
+                killed += run.wait() != 0
+                found = _content(folder) if folder.exists() else {}
+                for path, content in found.items():
+                    hidden = path.split("/")[-1].startswith(".")
+                    assert hidden or content == expected[path], "a final name, half-written"
+                if MANIFEST_FILE in found and JOURNAL_FILE not in found:
+                    shutil.rmtree(folder)  # it had got through: try again
+                continue
+            assert run.wait() == 0
+            break
+        assert _content(folder) == expected
+    assert killed == 3
 
 
 def test_an_unfinished_build_is_continued_by_none_but_its_own(

@@ -1,5 +1,6 @@
 """An unfinished build goes on under a changed specification: what does not depend on it is kept."""
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from tiny_features import write_pictures
 from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
+from builders.release.writer import JOURNAL_FILE
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -144,4 +146,23 @@ def test_what_does_not_depend_on_a_change_is_kept(
     made = [step for step in made if "images" not in step]
     assert len(made) == sum("/" in step or step == LOOK for step in CHANGES[change][2]), made
     build_release(_spec(tmp_path, change), fresh, raw=raw)
+    assert _content(folder) == _content(fresh)
+
+
+@pytest.mark.slow
+def test_stopped_again_and_again_under_other_specifications(raw: Path, tmp_path: Path) -> None:
+    folder, fresh, chance = tmp_path / "release", tmp_path / "fresh", random.Random(3)
+    for change in chance.sample(sorted(CHANGES), len(CHANGES)):
+        left = chance.randrange(2, 20)
+
+        def enough(step: str) -> bool:
+            nonlocal left
+            left -= 1
+            return left == 0 or step == MATCHING
+
+        with pytest.raises(Stop):
+            build_release(_spec(tmp_path, change), folder, raw=raw, progress=_stopping(enough))
+        assert (folder / JOURNAL_FILE).exists()
+    build_release(_spec(tmp_path, "nothing"), folder, raw=raw)
+    build_release(_spec(tmp_path, "nothing"), fresh, raw=raw)
     assert _content(folder) == _content(fresh)

@@ -39,6 +39,12 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 """
+OPTIONS_OF_TINY = {
+    "title": "Tiny",
+    "homepage": "https://example.org",
+    "licence": "CC0",
+    "citation": "@misc{tiny}",
+}
 LITE = 'features = ["efficientnet_lite0"]\n'
 
 

@@ -13,7 +13,7 @@ from tiny_features import ABOUT, write_pictures
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError
+from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError, SpecError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from builders.cli import main
@@ -108,6 +108,12 @@ def test_superclasses_make_a_new_major_version(tmp_path: Path) -> None:
     new = load_release(_write(tmp_path / "b", KINDS, "2.0.0"))
     (change,) = diff(old, new).changes
     assert (change.level, change.where) == ("major", "classes/one.parquet")
+
+
+def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
+    for wrong in (["animal"], ["animal", "animal", ""]):
+        with pytest.raises(SpecError, match="classes need one superclass each"):
+            _write(tmp_path / str(len(wrong)), wrong)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +218,6 @@ def test_a_build_goes_on_only_with_the_same_superclasses(
     assert load_release(tmp_path / "r").superclasses("tiny") == tuple(KINDS)
 
 
-@pytest.mark.slow
 def test_sql_has_superclasses_of_the_data_sets_that_have_them(tmp_path: Path) -> None:
     writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
     for name, superclasses in (("one", KINDS), ("two", None)):

@@ -49,12 +49,6 @@ def test_a_release_that_is_whole(built: Path) -> None:
     assert {d.redistribution for d in found.manifest.datasets} == {"tables"}
 
 
-@pytest.fixture
-def folder(built: Path, tmp_path: Path) -> Path:
-    """A copy of the release."""
-    return Path(shutil.copytree(built, tmp_path / "release"))
-
-
 def _rewrite(folder: Path, path: str, edit: object) -> None:
     """Change a table and make the manifest agree with it, as a clumsy maintainer would."""
     file = folder / path
@@ -167,14 +161,18 @@ OPEN = "tasks/open-5w1s1q/vgg_flower.parquet"
     ],
 )
 def test_a_release_forged_with_its_digests(
-    folder: Path, path: str, edit: object, what: str
+    built: Path, tmp_path: Path, path: str, edit: object, what: str
 ) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(built, folder)
     _rewrite(folder, path, edit)
     problems = verify(folder).problems
     assert any(p.path == path and what in p.what for p in problems), problems
 
 
-def test_files_that_are_not_what_the_manifest_says(folder: Path) -> None:
+def test_files_that_are_not_what_the_manifest_says(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(built, folder)
     (folder / "classes/cub.parquet").unlink()
     data = bytearray((folder / OPEN).read_bytes())
     data[len(data) // 2] ^= 1
@@ -194,14 +192,25 @@ def test_files_that_are_not_what_the_manifest_says(folder: Path) -> None:
         assert line in run.output
 
 
-def test_provenance_that_is_not_true(folder: Path) -> None:
+def test_a_card_of_something_else(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(built, folder)
+    (folder / "README.md").write_text("x")
+    assert [p.what for p in verify(folder).problems] == ["is not the card of this manifest"]
+
+
+def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(built, folder)
     manifest = json.loads((folder / MANIFEST_FILE).read_text())
     entry = next(t for t in manifest["tables"] if t["path"] == OPEN)
     true = dict(entry["provenance"])
     for change, what in (
         ({"seed": 5}, "the tasks drawn again from its provenance are others"),
         ({"seed": None}, "gives seed None"),
+        ({"seed": 3.0}, "gives seed 3.0"),
         ({"max_tasks": 4.5}, "number of tasks 4.5"),
+        ({"max_tasks": "4"}, "number of tasks '4'"),
         ({"suite": "balanced"}, "is not that of a set of this suite"),
     ):
         entry["provenance"] = true | change
@@ -295,6 +304,7 @@ def test_shards_forged_with_their_digests(
 ) -> None:
     folder = tmp_path / "release"
     shutil.copytree(sharded.files.where, folder)
+    assert verify(folder).problems == ()
     _rewrite(folder, path, edit)
     problems = verify(folder).problems
     last = SHARD.format(3)
@@ -358,7 +368,6 @@ def test_a_shard_missing_doubled_or_misplaced(
 def test_files_of_shards_missing_or_exchanged(sharded: Release, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(sharded.files.where, folder)
-    assert verify(folder).problems == ()
     first, second = folder / SHARD.format(1), folder / SHARD.format(2)
     one, two = first.read_bytes(), second.read_bytes()
     first.write_bytes(two)

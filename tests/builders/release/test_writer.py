@@ -57,6 +57,8 @@ def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "r")
     name = TaskSetName.parse("open-2w1s1q")
     table, provenance = draw_task_set("one", name, SIZES)
+    with pytest.raises(FSLBenchError, match="unknown data set 'two'"):
+        writer.add_tasks("two", name, table, provenance)
     with pytest.raises(FSLBenchError, match="expected: task_id"):
         writer.add_tasks("one", name, table.drop_columns("support"), provenance)
     with pytest.raises(FSLBenchError, match="type"):

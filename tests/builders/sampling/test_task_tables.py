@@ -1,6 +1,7 @@
 """Frozen tables: what is frozen is what was drawn."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from analysis_sql.intervals.random_stream import Stream
@@ -30,6 +31,19 @@ def test_the_draw_can_be_read_back_from_the_table(protocol: Protocol) -> None:
                 i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k
             ]
             assert (np.array(ids) - starts[k]).tolist() == drawn.query[t, k].tolist()
+
+
+def test_lists_are_of_fixed_size_and_small_integers() -> None:
+    table, provenance = draw_task_set("x", TaskSetName.parse("open-5w1s1q"), SIZES, seed=4)
+    assert table.schema.field("class_ids").type == pa.list_(pa.int32(), 5)
+    assert table.schema.field("query_label").type == pa.list_(pa.int8(), 5)
+    assert provenance == {
+        "suite": "open",
+        "sampler_version": 1,
+        "generator": "Philox",
+        "max_tasks": None,
+        "seed": 4,
+    }
 
 
 def test_the_published_sets_take_no_other_seed() -> None:

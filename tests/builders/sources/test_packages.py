@@ -124,9 +124,10 @@ def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> N
     assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
 
 
-def test_two_fetches_at_once(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_fetches_at_once(kind: str, store: Store, tmp_path: Path) -> None:
     """One works, the other waits; between them the package is downloaded once, and whole."""
-    package, folder, at_work, said = store.package("npm"), tmp_path / "a", Event(), []
+    package, folder, at_work, said = store.package(kind), tmp_path / "a", Event(), []
 
     def slow(step: str) -> None:
         at_work.set()
@@ -137,14 +138,15 @@ def test_two_fetches_at_once(store: Store, tmp_path: Path) -> None:
         assert at_work.wait(60)
         assert fetch([package], folder, said.append) == first.result()
     assert said == [f"waiting for another fetch into {folder}"]
-    assert (unpacked(package, folder, "fruits") / LIST["npm"]).read_text() == "apple\n"
+    assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
     assert len(store.calls) == 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_was_unpacked_by_halves_is_unpacked_again(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package, folder = store.package("npm"), tmp_path / "raw"
+    package, folder = store.package(kind), tmp_path / "raw"
 
     def killed(self: Path, *_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -153,14 +155,14 @@ def test_what_was_unpacked_by_halves_is_unpacked_again(
         patch.setattr(packages.Path, "write_text", killed)  # once the files are there
         with pytest.raises(KeyboardInterrupt):
             fetch([package], folder)
-    assert [path.name for path in folder.iterdir()] == [FILE["npm"]]
+    assert [path.name for path in folder.iterdir()] == [FILE[kind]]
     # a kill leaves what no `finally` has removed
     (folder / ".fruit.unpacking").mkdir()
     (folder / ".fruit.unpacking/half").touch()
     (folder / ".fruit.downloading").mkdir()
     fetch([package], folder)
     assert not (folder / "fruit/half").exists()
-    assert (folder / "fruit" / LIST["npm"]).exists()
+    assert (folder / "fruit" / LIST[kind]).exists()
     assert len(store.calls) == 1
 
 

@@ -1,6 +1,8 @@
 """Networks beside convolutions by scipy, their shapes and parameters, and the seed."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -9,8 +11,13 @@ from scipy.signal import correlate2d
 
 torch = pytest.importorskip("torch")
 
+import torch.nn.functional as F  # noqa: E402
 
+from builders.training.building import build_method  # noqa: E402
+from builders.training.inputs import Inputs  # noqa: E402
+from builders.training.method import Episode  # noqa: E402
 from builders.training.networks import Conv4, Network, ResNet12  # noqa: E402
+from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
 
 Maps = NDArray[np.float64]
 
@@ -126,6 +133,66 @@ def test_dropblock_of_a_given_mask() -> None:
     np.testing.assert_array_equal(_numbers(network.eval()(images)), inside[-1])
 
 
+def _plain_conv4(state: "dict[str, torch.Tensor]", images: "torch.Tensor") -> "torch.Tensor":
+    for block in range(0, 16, 4):
+        weight, bias = (state[f"network.blocks.{block}.{name}"] for name in ("weight", "bias"))
+        images = F.conv2d(images, weight, bias, padding=1)
+        images = F.max_pool2d(F.relu(_plain_norm(state, f"network.blocks.{block + 1}", images)), 2)
+    return images
+
+
+def _plain_resnet12(state: "dict[str, torch.Tensor]", images: "torch.Tensor") -> "torch.Tensor":
+    for block in range(4):
+        name, after = f"network.blocks.{block}", images
+        for layer in (0, 2, 4):
+            weight = state[f"{name}.convolutions.{layer}.0.weight"]
+            after = F.conv2d(after, weight, padding=1)
+            after = _plain_norm(state, f"{name}.convolutions.{layer}.1", after)
+            after = after if layer == 4 else F.leaky_relu(after, 0.1)
+        beside = F.conv2d(images, state[f"{name}.beside.0.weight"])
+        beside = _plain_norm(state, f"{name}.beside.1", beside)
+        images = F.max_pool2d(F.leaky_relu(after + beside, 0.1), 2)
+    return images
+
+
+def _plain_norm(
+    state: "dict[str, torch.Tensor]", name: str, maps: "torch.Tensor"
+) -> "torch.Tensor":
+    centred = maps - maps.mean(dim=(0, 2, 3), keepdim=True)
+    unit = centred / (centred.square().mean(dim=(0, 2, 3), keepdim=True) + 1e-5).sqrt()
+    weight, bias = (state[f"{name}.{of}"][:, None, None] for of in ("weight", "bias"))
+    return unit * weight + bias
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"), [("conv4", _plain_conv4), ("resnet12", _plain_resnet12)]
+)
+@pytest.mark.parametrize("temperature", [1.0, 64.0])
+def test_the_loss_on_colour_pictures_is_that_of_a_plain_program(
+    name: Literal["conv4", "resnet12"], plain: Callable[..., "torch.Tensor"], temperature: float
+) -> None:
+    """From levels to ProtoNet's loss in training mode, 2 ways of 2 shots and 1 query."""
+    data = DataSettings("none", 20, channels=3, mean=(0.5, 0.4, 0.3), std=(0.3, 0.2, 0.1))
+    run = RunSettings(
+        "ProtoNet", data, network=NetworkSettings(name), settings={"temperature": temperature}
+    )
+    method = build_method(run, 2)
+    levels = np.random.default_rng(0).integers(0, 256, (2, 3, 3, 20, 20), np.uint8)
+    images = Inputs(data).plain(levels)
+    episode = Episode(images[:, :2], images[:, 2:], torch.arange(2))
+    state = {key: values.clone() for key, values in method.state_dict().items()}
+    found = float(method.loss(episode, None).detach())
+
+    shown = torch.from_numpy(levels).double() / 255 - torch.tensor(data.mean)[:, None, None]
+    shown = shown / torch.tensor(data.std)[:, None, None]
+    inputs = torch.cat([shown[:, :2].flatten(0, 1), shown[:, 2:].flatten(0, 1)])
+    maps = plain({key: values.double() for key, values in state.items()}, inputs).flatten(1)
+    means = torch.stack([maps[:2].mean(dim=0), maps[2:4].mean(dim=0)])
+    scores = -((maps[4:, None] - means) ** 2).sum(dim=2) / temperature
+    expected = -torch.log(torch.softmax(scores, dim=1).diagonal()).mean()
+    assert found == pytest.approx(float(expected), rel=1e-5, abs=1e-5)
+
+
 def test_mixed_precision_is_of_training_alone() -> None:
     torch.manual_seed(0)
     network, images = Conv4(4, (True, True, False, False), inputs=3), torch.rand(2, 3, 12, 12)
@@ -137,6 +204,25 @@ def test_mixed_precision_is_of_training_alone() -> None:
     judged = network.eval()(images)
     network.mixed = False
     assert torch.equal(judged, network(images))
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "side", "shape"),
+    [
+        (Conv4, 3, 84, (64, 5, 5)),
+        (partial(Conv4, 32, (True, True, False, False)), 1, 28, (32, 7, 7)),
+        (ResNet12, 3, 84, (640, 5, 5)),
+        (ResNet12, 1, 28, (640, 1, 1)),
+        (partial(ResNet12, pools=(True, True, True, False)), 3, 84, (640, 10, 10)),
+    ],
+)
+def test_maps_have_the_shape_that_is_said(
+    make: Callable[..., Network], inputs: int, side: int, shape: tuple[int, int, int]
+) -> None:
+    network = make(inputs=inputs).eval()
+    with torch.no_grad():
+        assert network(torch.rand(2, inputs, side, side)).shape == (2, *shape)
+    assert (network.channels, network.size(side), network.size(side)) == shape
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) 
     assert run.train(other, images, images, tmp_path / "other") != _digest(finished)
 
 
-@pytest.mark.parametrize("killed_at", [4, 7])
+@pytest.mark.parametrize("killed_at", [1, 4, 7, 11])
 def test_killed_and_gone_on_with(
     killed_at: int,
     finished: Path,
@@ -118,6 +118,16 @@ def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -
     assert trained.settings == SETTINGS
 
 
+def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
+    longer = TrainingSettings(str(TASK), steps=60, rate=0.01)
+    settings = structs.replace(
+        SETTINGS, training=longer, validation=ValidationSettings(str(TASK), 20, 20)
+    )
+    run.train(settings, images, images, tmp_path / "r")
+    new = run.accuracy(build_method(settings, 8), settings, images, 50)
+    assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
+
+
 def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
     trained = load_trained(finished)
     chosen = images.pixels[images.starts[:3, None] + np.arange(5)]
@@ -140,6 +150,8 @@ def test_damaged_weights_are_refused(finished: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(images: TrainingImages, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'ProtoNet'"):
+        run.train(structs.replace(SETTINGS, method="Protonet"), images, images, tmp_path / "a")
     with pytest.raises(UnknownNameError, match="setting of ProtoNet"):
         run.train(structs.replace(SETTINGS, settings={"rate": 1}), images, images, tmp_path / "b")
     small = structs.replace(SETTINGS, training=TrainingSettings("3w3s6q", steps=2))

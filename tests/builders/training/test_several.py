@@ -142,6 +142,16 @@ def test_what_was_trained_answers_task_sets(run: Path) -> None:
     assert not Path("out/proto-0/answers.journal").exists()
 
 
+def test_a_method_of_one_s_own(own: Path) -> None:
+    lines, _ = _train("own.toml", "-o", "out")
+    about = json.loads(Path("out/own-0", ABOUT).read_text())
+    assert about["settings"]["method"] == "own_methods:Cosine"
+    assert lines == [f"own-0 {about['weights_sha256']}"]
+    trained = load_trained(Path("out/own-0"), "own_methods:Cosine")
+    assert trained.name == "Cosine-conv4-5w1s"
+    assert type(trained.method).__name__ == "Cosine"
+
+
 def test_its_module_is_needed_to_load_it(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _train("own.toml", "-o", "out")
     Path("elsewhere").mkdir()

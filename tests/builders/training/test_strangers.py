@@ -7,7 +7,7 @@ import os
 import pickle
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,9 @@ from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.features.backbones import load_backbone  # noqa: E402
 from builders.training import run as running  # noqa: E402
 from builders.training import several  # noqa: E402
-from builders.training.building import source_of  # noqa: E402
+from builders.training.building import build_method, source_of  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
-from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS, resume  # noqa: E402
 from builders.training.images import TrainingImages, load_images  # noqa: E402
 from builders.training.settings import read_settings  # noqa: E402
 from builders.training.trained import load_network, load_trained  # noqa: E402
@@ -168,6 +168,27 @@ def test_a_class_of_another_module_than_is_named(here: Path) -> None:
 
 # ---- damaged and forged folders ------------------------------------------------------------------
 
+VALUES: list[Any] = [
+    None, True, -1, 0, 2**64, 1e999, 0.5, "", "x", "\0", "../../x", "9" * 5000, [], [[[]]], {},
+    {"a": {"b": 1}}, [1] * 5000,
+]  # fmt: skip
+
+
+def _paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(value, dict):
+        for name in value:
+            yield from _paths(value[name], (*path, name))
+
+
+def _forged(about: Any, path: tuple[str, ...], value: Any, *, gone: bool = False) -> Any:
+    if not path:
+        return value
+    changed = {**about, path[0]: _forged(about[path[0]], path[1:], value, gone=gone)}
+    if gone and len(path) == 1:
+        del changed[path[0]]
+    return changed
+
 
 def _every_use(folder: Path) -> None:
     """Whatever reads a folder ends well, or in an error of ours."""
@@ -182,6 +203,19 @@ def _every_use(folder: Path) -> None:
     for use in uses:
         with suppress(FSLBenchError):
             use()
+
+
+@pytest.mark.slow
+def test_every_field_of_a_finished_training(here: Path) -> None:
+    folder = here / "out/whole-0"
+    about = json.loads((folder / ABOUT).read_text())
+    for number, path in enumerate(_paths(about)):
+        for value in (VALUES * 2)[number % len(VALUES) :][:3]:
+            (folder / ABOUT).write_text(json.dumps(_forged(about, path, value)))
+            _every_use(folder)
+        if path:
+            (folder / ABOUT).write_text(json.dumps(_forged(about, path, None, gone=True)))
+            _every_use(folder)
 
 
 TEXTS: dict[str, bytes] = {
@@ -249,28 +283,48 @@ def _fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-FILES: list[tuple[str, Callable[[Path], object]]] = [
-    ("whole-0/trained.json", _fifo),
-    ("whole-0/trained.json", lambda p: p.symlink_to("/dev/zero")),
-    ("whole-0/weights.pt", lambda p: (os.mkfifo(p.with_name("pipe")), p.symlink_to("pipe"))),
-    ("whole-0/weights.pt", lambda p: p.write_bytes(pickle.dumps(Runs()))),
-    ("whole-0/weights.pt", lambda p: torch.save({"a": Runs()}, p)),
-    ("stopped-0/checkpoint.pt", lambda p: p.mkdir()),
-    ("stopped-0/checkpoint.pt", lambda p: torch.save({"a": Runs()}, p)),
-    ("stopped-0/checkpoint.pt", lambda p: p.write_bytes(bytes(range(256)) * 9)),
-]
+FILES: dict[str, Callable[[Path], object]] = {
+    "a FIFO": _fifo,
+    "a link to a FIFO": lambda p: (os.mkfifo(p.with_name("pipe")), p.symlink_to("pipe")),
+    "a device": lambda p: p.symlink_to("/dev/zero"),
+    "a folder": lambda p: p.mkdir(),
+    "code": lambda p: p.write_bytes(pickle.dumps(Runs())),
+    "torch's code": lambda p: torch.save({"a": Runs()}, p),
+    "noise": lambda p: p.write_bytes(bytes(range(256)) * 9),
+}
 
 
-@pytest.mark.parametrize(("name", "put"), FILES)
+@pytest.mark.parametrize("put", FILES.values(), ids=FILES)
+@pytest.mark.parametrize(
+    "name", ["out/whole-0/trained.json", "out/whole-0/weights.pt", "out/stopped-0/checkpoint.pt"]
+)
 def test_files_that_are_none(name: str, put: Callable[[Path], object], here: Path) -> None:
-    path = here / "out" / name
-    path.unlink()
-    put(path)
+    (here / name).unlink()
+    put(here / name)
     use = load_trained if "whole" in name else lambda _: _train("stopped.toml")
     with pytest.raises(FSLBenchError):
         use(here / "out/whole-0")
-    _every_use(path.parent)
+    _every_use((here / name).parent)
     assert not (here / "it-ran").exists()
+
+
+@pytest.mark.slow
+def test_every_part_of_a_checkpoint(here: Path) -> None:
+    folder = here / "out/stopped-0"
+    kept = torch.load(folder / CHECKPOINT, weights_only=True)
+    about, settings = json.loads(kept["about"]), read_settings(here / "stopped.toml")
+    paths = [path for path in _paths(kept) if len(path) < 2 or path[0] == "progress"]
+    changes = [_forged(kept, path, value) for path in paths for value in VALUES[:-1]]
+    changes += [_forged(kept, path, None, gone=True) for path in paths if path]
+    changes += [{**kept, "about": json.dumps(_forged(about, (name,), 3))} for name in about]
+    for changed in changes:
+        torch.save(changed, folder / CHECKPOINT)
+        method = build_method(settings, 10)
+        optimizer = running._optimizer(method, settings.training)
+        with suppress(SpecError):
+            progress = resume(folder, about, method, optimizer)
+            assert progress.step == 2
+            assert bool(progress.best) == bool(progress.curve)
 
 
 def test_a_link_in_a_folder_is_not_written_through(here: Path) -> None:

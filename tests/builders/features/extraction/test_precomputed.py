@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from benchmark_spec.schemas import check_features
 from builders.cli import main
 from builders.features import Settings
 from builders.features.precomputed import FILE, read_precomputed, write_precomputed
+from fslbench_data.files import temporary_of
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,6 @@ def test_it_holds_shards_and_says_what_they_are(written: Path, plain: np.ndarray
     assert table.column("image_id").to_pylist() == list(range(76))
 
 
-@pytest.mark.slow
 def test_it_is_never_edited_in_place(
     written: Path, tiny: Any, settings: Settings, tmp_path: Path
 ) -> None:
@@ -103,6 +106,45 @@ def test_what_is_finished_stays_as_it_is(
     next(folder.rglob("*.parquet")).write_bytes(b"PAR1")
     with pytest.raises(CorruptReleaseError, match="is not the file that was written"):
         write_precomputed(tiny, TINY, folder, settings)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from click.testing import CliRunner
+from builders.cli import main
+real, left = Path.replace, int(sys.argv[2])
+def replace(path, target):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(path, target)
+Path.replace = replace
+main(["features", "digits", "--backbone", "pixels", "-o", sys.argv[1]])
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_every_write_the_same_command_leaves_no_temporary_file(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    command = ["features", "digits", "--backbone", "pixels", "-o"]
+    assert CliRunner().invoke(main, [*command, str(tmp_path / "peace")]).exit_code == 0
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        run = [sys.executable, "-c", _KILLED, str(folder), str(number)]
+        assert subprocess.run(run, check=False).returncode == -signal.SIGKILL
+        assert any(temporary_of(path.name) for path in folder.rglob("*"))
+        for said in ("wrote", "is finished"):
+            again = CliRunner().invoke(main, [*command, str(folder)])
+            assert again.exit_code == 0, again.output
+            assert said in again.stderr
+            assert _files(folder) == _files(tmp_path / "peace")
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:

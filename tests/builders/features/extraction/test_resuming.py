@@ -1,5 +1,9 @@
 """An extraction that is stopped, killed or damaged goes on, and gives the same features."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +67,6 @@ def test_damaged_and_half_written_blocks_are_made_again(
     np.testing.assert_array_equal(found, plain)
 
 
-@pytest.mark.slow
 def test_a_run_is_gone_on_with_by_none_but_its_own(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
@@ -131,6 +134,53 @@ def test_two_do_not_work_in_one_folder(tiny: Any, extract: Extract, tmp_path: Pa
             extract(tiny, tmp_path)
 
     extract(tiny, tmp_path, progress)
+
+
+_RUN = """
+import sys
+from pathlib import Path
+from tiny_features import TINY, read_pictures
+from builders.features import Settings
+from builders.features.extraction import extracted
+pictures, weights, folder = map(Path, sys.argv[1:])
+settings = Settings(weights=weights, block=4, batch=2, threads=1, workers=1)
+tiny = read_pictures(pictures)
+def told(images, /, *, resumed=False):
+    print("block", flush=True)
+with extracted(tiny, TINY, folder, settings, told) as (pieces, _):
+    import hashlib
+    values = b"".join(piece.tobytes() for piece in pieces)
+    print(hashlib.sha256(values).hexdigest(), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_gives_the_same_features(
+    pictures: Path, weights: Path, tmp_path: Path, root: Path
+) -> None:
+    def start(folder: Path) -> subprocess.Popen[str]:
+        path = f"{root}:{root / 'tests/support'}"
+        return subprocess.Popen(
+            [sys.executable, "-c", _RUN, pictures, weights, folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
+        )
+
+    run = start(tmp_path / "whole")
+    expected = run.communicate()[0].split()[-1]
+    assert run.returncode == 0
+    assert len(expected) == 64
+    chance = np.random.default_rng(0)
+    for _ in range(3):  # and gone on with at once
+        run = start(tmp_path / "killed")
+        assert run.stdout is not None
+        for _ in range(1 + int(chance.integers(0, 5))):
+            run.stdout.readline()
+        time.sleep(float(chance.random()) * 0.05)
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+    assert start(tmp_path / "killed").communicate()[0].split()[-1] == expected
 
 
 def test_a_lost_image_does_not_cost_what_is_done(

@@ -114,6 +114,17 @@ def test_expected_counts() -> None:
     assert "346,980" in mscoco_boxes.ABOUT.note
 
 
+@pytest.mark.parametrize("source", [mscoco, mscoco_boxes])
+def test_a_missing_photograph_is_named_or_recorded(source: Any, photos: Path) -> None:
+    (photos / "train2017/000000000003.jpg").unlink()
+    expected = PAIRS if source is mscoco else BOXES
+    with pytest.raises(SourceError, match=r"train2017/000000000003.jpg is missing"):
+        source.read(photos, expected=expected)
+    found = source.read(photos, expected=expected, allow_missing=True)
+    assert sum(found.class_sizes) == sum(expected.values()) - 1
+    assert found.provenance["left_out"] == {"images": ["train2017/000000000003.jpg"]}
+
+
 def test_other_folders_counts_and_annotations(photos: Path, content: dict[str, Any]) -> None:
     place = "annotations/instances_train2017.json"
     with pytest.raises(CatalogueError, match="38 of 40 classes are missing"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +27,15 @@ def test_every_character_is_in_one_part() -> None:
     assert FROZEN.scripts(SAMPLE).items() <= FROZEN.scripts("novel").items()
 
 
+def test_scripts_are_large_enough_and_none_outweighs_the_others() -> None:
+    for part in (*PARTS, SAMPLE):
+        sizes = {script: len(own) for script, own in FROZEN.characters[part].items()}
+        assert min(sizes.values()) >= 10
+        assert part == "base" or max(sizes.values()) <= 250
+    assert len(FROZEN.characters["novel"]) == 18
+    assert len(FROZEN.characters[SAMPLE]) == 11
+
+
 def test_at_most_so_many_of_a_script() -> None:
     few = FROZEN.scripts("novel", most=16)
     assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
@@ -42,6 +52,16 @@ def test_at_most_so_many_of_a_script() -> None:
 def test_options_that_are_refused(options: dict[str, str], what: str) -> None:
     with pytest.raises(FSLBenchError, match=what):
         glyphs.read(Path(), **options)
+
+
+def test_characters_are_letters_of_their_script() -> None:
+    tools = pytest.importorskip("fontTools.unicodedata", reason="needs fontTools, of `builders`")
+    for part in PARTS:
+        for character, script in FROZEN.scripts(part).items():
+            assert tools.script_name(tools.script(character)) == script
+            assert tools.category(character) in {"Lu", "Ll", "Lo"}
+            assert unicodedata.normalize("NFKC", character) == character
+            assert unicodedata.name(character)
 
 
 def test_packages_are_pinned_and_credited() -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 torch = pytest.importorskip("torch")
 
 from builders.training.method import Labelled  # noqa: E402
+from builders.training.methods import METHODS  # noqa: E402
 from builders.training.methods.transfer import BaselinePlusPlus, CosineClassifier  # noqa: E402
 from builders.training.networks import Conv4  # noqa: E402
 
@@ -105,6 +106,15 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
     np.testing.assert_allclose(_numbers(method.scores(support, query)), expected, atol=1e-5)
 
 
+def test_a_classifier_starts_as_a_linear_layer() -> None:
+    generator = torch.Generator().manual_seed(3)
+    classifier = CosineClassifier(400, 50, generator=generator)
+    torch.manual_seed(3)
+    weights = torch.nn.Linear(400, 50, bias=False).weight
+    torch.testing.assert_close(classifier.directions, weights)
+    torch.testing.assert_close(classifier.lengths, weights.norm(dim=1))
+
+
 def test_without_lengths_scores_are_twice_the_cosine() -> None:
     classifier = CosineClassifier(6, 4, lengths=False, generator=torch.Generator().manual_seed(0))
     vectors = torch.rand(3, 6, generator=torch.Generator().manual_seed(1)) * 10
@@ -152,3 +162,17 @@ def test_answers_follow_the_seed_alone() -> None:
     assert torch.equal(first, again)
     assert not torch.equal(first, _method(passes=2, seed=1).eval().scores(*task))
     assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
+
+
+def test_the_support_set_is_learned() -> None:
+    support, _ = _task()
+    scores = _method().eval().scores(support, support.flatten(0, 1))
+    assert scores.argmax(dim=1).tolist() == [0] * SHOT + [1] * SHOT + [2] * SHOT
+
+
+def test_it_is_registered_and_takes_flat_maps_of_conv4() -> None:
+    assert METHODS["Baseline++"] is BaselinePlusPlus
+    assert BaselinePlusPlus.trained_by == "classes"
+    assert not BaselinePlusPlus.adapts
+    conv4 = Conv4(32, pools=(True, True, False, False))
+    assert BaselinePlusPlus(conv4, classes=60, side=28).width == 1568
