@@ -177,20 +177,18 @@ class PairColumns:
 
     def intervals(self) -> list[PairInterval]:
         """Return the same as an object a pair."""
-        tasks, about = self.tasks.tolist(), (self.kind, self.level)
-        three = (
-            [
-                Interval(*about, t, mean, None if isnan(width) else width, constant)
-                for t, mean, width, constant in zip(tasks, *rows, strict=True)
-            ]
-            for rows in zip(
-                self.mean.tolist(), self.halfwidth.tolist(), self.constant.tolist(), strict=True
-            )
-        )
         verdicts = (
             [VERDICTS[code] for code in codes.tolist()] for codes in (self.verdict, self.direct)
         )
-        return list(map(PairInterval, *three, *verdicts))
+        return list(map(PairInterval, *map(self.intervals_of, range(3)), *verdicts))
+
+    def intervals_of(self, row: int) -> list[Interval]:
+        """Return the intervals of the method (0), of the other (1) or of the difference (2)."""
+        columns = (self.tasks, *(own[row] for own in (self.mean, self.halfwidth, self.constant)))
+        return [
+            Interval(self.kind, self.level, tasks, mean, None if isnan(width) else width, constant)
+            for tasks, mean, width, constant in zip(*(c.tolist() for c in columns), strict=True)
+        ]
 
 
 _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")

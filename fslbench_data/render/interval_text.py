@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -277,56 +277,73 @@ _LINK = {
 
 def sentence(comparison: Comparison) -> str:
     """One plain sentence: the paired conclusion, and whether the usual comparisons agree."""
-    a, b, found = comparison.method, comparison.versus, comparison.difference
+    return sentence_of(
+        (comparison.method, comparison.versus),
+        comparison.difference,
+        comparison.verdict,
+        (comparison.verdict_direct, comparison.verdict_closed),
+        {kind: pair.verdict for kind, pair in comparison.intervals.items()},
+        comparison.reason,
+        comparison.of_one_model,
+    )
+
+
+def sentence_of(
+    methods: tuple[str, str],
+    found: Interval,
+    concluded: Verdict,
+    usual: tuple[Verdict | None, Verdict | None],
+    beside: Mapping[IntervalKind, Verdict],
+    reason: str,
+    of_one_model: Iterable[str],
+) -> str:
+    """Say the same of two methods, of whose comparison these are the parts.
+
+    `usual` are the verdicts of error bars and of closed intervals, `beside` those of other kinds.
+    """
+    a, b = methods
     tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
     size = f"{abs(found.mean):.2f} points"
     if found.halfwidth and not found.constant:
         size = f"{plus_minus(found).removeprefix('-')} points"
-    if comparison.verdict is Verdict.IDENTICAL:
+    if concluded is Verdict.IDENTICAL:
         text = f"{a} and {b} answer alike: identical counts on all {tasks}"
-    elif comparison.reason:
-        text = f"nothing is concluded about {a} and {b} from {tasks}: {comparison.reason}"
-    elif comparison.verdict is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
+    elif reason:
+        text = f"nothing is concluded about {a} and {b} from {tasks}: {reason}"
+    elif concluded is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
         text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
-    elif comparison.verdict is Verdict.NOT_ESTIMABLE:
+    elif concluded is Verdict.NOT_ESTIMABLE:
         text = f"nothing can be concluded about {a} and {b} from {tasks}"
-    elif comparison.verdict is Verdict.INCONCLUSIVE:
+    elif concluded is Verdict.INCONCLUSIVE:
         text = f"no significant difference between {a} and {b} on {tasks} ({plus_minus(found)})"
     else:
-        direction = "better" if comparison.verdict is Verdict.BETTER else "worse"
+        direction = "better" if concluded is Verdict.BETTER else "worse"
         constant = ", the same on every task" if found.constant else ""
         text = f"{a} is {direction} than {b} by {size}{constant}, on {tasks}"
-    usual = [
+    if other := ". ".join(_otherwise(b, concluded, beside)):
+        text += f"; {other[0].lower()}{other[1:]}"
+    if concluded in (Verdict.BETTER, Verdict.WORSE) and (single := [*of_one_model]):
+        text += f"; of this one trained model of {' and '.join(single)}"
+    differing = [
         f"{name} would say {_CLAIM[verdict]}"
-        for name, verdict in (
-            ("error bars", comparison.verdict_direct),
-            ("usual intervals", comparison.verdict_closed),
-        )
-        if verdict is not None and _differs(verdict, comparison.verdict)
+        for name, verdict in zip(("error bars", "usual intervals"), usual, strict=True)
+        if verdict is not None and _differs(verdict, concluded)
     ]
-    other = beside_text([comparison])
-    text += f"; {other[0].lower()}{other[1:]}" if other else ""
-    if comparison.of_one_model and comparison.verdict in (Verdict.BETTER, Verdict.WORSE):
-        text += f"; of this one trained model of {' and '.join(comparison.of_one_model)}"
-    return text + (f"; {' and '.join(usual)}." if usual else ".")
+    return text + (f"; {' and '.join(differing)}." if differing else ".")
 
 
-def beside_text(comparisons: Sequence[Comparison]) -> str:
-    """Return where other kinds of interval conclude otherwise; empty where they agree."""
-    sentences = []
-    for kind, beside in BESIDE.items():
-        lost, gained = [], []
-        for c in comparisons:
-            verdict = verdict_of(c, kind)
-            if kind not in c.intervals or verdict is c.verdict:
-                continue
-            if c.verdict in (Verdict.BETTER, Verdict.WORSE):
-                lost.append(f"{_CLAIM[c.verdict]} {_LINK[c.verdict]} {c.versus}")
-            else:
-                gained.append(f"{_CLAIM[verdict]} {_LINK[verdict]} {c.versus}")
-        sentences += [f"Not shown for {beside.about}: {listing(lost, 4)}"] if lost else []
-        sentences += [f"For {beside.about}: {listing(gained, 4)}"] if gained else []
-    return ". ".join(sentences)
+def _otherwise(
+    versus: str, concluded: Verdict, beside: Mapping[IntervalKind, Verdict]
+) -> Iterator[str]:
+    """Say where other kinds of interval conclude otherwise."""
+    for kind, row in BESIDE.items():
+        verdict = beside.get(kind, concluded)
+        if verdict is concluded:
+            continue
+        lost = concluded in (Verdict.BETTER, Verdict.WORSE)
+        claim = concluded if lost else verdict
+        before = "Not shown for" if lost else "For"
+        yield f"{before} {row.about}: {_CLAIM[claim]} {_LINK[claim]} {versus}"
 
 
 def _differs(usual: Verdict, verdict: Verdict) -> bool:

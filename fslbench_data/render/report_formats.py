@@ -5,29 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields, is_dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from itertools import compress
 from json.encoder import encode_basestring
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis_sql.comparison.verdicts import PairColumns
+from analysis_sql.comparison.verdicts import VERDICTS, PairColumns
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.bounds import unseen_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.render.interval_text import sentence, unseen_text
+from fslbench_data.render.interval_text import sentence_of, unseen_text
 from fslbench_data.render.table import json_text, one_line
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
-from fslbench_data.scoring.task_set_report import MARKS, WHICH_OF_TWO, TaskSetReport
+from fslbench_data.scoring.task_set_report import (
+    MARKS,
+    OF_TWO,
+    WHICH_OF_TWO,
+    Facts,
+    TaskSetReport,
+)
 
 COLUMNS = {
     name: {"T": "tasks", "diff": "difference", "diff_halfwidth": "halfwidth"}.get(name, name)
@@ -105,9 +110,6 @@ def _alone(each: TaskSetReport) -> Iterator[list[object]]:
 
 OfKinds = Mapping[IntervalKind, PairColumns]
 """What each kind of interval says of some pairs."""
-
-Texts = Iterator[str]
-"""A column of values as JSON: a leaf of objects that are written many at a time."""
 
 
 def json_pieces(report: Report) -> Iterator[str]:
@@ -189,88 +191,121 @@ def _comparisons(each: TaskSetReport, rows: Ints, columns: Ints, found: OfKinds)
         if (places := np.flatnonzero(some)).size:
             of_kinds = {kind: found[kind].some(places) for kind in kinds}
             texts[places] = _filled(_comparison(each, rows[places], columns[places], of_kinds))
-    return [text.replace("\n", "\n  ") for text in texts]
+    return texts.tolist()
 
 
 def _comparison(each: TaskSetReport, rows: Ints, columns: Ints, found: OfKinds) -> dict[str, Any]:
-    comparisons = each.comparisons_at(rows, columns, [*found.values()])
-    evidence = each.evidence_at(rows, columns)
-    by_kind = {kind: _pair(of_kind) for kind, of_kind in found.items()}
+    """Return the structure of pairs, with columns for values."""
+    facts, evidence = each.facts(rows, columns), each.evidence_at(rows, columns)
+    names = pa.array(each.methods)
+    method, versus = (names.take(pa.array(places)) for places in (rows, columns))
+    pairs = [*zip(method.to_pylist(), versus.to_pylist(), strict=True)]
+    of_one_model = map(compress, pairs, (OF_TWO[which] for which in facts.of_one_model))
+    carried = found[each.interval_kind]
+    tasks = _numbers(carried.tasks)
+    same = [  # whatever the kind
+        {"tasks": tasks, "mean": _numbers(mean), "constant": _numbers(constant)}
+        for mean, constant in zip(carried.mean, carried.constant, strict=True)
+    ]
+    by_kind = {kind: _pair(of_kind, same) for kind, of_kind in found.items()}
     return {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
-        "method": _texts(c.method for c in comparisons),
-        "versus": _texts(c.versus for c in comparisons),
+        "method": _texts(method),
+        "versus": _texts(versus),
         **by_kind[each.interval_kind],
-        "verdict_closed": _texts(c.verdict_closed for c in comparisons),
+        "verdict_closed": _marks(facts.closed),
         **{beside.key: by_kind.get(kind) for kind, beside in BESIDE.items()},
-        "run_error": _texts(c.run_error for c in comparisons),
-        "of_one_model": _objects((c.of_one_model for c in comparisons), 1),
-        "reason": _texts(c.reason for c in comparisons),
+        "run_error": _numbers(facts.run_error),
+        "of_one_model": pa.array(map(_list, of_one_model)),
+        "reason": _texts(facts.reason),
         "evidence": {
-            name: _objects(map(attrgetter(name), evidence), 2)
+            name: pa.array([_object(value) for value in values])
             if name == "identical"
-            else _texts(map(attrgetter(name), evidence))
+            else _numbers(np.array(values, float))
             for name in (field.name for field in fields(Evidence))
+            for values in [[getattr(one, name) for one in evidence]]
         },
-        "sentence": _texts(map(sentence, comparisons)),
+        "sentence": _texts(_sentences(each, pairs, found, facts)),
     }
 
 
-def _pair(found: PairColumns) -> dict[str, Any]:
-    """Return the intervals and verdicts of a kind, with columns for values."""
+def _sentences(
+    each: TaskSetReport, pairs: Sequence[tuple[str, str]], found: OfKinds, facts: Facts
+) -> Iterator[str]:
+    carried = found[each.interval_kind]
+    verdicts = [[VERDICTS[code] for code in of.verdict.tolist()] for of in found.values()]
+    usual = ([MARKS[code] for code in codes.tolist()] for codes in (carried.direct, facts.closed))
+    return map(
+        sentence_of,
+        pairs,
+        carried.intervals_of(2),
+        verdicts[0],
+        zip(*usual, strict=True),
+        (dict(zip(found, of_pair, strict=True)) for of_pair in zip(*verdicts, strict=True)),
+        facts.reason,
+        map(compress, pairs, (OF_TWO[which] for which in facts.of_one_model)),
+    )
 
-    def interval(i: int) -> dict[str, Any]:
-        return {
-            "kind": found.kind,
-            "level": found.level,
-            "tasks": _numbers(found.tasks),
-            "mean": _numbers(found.mean[i]),
-            "halfwidth": _numbers(found.halfwidth[i]),
-            "constant": _numbers(found.constant[i]),
-        }
 
+def _pair(found: PairColumns, same: Sequence[Mapping[str, pa.Array]]) -> dict[str, Any]:
+    """Return the intervals and verdicts of a kind; `same` are their parts that all kinds share."""
+    names = ("mean", "versus_mean", "difference")
+    about = {"kind": found.kind, "level": found.level}
+    order = ("kind", "level", "tasks", "mean", "halfwidth", "constant")
     return {
-        **{name: interval(i) for i, name in enumerate(("mean", "versus_mean", "difference"))},
-        "verdict": _texts(MARKS[code] for code in found.verdict.tolist()),
-        "verdict_direct": _texts(MARKS[code] for code in found.direct.tolist()),
+        **{
+            name: {key: values[key] for key in order}
+            for name, part, width in zip(names, same, found.halfwidth, strict=True)
+            for values in [{**about, **part, "halfwidth": _numbers(width)}]
+        },
+        "verdict": _marks(found.verdict),
+        "verdict_direct": _marks(found.direct),
     }
 
 
-def _numbers(values: Any) -> Texts:
-    """Write numbers or truth values; NaN is null."""
-    return iter(json.dumps(values.tolist())[1:-1].replace("NaN", "null").split(", "))
+def _numbers(values: Any) -> pa.Array:
+    """Write numbers or truth values, the same ones once; NaN is null."""
+    coded = pa.array(values).dictionary_encode()
+    texts = json.dumps(coded.dictionary.to_pylist())[1:-1].replace("NaN", "null")
+    return pa.array(texts.split(", ")).take(coded.indices)
 
 
-def _texts(values: Iterable[Any]) -> Texts:
-    """Write texts and numbers, or None."""
-    for value in values:
-        if isinstance(value, float):
-            yield float.__repr__(value)
-        else:
-            yield encode_basestring(value) if isinstance(value, str) else _object(value, 0)
+def _texts(values: Iterable[str]) -> pa.Array:
+    """Write texts, the same ones once."""
+    coded = pa.array(values, pa.string()).dictionary_encode()
+    return pa.array(map(encode_basestring, coded.dictionary.to_pylist())).take(coded.indices)
 
 
-def _objects(values: Iterable[Any], depth: int) -> Texts:
-    """Write lists, or objects or None, as deep in an object as they stand."""
-    return (_object(value, depth) for value in values)
+def _marks(codes: Any) -> pa.Array:
+    """Write verdicts, positions or -1."""
+    return pa.array([json.dumps(mark) for mark in MARKS.values()]).take(pa.array(codes + 1))
 
 
-@lru_cache(maxsize=1024)
-def _object(value: Any, depth: int) -> str:
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
-    return text.replace("\n", "\n" + " " * depth)
+def _list(texts: Iterable[str]) -> str:
+    """Write a list of texts as deep as it stands in a comparison."""
+    written = ",\n    ".join(map(encode_basestring, texts))
+    return f"[\n    {written}\n   ]" if written else "[]"
+
+
+def _object(value: Any) -> str:
+    """Write an object or None, as deep as it stands in the evidence."""
+    if value is None:
+        return "null"
+    text = json.dumps(asdict(value), indent=1, ensure_ascii=False, allow_nan=False)
+    return text.replace("\n", "\n    ")
 
 
 def _filled(structure: dict[str, Any]) -> list[str]:
     """Write as many objects of one structure as the columns that are its leaves have values."""
-    columns: list[Texts] = []
+    columns: list[pa.Array] = []
 
-    def slot(column: Texts) -> str:
+    def slot(column: pa.Array) -> str:
         columns.append(column)
         return "\0"
 
     text = json.dumps(structure, indent=1, ensure_ascii=False, allow_nan=False, default=slot)
-    template = text.replace("%", "%%").replace('"\\u0000"', "%s")
-    return [template % values for values in zip(*columns, strict=True)]
+    first, *between = text.replace("\n", "\n  ").split('"\\u0000"')
+    parts = (part for both in zip(columns, between, strict=True) for part in both)
+    texts: list[str] = pc.binary_join_element_wise(first, *parts, "").to_pylist()
+    return texts

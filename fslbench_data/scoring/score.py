@@ -166,16 +166,18 @@ def report_on(
     selected: Selected,
     level: float | None = None,
     progress: Callable[[str], object] = lambda _: None,
+    other: Report | None = None,
 ) -> Report:
     """Compute scores and comparisons, at the selection's level or another.
 
-    `progress` is called with the name of each task set before it is scored.
+    `progress` is called with the name of each task set before it is scored. `other` is the report
+    at another level, whose designs and adjusted pairs serve for this one too.
     """
     level = selected.selection.level if level is None else level
     sets = []
-    for info in selected.infos:
+    for number, info in enumerate(selected.infos):
         progress(str(info))
-        sets.append(_set_report(info, selected, level))
+        sets.append(_set_report(info, selected, level, other and other.sets[number]))
     return _report(selected, sets, level)
 
 
@@ -189,10 +191,12 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     return Report(signature, tuple(sets), left_out, selected.selection.against, log)
 
 
-def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
+def _set_report(
+    info: TaskSetInfo, selected: Selected, level: float, other: TaskSetReport | None
+) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
-    designs, units = designs_of(selected.release, info)
+    designs, units = (other.designs, other.units) if other else designs_of(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
     own = len(selected.answers.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units.missing)
@@ -213,6 +217,7 @@ def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetR
             for score in twin
             if score.stopped is None
         },
+        at_other_level=other,
     )
 
 

@@ -201,7 +201,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and columns of pairs are kept."""
 
-MARKS = {-1: None, **{code: verdict.value for code, verdict in enumerate(VERDICTS)}}
+MARKS: Mapping[int, Verdict | None] = {-1: None, **dict(enumerate(VERDICTS))}
 """Verdicts by their positions in arrays."""
 
 WHICH_OF_TWO = {
@@ -211,7 +211,7 @@ WHICH_OF_TWO = {
     (True, True): "both",
 }
 """Which methods of a pair something holds for."""
-_OF_TWO = {word: both for both, word in WHICH_OF_TWO.items()}
+OF_TWO = {word: both for both, word in WHICH_OF_TWO.items()}
 
 _PAIRS_AT_ONCE = 1024
 """Pairs that are rows of a batch."""
@@ -223,7 +223,8 @@ class TaskSetReport:
 
     `scores` and `counts` are of the submission's methods, then of the references: M in all; `asked`
     (F, M) says which of the first F are compared with which. `closed` are intervals on the closed
-    set of the same data and protocol. A :class:`Comparison` is made when it is looked at.
+    set of the same data and protocol, `at_other_level` is the same report at another level, if
+    there is one. A :class:`Comparison` is made when it is looked at.
     """
 
     scored: ScoredSet
@@ -235,6 +236,7 @@ class TaskSetReport:
     designs: Designs
     units: Units
     closed: Mapping[str, Interval]
+    at_other_level: TaskSetReport | None = None
     _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
     _kept: dict[tuple[IntervalKind, int], PairColumns] = field(default_factory=dict, init=False)
 
@@ -388,6 +390,8 @@ class TaskSetReport:
     @cached_property
     def contest(self) -> Contest | None:
         """What :attr:`ties` follow from at every level."""
+        if self.at_other_level is not None:
+            return self.at_other_level.contest
         judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
         rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.asked)).tolist()
         if len(rows) < 3:
@@ -418,7 +422,8 @@ class TaskSetReport:
         rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
         asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
-        return replace(self, scores=scores, counts=self.counts.some(rows), asked=asked)
+        some = {"scores": scores, "counts": self.counts.some(rows), "asked": asked}
+        return replace(self, **some, at_other_level=None)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -437,7 +442,7 @@ class TaskSetReport:
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
     ) -> list[Comparison]:
         """Return pairs as objects, given what each kind of interval says of them."""
-        pairs, facts = [of_kind.intervals() for of_kind in found], self._facts(rows, columns)
+        pairs, facts = [of_kind.intervals() for of_kind in found], self.facts(rows, columns)
         made = []
         for i, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
             names, kinds = (self.methods[row], self.methods[column]), self.kinds
@@ -453,7 +458,7 @@ class TaskSetReport:
                 None if closed < 0 else VERDICTS[closed],
                 facts.reason[i],
                 None if isnan(error) else error,
-                tuple(compress(names, _OF_TWO[facts.of_one_model[i]])),
+                tuple(compress(names, OF_TWO[facts.of_one_model[i]])),
             )
             made.append(comparison)
         return made
@@ -479,7 +484,7 @@ class TaskSetReport:
     def _batch(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns], *, with_p: bool
     ) -> pa.RecordBatch:
-        facts = self._facts(rows, columns)
+        facts = self.facts(rows, columns)
         there = np.ones((len(found), rows.size), np.bool_)
         there[1:, facts.stopped] = False  # of these there is only the carried kind
         pair, kind = np.nonzero(there.T)
@@ -530,7 +535,8 @@ class TaskSetReport:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=COMPARED)
 
-    def _facts(self, rows: Ints, columns: Ints) -> _Facts:
+    def facts(self, rows: Ints, columns: Ints) -> Facts:
+        """Return what holds for pairs whatever the kind of interval."""
         stopped, at = self.of_stopped[rows, columns], (rows, columns)
         errors = [nan if score.run_error is None else score.run_error for score in self.scores]
         first, second = (np.array(errors)[i] for i in at)
@@ -539,7 +545,7 @@ class TaskSetReport:
         reasons = np.full(rows.size, "", object)
         for place in np.flatnonzero(stopped | self.of_prefix[at]).tolist():
             reasons[place] = self.reason(int(rows[place]), int(columns[place]))
-        return _Facts(
+        return Facts(
             stopped,
             self.closed_verdicts[at],
             reasons.tolist(),
@@ -556,7 +562,7 @@ class TaskSetReport:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class Facts:
     """What holds for pairs whatever the kind of interval; closed verdicts are -1 without any."""
 
     stopped: NDArray[np.bool_]

@@ -82,13 +82,14 @@ def page_content(
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
-    reports = {}
+    reports: dict[float, Report] = {}
     for each in levels:
 
         def at_level(task_set: str, at: str = f"{100 * each:.8g} %") -> None:
             progress(f"{at}, {task_set}")
 
-        reports[each] = report_on(selected, each, at_level)
+        other = next(iter(reports.values()), None)
+        reports[each] = report_on(selected, each, at_level, other)
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
     names = tuple(name for name in selected.methods if name in answered)
