@@ -166,7 +166,7 @@ class SuperclassDesign:
         own = self.superclasses + np.arange(ordered.size).reshape(ordered.shape)
         return len(disjoint_tasks(np.where(again, own, ordered)))
 
-    @property
+    @cached_property
     def obstacle(self) -> str | None:
         """Why no interval for new superclasses can be computed, or None where it can."""
         if self.tasks < 2:

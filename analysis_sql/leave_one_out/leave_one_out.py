@@ -464,10 +464,15 @@ class FirstTasks:
         return None if name in self._designs[tasks].why else self._designs[tasks]
 
     def pairs(self, counts: Counts, level: float) -> _AllPairs:
-        """Return all pairs of some methods; the last that were asked for are kept for all kinds."""
+        """Return all pairs of some methods; the last that were asked for are kept for all kinds.
+
+        What they have at every level is kept, too.
+        """
         kept = self._pairs.get(0)
-        if kept is None or kept.counts is not counts or kept.level != level:
-            kept = self._pairs[0] = _AllPairs(self, counts, level)
+        if kept is None or kept.counts is not counts:
+            kept = self._pairs[0] = _AllPairs(self, counts, level, {})
+        elif kept.level != level:
+            kept = self._pairs[0] = _AllPairs(self, counts, level, kept.influences)
         return kept
 
 
@@ -562,9 +567,15 @@ def shares(counts: Counts, tasks: int) -> Floats:
 class _AllPairs:
     """All pairs of some methods by all kinds, some rows at a time; the last rows are kept."""
 
-    def __init__(self, design: FirstTasks, counts: Counts, level: float) -> None:
+    def __init__(
+        self,
+        design: FirstTasks,
+        counts: Counts,
+        level: float,
+        influences: dict[int, Influences],
+    ) -> None:
         self.counts, self.level, self._design = counts, level, design
-        self._influences: dict[int, Influences] = {}
+        self.influences = influences
         self._own: dict[int, LeaveOneOut] = {}
         self._blocks: OrderedDict[tuple[int, int], LeaveOneOut] = OrderedDict()
 
@@ -595,10 +606,10 @@ class _AllPairs:
         return self._own[tasks]
 
     def _influences_at(self, tasks: int, design: Design) -> Influences:
-        if tasks not in self._influences:
+        if tasks not in self.influences:
             y, right = shares(self.counts, tasks), self.counts.right
-            self._influences[tasks] = Influences(design, y, right)
-        return self._influences[tasks]
+            self.influences[tasks] = Influences(design, y, right)
+        return self.influences[tasks]
 
 
 def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:

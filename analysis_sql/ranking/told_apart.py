@@ -15,7 +15,7 @@ several best methods are, or that those excluded are worse, is not claimed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
@@ -270,21 +270,27 @@ class AdjustedPairs:
 
 
 def adjusted_pairs(
-    counts: Counts, kind: IntervalKind, design: Any = None, *, only: int | None = None
+    counts: Counts,
+    kind: IntervalKind,
+    design: Any = None,
+    *,
+    only: int | None = None,
+    rows: Sequence[int] | None = None,
 ) -> AdjustedPairs:
     """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
 
     The design is of the kind, None for the one that the task set carries. Pairs with the method
     `only` are enough: of more than :data:`MOST_PAIRED` methods these alone, by Bonferroni's
-    procedure.
+    procedure. The methods are those at `rows` of the counts, or all.
     """
-    methods = len(counts)
+    at = np.arange(len(counts)) if rows is None else np.array(rows, np.int64)
+    methods = at.size
     first, second = np.triu_indices(methods, 1)
     by_holm = True
     if only is not None and methods > MOST_PAIRED:
         by_holm = False
         first, second = np.full(methods - 1, only), np.delete(np.arange(methods), only)
-    p = pair_p(counts, first, second, kind, design)
+    p = pair_p(counts, at[first], at[second], kind, design)
     if by_holm:
         adjusted = adjust(p, "holm")
         return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
@@ -367,13 +373,23 @@ class Contest:
 
 
 def contest(
-    names: tuple[str, ...], counts: Counts, interval_kind: IntervalKind, designs: Designs
+    names: tuple[str, ...],
+    counts: Counts,
+    interval_kind: IntervalKind,
+    designs: Designs,
+    rows: Sequence[int] | None = None,
 ) -> Contest:
-    """Compare all pairs of at least two methods, by the carried kind and those with designs."""
-    pairs = {interval_kind: adjusted_pairs(counts, interval_kind)}
+    """Compare all pairs of at least two methods, by the carried kind and those with designs.
+
+    `names` are of the methods at `rows` of the counts, or of all.
+    """
+    pairs = {interval_kind: adjusted_pairs(counts, interval_kind, rows=rows)}
     if len(names) <= MOST_PAIRED:
-        pairs |= {kind: adjusted_pairs(counts, kind, some) for kind, some in designs.items()}
-    return Contest(names, np.asarray(counts.moments().mean, float), pairs)
+        pairs |= {
+            kind: adjusted_pairs(counts, kind, some, rows=rows) for kind, some in designs.items()
+        }
+    means = np.asarray(counts.moments().mean, float)
+    return Contest(names, means if rows is None else means[list(rows)], pairs)
 
 
 def claim(level: float) -> str:

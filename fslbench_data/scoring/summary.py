@@ -68,12 +68,12 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     top = max(scores[i].accuracy.mean for i in judged or positions)
     marks = dict.fromkeys(positions, Mark.UNJUDGED)
     if judged:
-        counts = task_set.counts.some(judged)
         best = int(np.argmax([scores[i].accuracy.mean for i in judged]))
 
         def apart(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
             design = task_set.designs.get(kind)
-            told = adjusted_pairs(counts, kind, design, only=best)
+            counts = task_set.counts
+            told = adjusted_pairs(counts, kind, design, only=best, rows=judged)
             return told.of(best, task_set.level), told.family, told.by_holm
 
         images, family, holm = apart(primary.images)

@@ -397,7 +397,7 @@ class TaskSetReport:
         if len(rows) < 3:
             return None
         names = tuple(self.methods[i] for i in rows)
-        return contest(names, self.counts.some(rows), self.interval_kind, self.designs)
+        return contest(names, self.counts, self.interval_kind, self.designs, rows)
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return the evidence on each comparison of :meth:`comparisons_of`."""
