@@ -177,7 +177,7 @@ def report_on(
     sets = []
     for number, info in enumerate(selected.infos):
         progress(str(info))
-        sets.append(_set_report(info, selected, level, other and other.sets[number]))
+        sets.append(_set_report(info, selected, level, other.sets[number] if other else None))
     return _report(selected, sets, level)
 
 
