@@ -422,8 +422,8 @@ class TaskSetReport:
         rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
         asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
-        some = {"scores": scores, "counts": self.counts.some(rows), "asked": asked}
-        return replace(self, **some, at_other_level=None)
+        counts = self.counts.some(rows)
+        return replace(self, scores=scores, counts=counts, asked=asked, at_other_level=None)
 
     @property
     def comparisons(self) -> Comparisons:
