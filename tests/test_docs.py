@@ -119,13 +119,8 @@ def _run(words: list[str]) -> str:
     return result.stdout
 
 
-RUN = [
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("figures", "planning", "sql")),
-    "leaderboard",
-]
-
-
-@pytest.mark.parametrize("name", RUN)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["figures", "planning", "sql", "leaderboard"])
 def test_commands_run(desk: Path, name: str) -> None:
     """Those that need nothing but the package; printed pages have a test of their own."""
     page = ROOT / f"docs/{name}.md"

@@ -309,6 +309,7 @@ def test_a_port_that_is_taken(results: HubServer, monkeypatch: pytest.MonkeyPatc
     assert f"port {port} of 127.0.0.1 is not free: name another with --port" in told.output
 
 
+@pytest.mark.slow
 def test_an_app_that_could_not_work_does_not_start(
     results: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -385,7 +385,17 @@ def _cached_is_right(world: World, cache: Path) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("name", "act", "outcome"), FAULTS, ids=[f[0] for f in FAULTS])
+SLOW = ("two processes", "a process is killed", "a full disk")
+"""Begin faults that take processes of their own."""
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "outcome"),
+    [
+        pytest.param(*fault, id=fault[0], marks=[pytest.mark.slow] * fault[0].startswith(SLOW))
+        for fault in FAULTS
+    ],
+)
 def test_every_fault_ends_well(
     name: str,
     act: Act,
