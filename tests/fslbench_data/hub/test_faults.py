@@ -386,7 +386,7 @@ def _cached_is_right(world: World, cache: Path) -> bool:
 
 
 SLOW = ("two processes", "a process is killed", "a full disk")
-"""Begin faults that take processes of their own."""
+"""How faults begin that take processes of their own."""
 
 
 @pytest.mark.parametrize(
