@@ -286,6 +286,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         assert (tmp_path / picture).is_file()
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_house_is_what_its_script_draws() -> None:
     spec = importlib.util.spec_from_file_location("draw_house", ROOT / "docs/draw_house.py")
     assert spec is not None

@@ -26,6 +26,7 @@ def _run(script: Path, *arguments: object, env: dict[str, str] | None = None) ->
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_on_frozen_features(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     said = _run(root / "examples/own_method.py", path).splitlines()

@@ -57,6 +57,7 @@ def _check(names: dict[str, Any]) -> None:
             assert 0 < width.halfwidth < 20
 
 
+@pytest.mark.slow
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")

@@ -277,6 +277,7 @@ def test_specifications_with_long_and_deep_values(text: str, tmp_path: Path) -> 
     assert len(str(caught.value)) < 2500
 
 
+@pytest.mark.slow
 def test_any_width(root: Path) -> None:
     code = (
         "import os, resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"

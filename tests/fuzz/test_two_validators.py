@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fuzzing.two_validators import compare
 
 SEEDS = """
@@ -21,6 +22,7 @@ SEEDS = """
 _READING = ("not to be read", "not JSON")
 
 
+@pytest.mark.slow
 def test_two_validators_agree(tmp_path: Path) -> None:
     seeds = [int(text) for text in SEEDS.replace(",", " ").split()]
     found = compare(len(seeds), tmp_path, seeds)

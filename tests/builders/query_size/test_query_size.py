@@ -96,12 +96,9 @@ def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
 
 @pytest.mark.parametrize(
     ("shot", "low", "high"),
-    [
-        pytest.param(1, 2, 2, marks=pytest.mark.slow),
-        (5, 5, 8),
-        pytest.param(10, 7, 12, marks=pytest.mark.slow),
-    ],
+    [(1, 2, 2), (5, 5, 8), (10, 7, 12)],
 )
+@pytest.mark.slow
 def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:
     found = swept(embedded, shot, queries=range(1, 16))
     assert found.choice.best is not None

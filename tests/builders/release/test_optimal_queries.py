@@ -66,6 +66,7 @@ def release(built: Path) -> Release:
     return load_release(built)
 
 
+@pytest.mark.slow
 def test_the_number_is_the_one_that_a_sweep_chooses(release: Release, embedded: Release) -> None:
     names = [str(info.name) for info in release.task_sets]
     how: dict[str, Any] = {"way": 5, "shot": 5, "suite": "open", "compared": COMPARED}

@@ -38,6 +38,7 @@ def test_version() -> None:
     assert _run("--version").strip() == f"fslbench, version {__version__}"
 
 
+@pytest.mark.slow
 def test_the_installed_command(mine: str) -> None:
     """Through the real entry point: a table on standard output, no escapes, a line on stderr."""
     command = Path(sys.executable).with_name("fslbench")

@@ -135,6 +135,7 @@ def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> 
         assert '"no" is a conclusion' not in said
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_listed(results: Path) -> None:
     for number in range(12):
         (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
@@ -155,6 +156,7 @@ def test_what_is_left_out_is_listed(results: Path) -> None:
     assert set(content["refused"][0]) == {"name", "what", "where", "expected", "fix"}
 
 
+@pytest.mark.slow
 def test_a_checkout_without_git_lfs(
     repository: Repository, results: Path, root: Path, tmp_path: Path
 ) -> None:

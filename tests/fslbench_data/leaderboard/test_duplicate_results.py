@@ -31,6 +31,7 @@ def _entry(info: TaskSetInfo, counts: list[int], label: str, source: str, runs: 
     return Entry(label, source, found)
 
 
+@pytest.mark.slow
 def test_a_copy_under_another_name(
     repository: Repository, example: Submission, embedded: Release, tmp_path: Path
 ) -> None:

@@ -213,6 +213,7 @@ def test_each_limit(name: str, tmp_path: Path) -> None:
 
 @on_linux
 @pytest.mark.usefixtures("fresh")  # one that has read before has memory at hand
+@pytest.mark.slow
 def test_the_limit_of_memory(tmp_path: Path) -> None:
     path = _write(tmp_path / "x.parquet", many(400_000, predictions=lists(400_000, 25)))
     with pytest.raises(TooLarge, match="more than 1 MiB of memory"):  # its lists are 9 MiB

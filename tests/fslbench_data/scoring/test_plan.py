@@ -56,6 +56,7 @@ def test_a_pilot_is_its_answers_counted_with_loops(
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
 
 
+@pytest.mark.slow
 def test_the_mean_is_the_scored_one(embedded: Release, pair: Plan, example: Submission) -> None:
     report = score(example, embedded, task_sets="open-5w5s5q", against="pixels/NCC")
     (c,) = report.comparisons

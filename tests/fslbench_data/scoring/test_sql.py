@@ -30,6 +30,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
     return rows
 
 
+@pytest.mark.slow
 def test_accuracies_are_the_reports(
     connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
 ) -> None:
