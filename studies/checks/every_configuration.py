@@ -34,6 +34,7 @@ def load_and_compare(release: Release, configs: Iterable[str], cache: Path) -> N
             else:
                 rows = [pq.ParquetFile(folder / path).metadata.num_rows for path in paths]
                 assert table.num_rows == sum(rows), (config, split)
+                assert release.load_dataset(config, split).num_rows == sum(rows)  # and digests
 
 
 def main() -> None:
