@@ -102,11 +102,13 @@ def _as_released(rows: pa.Table, table: Table) -> Iterator[pa.Table]:
     rows = rows.drop_columns(
         [name for name in there if rows.column(name).null_count == rows.num_rows]
     )
-    yield rows
-    with suppress(pa.ArrowInvalid, ValueError):
-        if table.kind == "tasks":
+    if table.kind == "tasks":
+        with suppress(pa.ArrowInvalid, ValueError):
             yield rows.cast(schemas.task_set(TaskSetName.parse(table.name)))
-        elif table.kind == "results" and "predictions" in rows.column_names:
-            narrow = schemas.SUBMISSION_OPTIONAL.field("predictions")
-            place = rows.schema.get_field_index("predictions")
+        return
+    yield rows
+    if table.kind == "results" and "predictions" in rows.column_names:
+        narrow = schemas.SUBMISSION_OPTIONAL.field("predictions")
+        place = rows.schema.get_field_index("predictions")
+        with suppress(pa.ArrowInvalid):
             yield rows.cast(rows.schema.set(place, narrow))
