@@ -8,7 +8,8 @@ CPU, stands the share that the network has of the processor time that a picture 
 extraction can keep at most where the network alone keeps all processors busy.  Weights do not
 matter for speed: without DIR they are random.
 
-With a GPU: ViT-B/16 in bf16, whose limit is 90 %.  On the CPU the limit is 95 %, of ViT-B/16; the
+With a GPU: ViT-B/16 in bf16, whose limit is 90 %, of files of five sizes and of as many sizes as
+there are files.  On the CPU the limit is 95 %, of ViT-B/16; the
 four small networks are timed too.
 """
 
@@ -55,13 +56,15 @@ ARCHITECTURES = {
 }
 
 
-def photographs(folder: Path, number: int) -> ImageSet:
-    """JPEG files of the usual sizes of ImageNet's, cut out of scikit-learn's photographs."""
+def photographs(folder: Path, number: int, *, mixed: bool = False) -> ImageSet:
+    """JPEG files of five sizes of ImageNet's, or all of their own, cut out of photographs."""
     chance = np.random.default_rng(0)
     sources = [Image.fromarray(array) for array in load_sample_images().images]
     names = []
     for i in range(min(number, 2000)):
         width, height = SIZES[i % len(SIZES)]
+        if mixed:
+            width, height = int(chance.integers(300, 641)), int(chance.integers(300, 428))
         left, top = int(chance.integers(641 - width)), int(chance.integers(428 - height))
         part = sources[i % 2].crop((left, top, left + width, top + height))
         names.append(f"{i:05d}.jpg")
@@ -179,12 +182,13 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     failed = []
-    with tempfile.TemporaryDirectory() as name:
-        images_of = partial(photographs, Path(name))
-        for network in [VIT] if gpu else args.only:
+    with tempfile.TemporaryDirectory() as folder:
+        images_of = partial(photographs, Path(folder))
+        kinds = [(VIT, False), (VIT, True)] if gpu else [(name, False) for name in args.only]
+        for network, mixed in kinds:
             number = args.images or (81_920 if gpu else 96 if network == VIT else 384)
             dtype: Any = "bfloat16" if gpu else "float32"
-            images = images_of(number)
+            images = images_of(number, mixed=mixed)
             kind = Random(network, args.weights, device, dtype)
             found = compare(kind, images, args.rounds, Settings(device=device, dtype=dtype))
             limit = LIMITS[device] if network == VIT else None
@@ -193,8 +197,9 @@ def main() -> None:
                 network_ms, ready_ms = processor_time(images, kind.load(), found["batch"])
                 of_all = network_ms / (network_ms + ready_ms)
                 share = f"{network_ms:.1f}, {ready_ms:.1f} | {of_all:.1%}"
+            name = f"{network}, mixed sizes" if mixed else network
             print(
-                f"| {network} | {dtype} | {found['batch']} | {found['bare']:,.1f} | "
+                f"| {name} | {dtype} | {found['batch']} | {found['bare']:,.1f} | "
                 f"{found['whole']:,.1f} | {found['ratio']:.1%} ({found['least']:.1%}) | "
                 f"{f'at least {limit:.0%}' if limit else ''} | {share} |",
                 flush=True,

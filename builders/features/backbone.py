@@ -1,14 +1,18 @@
 """A network that turns pictures into features, and what makes its input of a picture.
 
 The reference of preprocessing is Pillow's resizing, which rounds to whole grey levels after columns
-and after rows.  The other path does the same with torch, so that only ties are rounded otherwise.
+and after rows.  On a GPU the same is done by Triton's kernels, or else by torch's products, so that
+only ties are rounded otherwise.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +30,18 @@ Size = tuple[int, int]
 """Height and width."""
 
 Colour = tuple[float, float, float]
+
+
+TRITON = "Triton"
+
+
+@cache
+def resizes_with(device: str) -> str:
+    """Name what resizes on a device: on a GPU Triton's kernels where they can be compiled."""
+    if device != "cuda":
+        return "Pillow, the reference"
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    return TRITON if compiler and find_spec("triton") else "torch"
 
 
 @dataclass(frozen=True)
@@ -96,6 +112,14 @@ class Preprocessing:
         Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
         """
         torch = require("torch")
+        if resizes_with(images[0].device.type) == TRITON:
+            from builders.features.resizing import resize
+
+            resized = [self.resized(*image.shape[-2:]) for image in images]
+            corners = [self._corner(*size) for size in resized]
+            return self._scaled(
+                resize(images, resized, corners, self.crop, self.interpolation, self.fill)
+            )
         if isinstance(images, torch.Tensor):
             return self._scaled(self._grey(images))
         together: dict[Size, list[int]] = {}

@@ -196,10 +196,10 @@ def inputs_on_gpu(
 ) -> Iterator[tuple[Batch, Any]]:
     """Return each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
     torch = require("torch")
-    stream = torch.cuda.Stream(priority=-1)  # its many small kernels go before the network's
+    stream = torch.cuda.Stream(priority=-1)  # its kernels go before the network's
 
     def prepared() -> Iterator[tuple[Batch, Any, Any]]:
-        for batch in batches:
+        for batch in ahead(batches, 3):
             with torch.cuda.stream(stream), torch.no_grad():
                 pixels = preprocessing.batch(grey_levels(batch, "cuda"))
                 yield batch, pixels, stream.record_event()

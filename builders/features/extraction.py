@@ -19,7 +19,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.extras import require
 from builders.execution.engine import Engine, LocalEngine, reproducible
-from builders.features.backbone import Backbone, DType
+from builders.features.backbone import Backbone, DType, resizes_with
 from builders.features.backbones import load_backbone
 from builders.features.block_job import (
     BlockJob,
@@ -67,8 +67,7 @@ class Network:
         with reproducible(threads):
             backbone = self.load()
             batch = batch or default_batch(backbone)
-        on_gpu = self.device == "cuda"
-        jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
+        jpeg_on_gpu = self.device == "cuda" and hasattr(require("torchvision.io"), "decode_jpeg")
         return {
             **backbone.describe(),
             **machine,
@@ -76,7 +75,7 @@ class Network:
             "batch": batch,
             "block": block,
             "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
-            "resized_by": "torch" if on_gpu else "Pillow, the reference",
+            "resized_by": resizes_with(self.device),
             "stored": "float16",
             "agreement": AGREEMENT[self.dtype],
         }

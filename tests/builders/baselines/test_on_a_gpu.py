@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from builders.baselines import HEADS, Predictor
 from builders.baselines.fine_tuning import FineTuner
+from builders.features.backbone import TOLERANCE, Preprocessing
 from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
@@ -35,3 +36,20 @@ def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself() -> None:
     after = torch.backends.cudnn.deterministic, torch.are_deterministic_algorithms_enabled()
     assert after == before
     assert np.isfinite(first.cpu().numpy()).all()
+
+
+def test_pictures_are_resized_as_by_the_products_of_the_cpu() -> None:
+    chance = np.random.default_rng(0)
+    sizes = [(300, 500), (41, 640), (80, 90), (256, 256), (7, 9), (248, 248)]
+    pictures = [
+        torch.from_numpy(chance.integers(0, 256, (3, *size), dtype=np.uint8)) for size in sizes
+    ]
+    for kind in ("bilinear", "bicubic"):
+        for how in (
+            Preprocessing((248, 248), (224, 224), kind, (0.0,) * 3, (1.0,) * 3, white=255),
+            Preprocessing((20, 24), (22, 17), kind, (0.0,) * 3, (1.0,) * 3, "long", 255, (9, 8, 7)),
+        ):
+            found = how.batch([picture.cuda() for picture in pictures]).cpu()
+            off = (found - how.batch(pictures)).abs()
+            assert off.max() <= TOLERANCE
+            assert (off > 0).float().mean() < 0.002
