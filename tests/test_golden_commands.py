@@ -59,6 +59,7 @@ def test_rows_that_are_refused(
     golden_commands.check(f"refusals/{_file_name(name)}", text, ("pyarrow",))
 
 
+@pytest.mark.slow
 def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.chdir(tmp_path)
     parts = []

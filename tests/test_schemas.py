@@ -120,10 +120,13 @@ def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str,
         yield path, TYPES[type(value)]
 
 
+SLOW = ("score --bias", "leaderboard", "plan")
+
+
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in ("score --bias", "leaderboard")))
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
         for name in COMMANDS
     ],
 )

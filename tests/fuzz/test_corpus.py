@@ -76,7 +76,11 @@ def _read_manifest(path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
 @pytest.mark.parametrize(
-    ("target", "read"), [("submissions", _read_submission), ("manifests", _read_manifest)]
+    ("target", "read"),
+    [
+        pytest.param("submissions", _read_submission, marks=pytest.mark.slow),
+        ("manifests", _read_manifest),
+    ],
 )
 def test_the_corpus_ends_in_no_other_errors(
     target: str, read: Callable[[Path], None], tmp_path: Path

@@ -111,6 +111,7 @@ def test_class_words_are_lemmas_too(textblob: Words, spacy: Words) -> None:
     assert spacy.of(["", None], ["none"] * 2) == [[], []]
 
 
+@pytest.mark.slow
 def test_what_words_depend_on(textblob: Words, spacy: Words) -> None:
     about = spacy.tagger.describe()
     assert about["model"] == f"{MODEL} 3.8.0"

@@ -155,6 +155,7 @@ def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
         assert sets.tasks(200, 0) == 0
 
 
+@pytest.mark.slow
 def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> None:
     """The last Q is said to be that or more only where the search, not the tasks, ended there."""
     assert (five.choice.tried[-1], five.choice.more) == (45, True)

@@ -201,6 +201,7 @@ def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded: Release) -> None
     assert content_digest(again) == content_digest(embedded.task_table(info).slice(0, 20))
 
 
+@pytest.mark.slow
 def test_string_hashes_feed_no_generator(golden: dict[str, str]) -> None:
     code = (
         "from benchmark_spec.digest import content_digest\n"

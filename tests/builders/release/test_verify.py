@@ -20,6 +20,7 @@ from builders.release.verify import verify
 from fslbench_data.release.release import Release, load_release
 
 
+@pytest.mark.slow
 def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")

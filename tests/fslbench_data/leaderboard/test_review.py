@@ -78,6 +78,7 @@ def test_nothing_proposed(repository: Repository, proposal: Repository, newer: R
     assert review_text(found) == "No submission is added.\n"
 
 
+@pytest.mark.slow
 def test_settings_of_the_base_hold(
     repository: Repository, proposal: Repository, example: Submission
 ) -> None:

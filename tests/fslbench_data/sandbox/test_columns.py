@@ -66,6 +66,7 @@ def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
     assert numbers_by_id(path, "class", "n_images", "sizes") == {str(c): 20 for c in range(8)}
 
 
+@pytest.mark.slow
 def test_a_page_that_inflates(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     path.write_bytes(with_page(pa.table(LOG), "n_correct", 1200 * MIB))

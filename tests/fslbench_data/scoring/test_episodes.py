@@ -96,6 +96,7 @@ def test_accuracies_and_counts_say_the_same(log: list[dict[str, Any]], report: f
     ]
 
 
+@pytest.mark.slow
 def test_every_command_takes_them(
     log: list[dict[str, Any]], report: fb.Report, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_accuracies_are_the_reports(
         assert row["is_reference"] == score.is_reference
 
 
+@pytest.mark.slow
 def test_differences_are_the_reports(
     connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
 ) -> None:

@@ -401,7 +401,8 @@ def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, wi
     assert not [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(
     open_page: Open, pictured_page: Path, axe: str, scheme: str
 ) -> None:
