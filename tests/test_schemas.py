@@ -125,10 +125,7 @@ SLOW = ("score --bias", "leaderboard", "plan")
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
-        for name in COMMANDS
-    ],
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS],
 )
 def test_keys_and_columns_are_documented(
     name: str, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
