@@ -70,7 +70,6 @@ def lines(many: int) -> list[Line]:
         Line("csv", ("score", "FILE", "-o", "OUT.csv"), FEW, published, times=6),
         Line("json", ("score", "FILE", "-o", "OUT.json"), FEW, published, times=8, gigabytes=0.8),
         Line("details", ("score", "FILE", "--details", "-o", "OUT.txt"), FEW, published),
-        Line("matrix", ("score", "FILE", "--matrix", "-o", "OUT.txt"), FEW, published),
         Line("report", ("report", "FILE", "-o", "OUT"), FEW, published, times=16),
     ]
 

@@ -131,7 +131,7 @@ def comparison_columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -
     yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=of_method, optional=1)
     yield Column("versus", lambda c: label[c.versus])
     if both:
-        yield replace(right("accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
+        yield replace(right("its accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
     yield right("difference", difference_text)
     if partial_sets:
         yield right("tasks", lambda c: c.difference.tasks)

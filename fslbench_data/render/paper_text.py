@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.bounds import ABOVE
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import EPISODES, TaskSetName
+from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
     MARKS,
     STOPPED,
@@ -141,9 +141,10 @@ def _tasks_text(content: PaperContent) -> str:
             where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``
             where = where if shot and not other else column.heading
             others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
-    numbers = f"T = {most} tasks" + (f" ({'; '.join(others)})" if others else "")
+    kind = "draws" if all(suite_of(name.suite).whole for name in parsed) else "tasks"
+    numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
-        numbers = f"T = {min(tasks)} to {max(tasks)} tasks"
+        numbers = f"T = {min(tasks)} to {max(tasks)} {kind}"
     return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
 
 

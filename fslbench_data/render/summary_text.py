@@ -17,7 +17,7 @@ from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
-from benchmark_spec.protocol import suite_of
+from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import Fitted, fit, page, shortened
 from fslbench_data.render.interval_text import (
     MARKS,
@@ -264,8 +264,15 @@ def _heading(summary: Summary) -> str:
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
-    tasks = {f"{primary.scored.n_tasks} {primary.name.suite}" for primary in sets}
-    return text + (f", {tasks.pop()} tasks a set" if len(tasks) == 1 else "")
+    tasks = {f"{primary.scored.n_tasks} {_tasks_of(primary.name.suite)}" for primary in sets}
+    return text + (f", {tasks.pop()} a set" if len(tasks) == 1 else "")
+
+
+def _tasks_of(suite: str) -> str:
+    """Name the tasks of a suite: ``closed tasks``, ``episodes``, or draws of all classes."""
+    if suite_of(suite).whole:
+        return "draws"
+    return suite if suite == EPISODES.name else f"{suite} tasks"
 
 
 def _ways(primary: PrimarySet) -> str:
@@ -534,7 +541,7 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     classes = " and classes" if any(h.classes for h in summary.primary) else ""
     text += f"; no mark: significantly lower for {images}{classes}"
     text += "; ? not judged" if Mark.UNJUDGED in marks else ""
-    yield f"{text} ({by}, {pairs} pairs a set)"
+    yield f"{text} ({by}, {pairs} pairs a set)" if families[-1] > 1 else text
 
 
 def _superclasses(summary: Summary) -> Iterator[str]:

@@ -320,13 +320,7 @@ def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
     """Those of the answered task sets that are asked for."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
-    chosen = _named(infos, selection)
-    if not chosen:
-        raise SubmissionError(
-            "the submission answers no task set of these data sets",
-            expected=", ".join(str(info) for info in infos),
-        )
-    return chosen
+    return _named(infos, selection)
 
 
 def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
@@ -343,10 +337,14 @@ def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
 def _unknown(
     infos: Collection[TaskSetInfo], selection: Selection
 ) -> Iterator[tuple[str, str, Collection[str]]]:
-    """Give the names of a selection that are of none of some task sets, beside their names."""
+    """Give the names of a selection that are of none of some task sets, beside their names.
+
+    Task sets are those of the data sets of the selection, if it names any that there are.
+    """
+    near = [info for info in infos if info.dataset in selection.datasets] or infos
     for kind, asked, there in (
         ("data set", selection.datasets, dict.fromkeys(info.dataset for info in infos)),
-        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in infos)),
+        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in near)),
     ):
         for name in asked:
             if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do

@@ -33,7 +33,7 @@ MOST_TICKS = 8
 """Numbers of queries at an axis."""
 
 NARROW = 300
-"""Points below which legends stand in one column."""
+"""Points below which legends stand below each other."""
 
 OWN, REFERENCE = "methods of the results", "reference methods"
 """Whose the methods of a figure of accuracies are."""
@@ -48,6 +48,15 @@ SHAPES = ("triangle-up", "triangle-down", "circle", "square", "cross")
 
 LETTERS = 8
 """Points of a letter."""
+
+LEGENDS = {
+    "forest": ("verdict",),
+    "accuracies": ("whose", "standing"),
+    "queries": ("sweep",),
+    "ladder": ("method", "measure"),
+    "worst": ("named",),
+}
+"""Fields whose values have a legend, by figure."""
 
 OTHERS = "other methods"
 """What a figure calls those that it does not name."""
@@ -88,11 +97,24 @@ class Figure:
 def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
     """Return the Vega-Lite of a figure for a paper, so many points wide: its caption is apart."""
     width = min(width, SQUARE) if figure.chart == "scatter" else width
-    chart = CHARTS[figure.chart](require("altair", "report"), width, _short_rows(figure.rows))
+    rows = _short_rows(figure.rows)
+    chart = CHARTS[figure.chart](require("altair", "report"), width, rows)
     spec: dict[str, Any] = finished(chart, title, "", width).to_dict()
+    legend = spec["config"]["legend"]
+    legend["columns"] = _legend_columns(rows, LEGENDS.get(figure.chart, ()), width)
     if width < NARROW:  # legends below each other, for which Altair has no name
-        spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical"}}
+        legend["layout"] = {"bottom": {"direction": "vertical"}}
     return spec
+
+
+def _legend_columns(rows: Rows, fields: Sequence[str], width: float) -> int:
+    """Count the entries of a legend, at most three, that fit beside each other below a figure."""
+    label, *values = (
+        max((len(str(row.get(field, ""))) for row in rows), default=0)
+        for field in ("label", *fields)
+    )
+    room = width - max(BESIDE_AXIS, 0.55 * LETTERS * min(label, _characters(width)))
+    return min(3, max(1, int(room / (3 * LETTERS + 0.55 * LETTERS * max(values, default=0)))))
 
 
 def _short_rows(rows: Rows) -> Rows:
@@ -135,7 +157,6 @@ def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_
             "orient": "bottom",
             "symbolBaseFillColor": INK,
             "labelLimit": 0,
-            "columns": 1 if width < NARROW else 3,
             "offset": LETTERS // 2,
         },
         header=text,
