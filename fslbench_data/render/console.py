@@ -257,7 +257,7 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     """Lay out the rows of a table for a console of some width, without cutting a number.
 
     Where not all columns have room, optional ones are left out, then names are written on several
-    lines, and then columns are left out from the right.
+    lines, then columns of `optional` 1 are left out, and then columns from the right.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     if _width(widths) > width:  # headings on more lines
         widths, least, unbroken = _widths(table, rows, 0)
     kept = _kept(table.columns, unbroken, width)
-    if all(column.optional or i in kept for i, column in enumerate(table.columns)):
+    if all(column.optional > 1 or i in kept for i, column in enumerate(table.columns)):
         least = unbroken
     else:
         kept = _kept(table.columns, least, width)

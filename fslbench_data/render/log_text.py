@@ -134,8 +134,8 @@ def sentence(report: Report, log: LogFacts) -> str:
         protocol = each.scored.name.protocol
         parts.append(
             f"over {each.scored.n_tasks:,} random tasks of {_upto(each)}{protocol.way} of the "
-            f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, the mean is "
-            f"{', '.join(named)}"
+            f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
+            f"mean accuracy: {', '.join(named)}"
         )
     first, *others = [_about(log, kind) for kind in _kinds(report)]
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
@@ -155,7 +155,7 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
     }
-    return {kind: texts[kind] for kind in _kinds(report)}
+    return {kind: texts.get(kind, _about(log, kind)) for kind in _kinds(report)}
 
 
 def _kinds(report: Report) -> list[IntervalKind]:

@@ -14,6 +14,7 @@ from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
+    by_queries_text,
     capital,
     one_model_text,
     plus_minus,
@@ -102,6 +103,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         str(over[0]) if len({*over}) == 1 else f"{min(over, default=0)} to {max(over, default=0)}"
     )
     single = one_model_text(content.of_one_model, 4)
+    queries = by_queries_text(content.by_queries, len(content.by_queries) + 1, 4)
     near = any(  # where Student's interval covers too little
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
         for cell in cells
@@ -118,6 +120,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         ),
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
+        *([f"{capital(queries)}; ± of others takes tasks as a whole."] if queries else []),
         *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
         f"FSLBench {signature.package_version}, {_release(content)}.",
     )
@@ -161,7 +164,7 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     holm = "" if max(pairs) == 1 else f"; Holm, {number} pairs a task set"
     return (
         f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: no significant difference from "
-        f"it for {_about(content)} (paired by task{holm})."
+        f"it for {_about(content)} (paired by task{holm}); neither: significantly lower."
     )
 
 

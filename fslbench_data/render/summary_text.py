@@ -264,8 +264,10 @@ def _heading(summary: Summary) -> str:
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
-    tasks = {f"{primary.scored.n_tasks} {_tasks_of(primary.name.suite)}" for primary in sets}
-    return text + (f", {tasks.pop()} a set" if len(tasks) == 1 else "")
+    numbers = sorted(primary.scored.n_tasks for primary in sets)
+    number = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
+    tasks = {_tasks_of(primary.name.suite) for primary in sets}
+    return f"{text}, {number} {tasks.pop()} a set" if len(tasks) == 1 else text
 
 
 def _tasks_of(suite: str) -> str:
@@ -331,10 +333,10 @@ def _rows_table(summary: Summary, name: Name, width: int | None) -> list[Table]:
         )
     )
     if any(_usual(row) for row in summary.rows):
-        usual = Column("usual ±", lambda line: _usual(line[0]), "right", once=of_set, optional=3)
+        usual = Column("usual ±", lambda line: _usual(line[0]), "right", once=of_set, optional=2)
         columns.append(usual)
     if len({_tasks(row) for row in summary.rows}) > 1:
-        tasks = Column("tasks", lambda line: _tasks(line[0]), "right", once=of_set, optional=2)
+        tasks = Column("tasks", lambda line: _tasks(line[0]), "right", once=of_set, optional=3)
         columns.append(tasks)
     if any(comparison for _, comparison in lines):
         columns += [
@@ -515,8 +517,8 @@ def _may_be_narrower(score: Score) -> bool:
 
 
 def _of_marks(summary: Summary) -> Iterator[str]:
-    if features := _features(summary):
-        yield f"names without a slash: on the features {features}"
+    if any(c not in row.compared for row in summary.rows for c in row.shown):
+        yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
     counted = [tally for tally in summary.tallies if tally.family > 1]
     if any(tally.unadjusted > tally.better + tally.worse for tally in counted):
         family = max(tally.family for tally in counted)
@@ -524,8 +526,8 @@ def _of_marks(summary: Summary) -> Iterator[str]:
             f"the table's verdicts are not corrected for multiple comparisons; the lines above it "
             f"are: Holm over {family} comparisons"
         )
-    if any(c not in row.compared for row in summary.rows for c in row.shown):
-        yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
+    if features := _features(summary):
+        yield f"names without a slash: on the features {features}"
     yield from _superclasses(summary)
     families = sorted({column.family for column in summary.columns})
     if not families or not families[-1]:

@@ -42,6 +42,17 @@ OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
 
 
+NO_ROLES = (
+    "inductive changes nothing without the column correct, 1 or 0 for each of query_ids: ± for new "
+    "images takes tasks as a whole"
+)
+NO_QUERIES = (
+    "± for new images takes tasks as a whole, though inductive: which queries were right is used "
+    "where support is logged apart from queries, a task shows no two images of a group, and a "
+    "class has three times as many images as a task shows of it"
+)
+
+
 @dataclass(frozen=True)
 class LogFacts:
     """What a log says of its tasks besides their results.
@@ -191,6 +202,8 @@ def open_log(
     said = list(pool.warnings)
     for info, group in zip(infos, answers, strict=True):
         design = left_out_design(release, info)
+        if inductive and (None in group.right or not design.takes_queries):
+            said.append(NO_ROLES if None in group.right else NO_QUERIES)
         if "images" in design.why:
             raise TaskLogError(
                 f"nothing can be said of new images: {design.why['images']}",

@@ -174,7 +174,8 @@ class PaperColumn:
 class PaperContent:
     """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
-    `own` are methods of the results, which are set apart from the reference methods.
+    `own` are methods of the results, which are set apart from the reference methods; `by_queries`
+    are those whose intervals for new images use which queries were right, where others do not.
     """
 
     about: About
@@ -185,6 +186,7 @@ class PaperContent:
     left_out: tuple[str, ...]
     of_one_model: tuple[str, ...]
     own: frozenset[str] = frozenset()
+    by_queries: tuple[str, ...] = ()
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
@@ -214,7 +216,22 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
             dict.fromkeys(s.method for s in report.scores if s.of_one_model and s.method in shown)
         ),
         frozenset(name for each in sets for name in own_methods(each)),
+        _by_queries(chosen, shown),
     )
+
+
+def _by_queries(
+    chosen: Sequence[tuple[TaskSetReport, IntervalKind]], shown: Collection[str]
+) -> tuple[str, ...]:
+    """Name those of the shown methods whose intervals use which queries were right, if not all."""
+    there = [
+        score
+        for each, kind in chosen
+        for score in each.scores
+        if kind == "images" and score.method in shown
+    ]
+    names = tuple(dict.fromkeys(score.method for score in there if score.by_queries))
+    return () if all(score.by_queries for score in there) else names
 
 
 def _accuracies(

@@ -138,6 +138,10 @@ def _forest(
         for name, (_, c) in zip(labels, pairs, strict=True)
     ]
     caption = set_caption(sets, [c.difference.tasks for _, c in pairs])
+    if any(c.verdict.value in "+-0" for _, c in pairs):
+        about = listing([*dict.fromkeys(ABOUT[each.shown_kinds[0]] for each in sets)])
+        many = f" (not corrected for {len(pairs)} comparisons)" if len(pairs) > 1 else ""
+        caption += f" Shapes and colours: significant for {about} or not (ns){many}."
     for reason in dict.fromkeys(c.reason for _, c in pairs if c.reason and reasons):
         of = [name for name, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
@@ -165,6 +169,10 @@ def accuracies(each: TaskSetReport) -> Figure:
         for score in sorted(each.scores, key=lambda score: -score.accuracy.mean)
     ]
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
+    if each.ties is not None and standing:
+        by, pairs = each.ties.adjustment.capitalize(), each.ties.family
+        many = f" ({by}, {pairs} pairs)" if pairs > 1 else ""
+        caption += f" Lower, and ns (no significant difference): for {ABOUT[first]}{many}."
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))
 

@@ -9,21 +9,23 @@ import pyarrow.parquet as pq
 import pytest
 
 import fslbench_data as fb
-from benchmark_spec.errors import ContradictionError, SchemaError, SpecError
+from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError
 from fslbench_data.render.console import page
 from fslbench_data.render.log_text import print_log
 
 CLASSES, IMAGES, WAY, SHOT, QUERY, TASKS = 10, 60, 4, 1, 5, 120
 
 
-def _log(methods: dict[str, int], runs: int = 1, seed: int = 0) -> list[dict[str, Any]]:
+def _log(
+    methods: dict[str, int], runs: int = 1, seed: int = 0, size: int = IMAGES
+) -> list[dict[str, Any]]:
     """Rows of nearest means on some of eight dimensions; of runs, whose images move."""
     rng = np.random.default_rng(seed)
-    images = rng.normal(size=(CLASSES, 1, 8)) + rng.normal(size=(CLASSES, IMAGES, 8))
+    images = rng.normal(size=(CLASSES, 1, 8)) + rng.normal(size=(CLASSES, size, 8))
     tasks = [
         (
             chosen := rng.permutation(CLASSES)[:WAY],
-            np.array([rng.permutation(IMAGES)[: SHOT + QUERY] for _ in chosen]),
+            np.array([rng.permutation(size)[: SHOT + QUERY] for _ in chosen]),
         )
         for _ in range(TASKS)
     ]
@@ -159,6 +161,22 @@ def test_words_of_a_log() -> None:
         with page() as (console, text):
             print_log(report, report.log, console)
         assert said in " ".join(text().split())
+
+
+@pytest.mark.parametrize(
+    ("left_out", "size", "said"),
+    [("correct", IMAGES, "without the column correct"), ("", 12, "takes tasks as a whole, though")],
+)
+def test_where_saying_inductive_changes_nothing_it_says_so(
+    left_out: str, size: int, said: str
+) -> None:
+    rows = _log({"eight": 8}, size=size)
+    if left_out:
+        rows = [row | {"accuracy": float(np.mean(row.pop(left_out)))} for row in rows]
+    with pytest.warns(FSLBenchWarning, match=said):
+        report = fb.interval(rows, class_sizes=dict.fromkeys(range(CLASSES), size), inductive=True)
+    assert report.log is not None
+    assert any(said in text for text in report.log.warnings)
 
 
 def _submission(name: str, **about: Any) -> fb.Submission:

@@ -149,6 +149,8 @@ def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Sub
         assert row["verdict"] == VERDICT_NAMES[c.verdict.value]
     assert "T = 19 tasks" in figure.caption
     assert "class-aware" in figure.caption
+    said = "Shapes and colours: significant for new images or not (ns) (not corrected for 3 "
+    assert said in figure.caption
 
 
 def test_where_images_recur_thick_lines_leave_out_images_and_thin_ones_classes(
@@ -201,6 +203,7 @@ def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
     assert each.ties is not None
     tied = [row["label"] for row in figure.rows if row["standing"].startswith("highest")]
     assert tied == list(each.ties.tied["open"])
+    assert f"for new images (Holm, {each.ties.family} pairs)." in figure.caption
 
 
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
