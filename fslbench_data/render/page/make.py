@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shlex
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -336,6 +337,15 @@ class Page:
         return path
 
 
+def _check_folder(folder: Path) -> None:
+    """Refuse, before any work and without making it, what cannot become a folder."""
+    whole = folder.absolute()
+    there = next(one for one in (whole, *whole.parents) if os.path.lexists(one))
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "may not be written to" if there.is_dir() else "is no folder"
+        raise OutputError(f"{folder} cannot be a folder: {there} {why}", fix="name another folder")
+
+
 def _made(folder: Path) -> Path:
     """Make the folder if it is not there."""
     try:
@@ -395,7 +405,7 @@ def report_page(
         As :func:`fslbench_data.score` does.
     """
     if path is not None:
-        _made(Path(path))
+        _check_folder(Path(path))
     selection = Selection.of(
         methods=methods,
         datasets=datasets,
@@ -425,7 +435,7 @@ def make_page(
     files: Answers, release: Release, folder: Path, selection: Selection, **how: Any
 ) -> Path:
     """Write the page of some files of results, as :func:`page_of` makes it; gives its path."""
-    _made(folder)
+    _check_folder(folder)
     return page_of(files, release, selection, **how).write(folder)
 
 

@@ -208,6 +208,11 @@ def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path)
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be a folder"):
         make_page((), embedded, tmp_path / "file", Selection.of(datasets=["digits"]))
+    with pytest.raises(SpecError, match="51 methods are chosen"):
+        make_page(
+            (), embedded, tmp_path / "new", Selection.of(methods=[f"m{i}" for i in range(51)])
+        )
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow
