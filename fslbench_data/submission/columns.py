@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -325,6 +326,8 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in columns]
+    if missing:
+        refuse_all_ways(columns, where)
     unknown = [name for name in columns if name not in valid]
     subject = where if where.startswith("the ") else "the file"
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
@@ -337,6 +340,21 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
                 fix=_column_remedy(columns, missing),
             )
     return table.select([name for name in valid if name in columns])
+
+
+def holds_all_ways(columns: Iterable[str]) -> bool:
+    """Whether these are the columns of one's own results with all classes at once."""
+    return {"image", "class", "predicted"} <= {*columns}
+
+
+def refuse_all_ways(columns: Iterable[str], where: str) -> None:
+    """Refuse one's own results with all classes at once where other results are read."""
+    if holds_all_ways(columns):
+        raise SchemaError(
+            f"{where} holds results of your own with all classes at once, which only "
+            "`fslbench score FILE` reads (fb.all_ways in Python), one file alone",
+            fix="give it to `fslbench score`; --format latex makes a paper's table",
+        )
 
 
 def index_columns(schema: pa.Schema) -> set[str]:
@@ -356,11 +374,6 @@ def index_columns(schema: pa.Schema) -> set[str]:
 
 def _column_remedy(columns: list[str], missing: list[str]) -> str:
     """What to do about columns, guessed from what they are called."""
-    if {"image", "class", "predicted"} <= {*columns}:
-        return (
-            "`fslbench score FILE` reads results with all classes at once, and --format latex "
-            "makes their table"
-        )
     if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
         return "separate the columns by commas"
     renamed = {name.strip().lower(): name for name in columns}

@@ -22,7 +22,14 @@ from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.files import load_numbers, refuse_lfs_pointer
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
-from fslbench_data.submission.columns import NAMES, TYPES, canonical, known_columns, printable
+from fslbench_data.submission.columns import (
+    NAMES,
+    TYPES,
+    canonical,
+    holds_all_ways,
+    known_columns,
+    printable,
+)
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3
@@ -149,7 +156,7 @@ def _columns_in(path: Path, changed: int) -> list[str]:
 
 def is_all_ways(source: object) -> bool:
     """Whether it holds the predicted class of every test image, with all classes at once."""
-    return {"image", "class", "predicted"} <= {*columns_of(source)}
+    return holds_all_ways(columns_of(source))
 
 
 def is_by_image(source: object) -> bool:
