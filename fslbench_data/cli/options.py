@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -243,6 +244,15 @@ def draw(on: Callable[[Console], None], path: Path | None) -> None:
         with page() as (console, text):
             on(console)
         output(text(), path)
+
+
+def refuse_others(read: Collection[str], what: str) -> None:
+    """Refuse options that a command does not read of some kind of file, which would do nothing."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name not in {*read, "files", "output_format", "path", "overwrite"}:
+            raise click.UsageError(f"{option.opts[-1]} does nothing for {what}")
 
 
 def parse_queries(text: str, what: str = "queries") -> list[int]:

@@ -106,11 +106,14 @@ def write_all_ways(found: AllWays, output_format: str | None, path: Path | None)
     """Write what results with all classes at once show."""
     from fslbench_data.render import all_ways_text
 
-    _write_found(found, all_ways_text, output_format, path)
+    form = format_of(output_format, path)
+    _write_found(found, all_ways_text, output_format, path, form)
+    for note in found.notes if form == "csv" else ():  # the other forms hold them
+        say(note)
 
 
 def _write_found(
-    found: Reported | AllWays, words: Any, output_format: str | None, path: Path | None
+    found: Reported | AllWays, words: Any, output_format: str | None, path: Path | None, *form: str
 ) -> None:
     """Write what stands beside reports, by the module that has its tables."""
     from fslbench_data.render.table import csv_text, json_text
@@ -121,7 +124,7 @@ def _write_found(
         csv=lambda: csv_text(words.values(found)),
         json=lambda: json_text(found.to_dict()),
         table=lambda console: words.print_found(found, console),
-        paper=lambda: (words.tables(found), "", ()),
+        paper=lambda: (words.tables(found, *form), "", ()),
     )
 
 

@@ -21,6 +21,7 @@ from fslbench_data.cli.options import (
     log_options,
     output,
     output_option,
+    refuse_others,
     release_option,
     report_format_option,
     say,
@@ -143,6 +144,7 @@ def score(
     if len(files) == 1 and is_accuracies(files[0]):
         from fslbench_data.scoring.reported import reported
 
+        refuse_others({"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone")
         dataset = next(iter(chosen["datasets"]), None)
         found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
@@ -150,7 +152,9 @@ def score(
     if len(files) == 1 and is_all_ways(files[0]):
         from fslbench_data.scoring.all_ways import all_ways
 
-        found_at_once = all_ways(files[0], level=chosen["level"], pool=training_images or 0)
+        refuse_others({"level", "against", "training_images"}, "results with all classes at once")
+        level, against = chosen["level"], chosen["against"]
+        found_at_once = all_ways(files[0], level=level, pool=training_images or 0, against=against)
         write_all_ways(found_at_once, output_format, path)
         return
     if training_images is not None:

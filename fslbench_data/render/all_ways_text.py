@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -10,60 +11,73 @@ from analysis_sql.intervals.all_ways import Spread
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import width_text
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.all_ways import AllWays
+from fslbench_data.scoring.all_ways import AllWays, Answered, Compared
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def tables(found: AllWays) -> list[Table]:
-    """Return methods, and their paired differences where there are several."""
-    level = f"{100 * found.level:g} %"
+def tables(found: AllWays, form: str = "table") -> list[Table]:
+    """Return methods, and their paired differences where there are some.
+
+    Those of LaTeX fit a column of a paper; neither they nor Markdown's name options.
+    """
+    drawn = any(one.draws > 1 for one in found.results)
+    about = f"{100 * found.level:g} % intervals for new test images{' and draws' * drawn}"
     several = len({one.shots for one in found.results}) > 1
     shots = [Column("shots", lambda one: one.shots)] if several else []
+    both = [(one.images, one.classes) for one in found.results]
+    both += [(one.images, one.classes) for one in found.differences]
+    same = all(_interval(images) == _interval(classes) for images, classes in both)
+    narrow = form == "latex"
     methods = Table(
-        f"{found.test_images:,} test images, {found.test_classes} classes at once: {level} "
-        "intervals for new test images and draws",
+        f"All classes: {found.test_images:,} test images, {found.test_classes} classes at once; "
+        f"{about}",
         (
             Column("method", lambda one: one.method),
             *shots,
-            right("draws", lambda one: one.draws),
+            right("draws", lambda one: one.draws if one.support else "none"),
             right("accuracy", lambda one: _interval(one.images)),
-            right("of the variance by draws", lambda one: _share(one.images)),
-            right("mean over classes", lambda one: _interval(one.classes)),
+            *([right("from draws", _share)] if drawn and not narrow else []),
+            *([] if same or narrow else [right(_MEAN, lambda one: _interval(one.classes))]),
         ),
         found.results,
-        (_NOTE, _POOL.format(found.pool) if found.pool else _MANY),
+        (f"{_SAME if same else _ALIKE}{_FROM if drawn and not narrow else ''}",),
     )
+    below = (*found.notes, _NEW)
+    if drawn:
+        many = _MANY if form != "table" else f"{_MANY}{_GIVE}"
+        below = (_POOL.format(found.pool) if found.pool else f"{many}.", *below)
     if not found.differences:
-        return [methods]
+        return [replace(methods, notes=(*methods.notes, *below))]
     pairs = Table(
-        "",
+        f"Paired differences, all classes: {about}",
         (
             Column("method", lambda one: one.method),
             Column("versus", lambda one: one.versus),
             *shots,
             right("difference", lambda one: _interval(one.images, signed=True)),
-            Column("", lambda one: one.verdict(found.level)),
-            right("mean over classes", lambda one: _interval(one.classes, signed=True)),
+            Column("verdict", lambda one: one.verdict(found.level)),
+            *([] if same or narrow else [right(_MEAN, _signed_mean)]),
         ),
         found.differences,
+        below,
     )
     return [methods, pairs]
 
 
-_NOTE = (
-    "Accuracy: all test images alike, as papers print it. Percentage points. Of one draw, ± is for "
-    "new test images alone, with this support. New classes want the scores of all classes, and "
-    "nothing is said of them."
-)
-
-
+_MEAN = "mean over classes"
+_ALIKE = "Accuracy: all test images alike, as papers print it. Percentage points."
+_SAME = "Accuracy, which is the mean over classes here, too. Percentage points."
+_FROM = " From draws: draws' share of the variance."
+_NEW = "Nothing is said about new classes: that would need the scores of all classes."
 _POOL = "Draws of the support take their images from {} of a class."
-_MANY = (
-    "Draws of the support are taken to be from many images; if a class has N to train on, --pool N "
-    "(pool=N) makes ± wider."
-)
+_MANY = "Draws of the support are taken to be from many images"
+_GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
+
+
+def _signed_mean(one: Compared) -> str:
+    return _interval(one.classes, signed=True)
 
 
 def _interval(one: Spread, *, signed: bool = False) -> str:
@@ -71,8 +85,10 @@ def _interval(one: Spread, *, signed: bool = False) -> str:
     return f"{mean} ± {'?' if isnan(one.halfwidth) else width_text(100 * one.halfwidth)}"
 
 
-def _share(one: Spread) -> str:
-    return "one draw" if isnan(one.draws) else f"{100 * min(one.draws, 1.0):.0f} %"
+def _share(one: Answered) -> str:
+    if one.draws == 1:
+        return "one draw" if one.support else ""
+    return "n/a" if isnan(one.images.draws) else f"{100 * min(one.images.draws, 1.0):.0f} %"
 
 
 def values(found: AllWays) -> Table:
@@ -101,4 +117,4 @@ def print_found(found: AllWays, console: Console) -> None:
     for number, table in enumerate(tables(found)):
         if number:
             console.print()
-        print_table(table, console, whole=True)
+        print_table(table, console, whole=True, heading=len(_MEAN))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from analysis_sql.comparison.verdicts import adjust
 from analysis_sql.intervals.all_ways import Spread, spread
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
@@ -24,6 +25,7 @@ from benchmark_spec.errors import (
     shown,
 )
 from benchmark_spec.naming import check_method_name
+from fslbench_data.scoring.selection import Names, whole_names
 from fslbench_data.scoring.task_log import names_in, whole_numbers
 from fslbench_data.validation.log_source import table_of
 
@@ -34,11 +36,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Answered:
-    """A method's mean at a number of shots: over all test images alike, and over classes."""
+    """A method's mean at a number of shots: over all test images alike, and over classes.
+
+    A method without `support`, such as a zero-shot one, counts as one draw.
+    """
 
     method: str
     shots: int | None
     draws: int
+    support: bool
     images: Spread
     classes: Spread
 
@@ -74,15 +80,19 @@ class AllWays:
     pool: int
     results: tuple[Answered, ...]
     differences: tuple[Compared, ...]
+    notes: tuple[str, ...]
+    """What the verdicts leave open, such as which pairs are not compared."""
 
     def __repr__(self) -> str:
         about = f"{self.test_images} test images of {self.test_classes} classes, all at once"
         lines = [f"<AllWays: {about}, {100 * self.level:g} % intervals"]
-        lines += [f" {a.method}: {_text(a.images)}, {a.draws} draws" for a in self.results]
+        for a in self.results:
+            draws = f"{a.draws} draw{'s' if a.draws > 1 else ''}" if a.support else "no support"
+            lines.append(f" {a.method}: {_text(a.images)}, {draws}")
         for pair in self.differences:
             verdict = pair.verdict(self.level)
             lines.append(f" {pair.method} - {pair.versus}: {_text(pair.images)}, {verdict}")
-        return "\n".join(lines) + ">"
+        return "\n".join([*lines, *(f" {note}" for note in self.notes)]) + ">"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in percentage points; NaN as None."""
@@ -96,6 +106,7 @@ class AllWays:
                 {**_points(asdict(one)), "verdict": one.verdict(self.level)}
                 for one in self.differences
             ],
+            "notes": [*self.notes],
         }
 
 
@@ -125,7 +136,16 @@ class _Log:
     right: NDArray[np.bool_]
 
 
-def all_ways(log: object, *, level: float = 0.95, pool: int = 0) -> AllWays:
+@dataclass(frozen=True, eq=False)
+class _Method:
+    name: str
+    draws: tuple[str, ...]
+    support: bool
+    right: NDArray[np.float64]
+    """1 or 0 (R, n), NaN where a draw leaves the image out."""
+
+
+def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names = ()) -> AllWays:
     """Compute intervals for new test images and new draws of the support.
 
     Parameters
@@ -138,6 +158,8 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0) -> AllWays:
         Such as 0.95.
     pool
         Training images of a class that support draws are taken from; 0 where they are many.
+    against
+        Compare only with these methods, by default all pairs.
 
     Raises
     ------
@@ -146,27 +168,94 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0) -> AllWays:
     """
     check_level(level)
     read = _read(log)
+    named = [against] if isinstance(against, str) else against
+    chosen = whole_names(named, read.methods, where=read.source)
     results, differences = [], []
-    for shots, of_methods in _by_shots(read):
+    said: dict[str, list[str]] = {}
+    by_shots = [*_by_shots(read)]
+    for shots, of_methods in by_shots:
         if pool and shots >= pool:
             raise SpecError(f"{shots} shots of {pool} training images", expected="fewer shots")
+        if pool and shots < 1 and any(len(one.draws) > 1 for one in of_methods):
+            raise SchemaError(
+                f"a pool of {pool} training images says nothing without the number of shots",
+                where=read.source,
+                expected="the column shots",
+                fix="log the shots, or leave the pool out",
+            )
         overlap = max(shots, 0) / pool if pool else 0.0
 
         def both(x: NDArray[Any], overlap: float = overlap) -> tuple[Spread, Spread]:
+            kept = ~np.isnan(x).all(axis=0)
+            owner = read.class_of_image[kept]
             return tuple(  # type: ignore[return-value]
-                spread(x, read.class_of_image, level, alike=alike, overlap=overlap)
+                spread(x[:, kept], owner, level, alike=alike, overlap=overlap)
                 for alike in (True, False)
             )
 
         told = shots if shots >= 0 else None
-        for name, x in of_methods:
-            results.append(Answered(name, told, len(x), *both(x)))
-        for (name, x), (other, y) in combinations(of_methods, 2):
-            if len(x) == len(y) or 1 in (len(x), len(y)):
-                apart = np.asarray(x, np.float64) - y
-                differences.append(Compared(name, other, told, *both(apart)))
+        for one in of_methods:
+            draws = len(one.draws)
+            results.append(Answered(one.name, told, draws, one.support, *both(one.right)))
+        for one, other in _pairs(of_methods, chosen):
+            about, x = _difference(one, other, read.class_of_image)
+            if about:
+                at = f" at {told} shots" if len(by_shots) > 1 else ""
+                said.setdefault(about, []).append(f"{one.name} - {other.name}{at}")
+            if x is not None:
+                differences.append(Compared(one.name, other.name, told, *both(x)))
     images, classes = len(read.class_of_image), len(read.classes)
-    return AllWays(read.source, level, images, classes, pool, tuple(results), tuple(differences))
+    notes = [f"{about}: {listing(pairs, 4)}." for about, pairs in said.items()]
+    notes = [*_notes(results, differences, level), *notes]
+    found = tuple(results), tuple(differences), tuple(notes)
+    return AllWays(read.source, level, images, classes, pool, *found)
+
+
+def _pairs(methods: list[_Method], chosen: Collection[str]) -> Iterator[tuple[_Method, _Method]]:
+    """Give all pairs, or those with a chosen method, which comes second."""
+    for one, other in combinations(methods, 2):
+        if not chosen or other.name in chosen:
+            yield one, other
+        elif one.name in chosen:
+            yield other, one
+
+
+def _difference(
+    one: _Method, other: _Method, owner: Ints
+) -> tuple[str, NDArray[np.float64] | None]:
+    """Return what is to be said of a pair, and its difference (R, n) if it is compared."""
+    if one.draws != other.draws and 1 not in (len(one.draws), len(other.draws)):
+        draws = " and ".join(
+            listing([d.removesuffix(".0") for d in m.draws], 4) for m in (one, other)
+        )
+        return f"Not compared, since their draws differ ({draws})", None
+    x = one.right - other.right
+    there = ~np.isnan(x)
+    if any(np.unique(owner[here]).size <= owner.max() for here in there):
+        return "Not compared, since a draw has no image of some class that both answer", None
+    if (np.isnan(one.right) == np.isnan(other.right)).all():
+        return "", x
+    number = there.sum(axis=1)
+    few, most = int(number.min()), int(number.max())
+    images = f"{few:,}" if few == most else f"{few:,} to {most:,}"
+    return f"Compared on the {images} of {owner.size:,} images a draw that both answer", x
+
+
+def _notes(results: list[Answered], differences: list[Compared], level: float) -> Iterator[str]:
+    """Say which intervals are of one support, and that verdicts are not corrected."""
+    if single := dict.fromkeys(a.method for a in results if a.support and a.draws == 1):
+        yield (
+            f"One draw of {listing([*single], 4)}: ± is for new test images with this one support, "
+            "in differences too."
+        )
+    if len(differences) > 1:
+        apart = [one.verdict(level) in ("better", "worse") for one in differences]
+        p = adjust(np.array([one.images.p for one in differences]), "holm").p
+        holm = f", {int((p[apart] < 1.0 - level).sum())} by Holm" if any(apart) else ""
+        yield (
+            f"Not corrected for multiple comparisons: {len(differences)} pairs, "
+            f"{sum(apart)} significant{holm}."
+        )
 
 
 def _read(log: object) -> _Log:
@@ -197,6 +286,16 @@ def _read(log: object) -> _Log:
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
         shots = _shots(table.column("shots"), where)
+    for number, name in enumerate(methods):
+        own = np.flatnonzero(codes[0] == number)
+        if (position[codes[3][own]] < 0).all():
+            said = [shown(guesses[code]) for code in np.unique(codes[3][own])]
+            raise SchemaError(
+                f"nothing that {name} predicts is a class of an image: {listing(said, 4)}",
+                where=f"{where}, {rows(own, 3)}",
+                expected=f"classes as in the column class: {listing([*map(shown, classes)], 4)}",
+                fix="write class and predicted alike, both as names or both as numbers",
+            )
     right = position[codes[3]] == codes[2]
     return _Log(where, methods, draws, classes, codes[0], codes[4], codes[1], shots, owner, right)
 
@@ -228,8 +327,8 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
     return names_in(column, name, where)
 
 
-def _by_shots(read: _Log) -> Iterator[tuple[int, list[tuple[str, NDArray[np.float64]]]]]:
-    """Give the answers (R, n) of each method, those of one number of shots after another.
+def _by_shots(read: _Log) -> Iterator[tuple[int, list[_Method]]]:
+    """Give the answers of each method, those of one number of shots after another.
 
     A method without shots, such as a zero-shot one, stands beside all.
     """
@@ -242,11 +341,11 @@ def _by_shots(read: _Log) -> Iterator[tuple[int, list[tuple[str, NDArray[np.floa
             if not own.size:
                 own = np.flatnonzero((read.method == number) & (read.shots <= 0))
             if own.size:
-                found.append((name, _answers(read, name, own)))
+                found.append(_method(read, name, own))
         yield shots, found
 
 
-def _answers(read: _Log, name: str, own: Ints) -> NDArray[np.float64]:
+def _method(read: _Log, name: str, own: Ints) -> _Method:
     draws, of = np.unique(read.draw[own], return_inverse=True)
     images = len(read.class_of_image)
     key = of.ravel() * images + read.image[own]
@@ -261,6 +360,7 @@ def _answers(read: _Log, name: str, own: Ints) -> NDArray[np.float64]:
     x = np.full(len(draws) * images, np.nan)
     x[key] = read.right[own]
     answers = x.reshape(len(draws), images)
+    called = tuple(read.draws[draw] for draw in draws)
     lacking = np.isnan(answers).all(axis=0)
     if lacking.any():
         raise MissingTaskError(
@@ -269,4 +369,16 @@ def _answers(read: _Log, name: str, own: Ints) -> NDArray[np.float64]:
             expected="every test image in some draw, of every method",
             fix="answer the images that others answer, or leave these out of all methods",
         )
-    return answers
+    for draw, here in zip(called, ~np.isnan(answers), strict=True):
+        there = np.bincount(read.class_of_image[here], minlength=len(read.classes))
+        if not there.all():
+            raise MissingTaskError(
+                f"{name} answers no image of class {shown(read.classes[int(there.argmin())])} in "
+                f"draw {shown(draw)}",
+                where=read.source,
+                expected="images of every class in every draw",
+                fix="log the whole test set of the draw, or leave the draw out",
+            )
+    told = read.draws != ("",) or (read.shots >= 0).any()  # which methods have a support
+    support = not told or called != ("",) or bool((read.shots[own] > 0).any())
+    return _Method(name, called, support, answers)

@@ -13,8 +13,15 @@ from scipy.stats import t as student
 
 import fslbench_data as fb
 from analysis_sql.intervals.all_ways import spread
-from benchmark_spec.errors import DoubledTaskError, MissingTaskError, SchemaError
+from benchmark_spec.errors import (
+    DoubledTaskError,
+    MissingTaskError,
+    SchemaError,
+    UnknownNameError,
+)
 from fslbench_data.cli import main
+from fslbench_data.render.all_ways_text import tables
+from fslbench_data.render.latex import latex, table_width
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
 ALIKE = np.array([8, 12, 20]) / 40
@@ -131,8 +138,9 @@ def test_the_command(tmp_path: Path) -> None:
     content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
     assert content["results"][0]["images"]["halfwidth"] > 0
     assert content["results"][2]["images"]["draws"] is None
-    lines = CliRunner().invoke(main, ["score", str(path), "--format", "csv"]).stdout.splitlines()
-    assert len(lines) == 1 + 3 + 3
+    csv = CliRunner().invoke(main, ["score", str(path), "--format", "csv"])
+    assert len(csv.stdout.splitlines()) == 1 + 3 + 3
+    assert "Not corrected for multiple comparisons" in csv.stderr
     assert repr(fb.all_ways(path)).startswith("<AllWays: 40 test images of 3 classes")
 
 
@@ -185,6 +193,124 @@ def test_few_training_images_on_the_command_line(tmp_path: Path) -> None:
     widths = [json.loads(s.stdout)["results"][0]["images"]["halfwidth"] for s in said.values()]
     assert widths[0] < widths[1]
     assert widths[1] == pytest.approx(100 * fb.all_ways(path, pool=8).results[0].images.halfwidth)
-    for command in ("table", "validate"):
-        refused = CliRunner().invoke(main, [command, str(path)])
-        assert "`fslbench score FILE` reads results with all classes at once" in refused.stderr
+    with pytest.raises(SchemaError, match="without the number of shots"):
+        fb.all_ways([{n: row[n] for n in row if n != "shots"} for row in log], pool=8)
+    page = str(tmp_path / "page")
+    commands = [[n] for n in ("table", "validate", "compare", "cite", "interval")]
+    for command in (*commands, ["report", "-o", page], ["plot", "forest", "-o", f"{page}.pdf"]):
+        refused = CliRunner().invoke(main, [*command, str(path)])
+        first = refused.stderr.splitlines()[0]
+        assert "results of your own with all classes at once" in first
+        assert "only `fslbench score FILE` reads" in first
+    assert not Path(page).exists()
+
+
+def test_names_against_numbers() -> None:
+    rows = [{**row, "class": int(row["class"][1:])} for row in _log()]
+    with pytest.raises(SchemaError, match=r"(?s)nothing that adapter predicts.*'c0'.*'0', '1'"):
+        fb.all_ways(rows)
+    rows = _log()
+    rows[0]["predicted"] = "a class that no image has"
+    assert fb.all_ways(rows).results[0].images.mean < fb.all_ways(_log()).results[0].images.mean
+
+
+def test_what_is_not_compared_is_said() -> None:
+    rows = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
+    found = fb.all_ways(rows)
+    assert [(one.method, one.versus) for one in found.differences] == [
+        ("adapter", "zero-shot"),
+        ("prompt", "zero-shot"),
+    ]
+    said = "Not compared, since their draws differ (0, 1, 2 and 0, 1): adapter - prompt."
+    assert said in found.notes
+    assert said in found.to_dict()["notes"]
+    assert said in repr(found)
+    other = [{**row, "draw": row["draw"] + 1} if row["method"] == "prompt" else row for row in rows]
+    assert "(0, 1, 2 and 1, 2)" in repr(fb.all_ways(other))
+
+
+def test_images_that_one_of_two_methods_leaves_out() -> None:
+    rows = _log()
+    few = [
+        row
+        for row in rows
+        if row["method"] != "prompt"
+        or row["draw"] == (0 if row["image"] == "3.jpg" else row["draw"])
+    ]
+    found = fb.all_ways(few)
+    assert "Compared on the 39 to 40 of 40 images a draw that both answer" in repr(found)
+    own = [
+        row
+        for row in few
+        if row["method"] != "adapter" or row["image"] != "3.jpg" or row["draw"] == 1
+    ]  # no draw in which both answer it
+    x, y = _right(3, seed=len("adapter")), _right(3, seed=len("prompt"))
+    kept = np.arange(40) != 3
+    expected = spread((x - y)[:, kept], OWNER[kept], 0.95)
+    assert fb.all_ways(own).differences[0].images == expected
+    half = [row for row in rows if row["draw"] != 1 or row["class"] != "c2"]
+    with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
+        fb.all_ways(half)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--details",), ("--inductive",), ("--ways", "5"), ("--release", "x"), ("--dataset", "d")],
+)
+def test_options_that_do_nothing(given: tuple[str, ...], tmp_path: Path) -> None:
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    refused = CliRunner().invoke(main, ["score", str(path), *given])
+    assert refused.exit_code == 2
+    assert f"{given[0]} does nothing for results with all classes at once" in refused.stderr
+
+
+def test_against_one_method(tmp_path: Path) -> None:
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    given = ["score", str(path), "--format", "json", "--against", "adapter"]
+    pairs = json.loads(CliRunner().invoke(main, given).stdout)["differences"]
+    assert [(p["method"], p["versus"]) for p in pairs] == [
+        ("prompt", "adapter"),
+        ("zero-shot", "adapter"),
+    ]
+    whole = fb.all_ways(path).differences[0].images
+    assert pairs[0]["images"]["mean"] == pytest.approx(-100 * whole.mean)
+    with pytest.raises(UnknownNameError, match="nobody"):
+        fb.all_ways(path, against="nobody")
+
+
+def test_several_pairs_and_one_draw() -> None:
+    found = fb.all_ways(_log())
+    assert any("Not corrected for multiple comparisons: 3 pairs" in n for n in found.notes)
+    assert "zero-shot: " in repr(found)
+    assert "no support" in repr(found)
+    assert "One draw" not in repr(found)
+    single = [row for row in _log() if row["draw"] in (0, None)]
+    found = fb.all_ways(single)
+    assert "1 draw\n" in repr(found)
+    assert "1 draws" not in repr(found)
+    (said,) = [note for note in found.notes if note.startswith("One draw of adapter, prompt: ")]
+    assert "± is for new test images with this one support" in said
+    methods, pairs = tables(found)
+    assert "draws" not in methods.title.rpartition("intervals")[2]
+    assert pairs.notes[0] == said
+
+
+def test_tables() -> None:
+    methods, pairs = tables(fb.all_ways(_log()))
+    assert methods.names == ["method", "draws", "accuracy", "from draws", "mean over classes"]
+    assert [row[1] for row in map(methods.texts, methods.rows)] == ["3", "3", "none"]
+    assert pairs.names == ["method", "versus", "difference", "verdict", "mean over classes"]
+    assert "--pool N" in pairs.notes[0]
+    right = [{**row, "predicted": row["class"]} for row in _log()]
+    methods, _ = tables(fb.all_ways(right))  # the same for all, also over classes
+    assert methods.names == ["method", "draws", "accuracy", "from draws"]
+    assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
+
+
+def test_latex_fits_a_column() -> None:
+    both = tables(fb.all_ways(_log()), "latex")
+    assert table_width(both) < 240
+    text = latex(both, "")
+    assert r"\label{tab:all-classes}" in text
+    assert r"\label{tab:paired-differences-all-classes}" in text
+    assert "pool" not in text

@@ -192,3 +192,10 @@ def test_sizes_are_of_accuracies_alone() -> None:
     result = CliRunner().invoke(main, ["score", "x.parquet", "--ways", "5"])
     assert result.exit_code == 2
     assert "--ways is of accuracies alone" in result.output
+
+
+def test_options_that_do_nothing_for_accuracies(tmp_path: Path) -> None:
+    np.save(file := tmp_path / "accs.npy", np.array([0.5, 0.7]))
+    result = CliRunner().invoke(main, ["score", str(file), "--against", "NCC"])
+    assert result.exit_code == 2
+    assert "--against does nothing for accuracies alone" in result.output
