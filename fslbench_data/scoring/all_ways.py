@@ -134,6 +134,8 @@ class _Log:
     shots: Ints
     class_of_image: Ints
     right: NDArray[np.bool_]
+    told: bool
+    """Whether it says which methods have a support, by the columns draw or shots."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
         for one, other in _pairs(of_methods, chosen):
             about, x = _difference(one, other, read.class_of_image)
             if about:
-                at = f" at {told} shots" if len(by_shots) > 1 else ""
+                at = f" at {told} shot{'s' * (shots != 1)}" if len(by_shots) > 1 else ""
                 said.setdefault(about, []).append(f"{one.name} - {other.name}{at}")
             if x is not None:
                 differences.append(Compared(one.name, other.name, told, *both(x)))
@@ -245,8 +247,8 @@ def _notes(results: list[Answered], differences: list[Compared], level: float) -
     """Say which intervals are of one support, and that verdicts are not corrected."""
     if single := dict.fromkeys(a.method for a in results if a.support and a.draws == 1):
         yield (
-            f"One draw of {listing([*single], 4)}: ± is for new test images with this one support, "
-            "in differences too."
+            f"One draw of {listing([*single], 4)}: ± is for new test images with this one support"
+            f"{', in differences too' * bool(differences)}."
         )
     if len(differences) > 1:
         apart = [one.verdict(level) in ("better", "worse") for one in differences]
@@ -297,7 +299,10 @@ def _read(log: object) -> _Log:
                 fix="write class and predicted alike, both as names or both as numbers",
             )
     right = position[codes[3]] == codes[2]
-    return _Log(where, methods, draws, classes, codes[0], codes[4], codes[1], shots, owner, right)
+    told = any(name in table.column_names for name in OPTIONAL)
+    return _Log(
+        where, methods, draws, classes, codes[0], codes[4], codes[1], shots, owner, right, told
+    )
 
 
 def _shots(column: pa.ChunkedArray, where: str) -> Ints:
@@ -379,6 +384,5 @@ def _method(read: _Log, name: str, own: Ints) -> _Method:
                 expected="images of every class in every draw",
                 fix="log the whole test set of the draw, or leave the draw out",
             )
-    told = read.draws != ("",) or (read.shots >= 0).any()  # which methods have a support
-    support = not told or called != ("",) or bool((read.shots[own] > 0).any())
+    support = not read.told or called != ("",) or bool((read.shots[own] > 0).any())
     return _Method(name, called, support, answers)

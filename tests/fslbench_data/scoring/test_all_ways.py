@@ -227,6 +227,8 @@ def test_what_is_not_compared_is_said() -> None:
     assert said in repr(found)
     other = [{**row, "draw": row["draw"] + 1} if row["method"] == "prompt" else row for row in rows]
     assert "(0, 1, 2 and 1, 2)" in repr(fb.all_ways(other))
+    twice = [{**row, "shots": shots} for row in rows if row["shots"] for shots in (1, 16)]
+    assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in repr(fb.all_ways(twice))
 
 
 def test_images_that_one_of_two_methods_leaves_out() -> None:
@@ -293,6 +295,10 @@ def test_several_pairs_and_one_draw() -> None:
     methods, pairs = tables(found)
     assert "draws" not in methods.title.rpartition("intervals")[2]
     assert pairs.notes[0] == said
+    alone = [row for row in _log() if row["method"] == "zero-shot"]
+    assert "no support" in repr(fb.all_ways(alone))
+    unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
+    assert "One draw of zero-shot: " in repr(fb.all_ways(unsaid))
 
 
 def test_tables() -> None:
