@@ -17,6 +17,9 @@ LONGEST = 100
 LONGEST_PART = 2000
 """Characters of each part of a message, whatever it quotes."""
 
+LEAST_ALIKE = 0.6
+"""As much of two names, of 1, is the same where one is suggested for the other."""
+
 _LONG_WORD = re.compile(r"[^\s/\\]{300,}")
 """The names of files in a path are shorter."""
 
@@ -45,6 +48,11 @@ def listing(items: Sequence[object], most: int = 8) -> str:
     shown = ", ".join(str(item) for item in items[:most])
     left = len(items) - most
     return f"{shown} and {left} more" if left > 0 else shown
+
+
+def many(number: int, what: str, plural: str = "") -> str:
+    """Write a number before what it counts, which gets an s, or this plural, unless it is one."""
+    return f"{number:,} {what if number == 1 else plural or what + 's'}"
 
 
 def rows(indices: Collection[int], most: int = 8) -> str:
@@ -125,18 +133,38 @@ class UnknownNameError(FSLBenchError):
     def __init__(
         self, kind: str, name: str, valid: Iterable[str], *, where: str = "", fix: str = ""
     ) -> None:
-        from difflib import get_close_matches  # only where something is wrong
-
         name, names = name[:LONGEST], list(valid)
-        plain = {valid_name.lower(): valid_name for valid_name in names}
-        close = get_close_matches(name.lower(), plain, n=1)
-        hint = f"; did you mean {plain[close[0]]!r}?" if close else ""
+        close = _closest(name, names)
         super().__init__(
-            f"unknown {kind} {shown(name)}{hint}",
+            f"unknown {kind} {shown(name)}{f'; did you mean {close!r}?' if close else ''}",
             where=where,
-            expected=f"one of {listing(names, most=40)}" if names else "there are none",
+            expected=f"one of {listing(names, most=8 if close else 40)}"
+            if names
+            else "there are none",
             fix=fix,
         )
+
+
+def _closest(name: str, names: Sequence[str]) -> str:
+    """Return the name that is spelled most alike, or an empty text if none is alike.
+
+    Of names that begin alike up to their last slash, what follows counts, whole or its beginning:
+    all of ``pixels/…`` would be alike.
+    """
+    from difflib import SequenceMatcher  # only where something is wrong
+
+    before, _, last = name.lower().rpartition("/")
+
+    def alike(other: str) -> float:
+        other_before, _, other_last = other.lower().rpartition("/")
+        if before != other_before:
+            return SequenceMatcher(None, other.lower(), name.lower()).ratio()
+        beginning = other_last[: len(last)] if len(last) > 3 else other_last
+        found = [SequenceMatcher(None, text, last).ratio() for text in (other_last, beginning)]
+        return max(found[0], 0.95 * found[1])  # whole names first
+
+    best = max(names, key=alike, default="")
+    return best if best and alike(best) >= LEAST_ALIKE else ""
 
 
 class CatalogueError(FSLBenchError):

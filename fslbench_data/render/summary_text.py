@@ -16,7 +16,7 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
-from benchmark_spec.errors import MissingPackageError, listing
+from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import Fitted, fit, page, shortened
 from fslbench_data.render.interval_text import (
@@ -189,10 +189,6 @@ def _few(notes: Sequence[str], most: int) -> list[str]:
     return [*notes[: most - 1], f"{len(notes) - most + 1} more notes: --details"]
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 # ---- a line for each question -------------------------------------------------------------------
 
 
@@ -203,13 +199,13 @@ def _sentences(summary: Summary, name: Name) -> list[str]:
         if not summary.tallies:
             return [f"{name(method)}: there is nothing to compare it with."]
         others = {c.versus for row in summary.rows for c in row.compared}
-        first = f"{name(method)} against {_many(len(others), 'method')}"
+        first = f"{name(method)} against {many(len(others), 'method')}"
         if (family := max(tally.family for tally in summary.tallies)) > 1:
             first += f", corrected for {family} comparisons (Holm)"
         return [f"{first}:", *map(_tally_text, summary.tallies)]
     lines = [_standing_text(method, summary.columns, name) for method in summary.methods[:METHODS]]
     if (more := len(summary.methods) - METHODS) > 0:
-        lines.append(f"… and {_many(more, 'more method')}")
+        lines.append(f"… and {many(more, 'more method')}")
     return lines
 
 
@@ -229,7 +225,7 @@ def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str
         return f"{name(method)}: nothing is concluded."
     number = {mark: sum(s.mark is mark for _, s in judged) for mark in Mark}
     alone = [c for c, s in judged if s.mark is Mark.HIGHEST and _beats_all(c)]
-    total = f"{_many(len(judged), 'data set')} and shots" if len(judged) > 1 else "1 task set"
+    total = f"{many(len(judged), 'data set')} and shots" if len(judged) > 1 else "1 task set"
     text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of {total}"
     if number[Mark.HIGHEST]:
         text += f" (significantly above all others on {len(alone)})"
@@ -459,8 +455,8 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
         left -= fitted.height
         if said := fitted.left_out():
             console.print(Text(said, style="yellow"))
-    parts = [_many(rows, "more row")] if rows else []
-    parts += [_many(columns, "more task set")] if columns else []
+    parts = [many(rows, "more row")] if rows else []
+    parts += [many(columns, "more task set")] if columns else []
     if parts:
         console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
 
@@ -557,7 +553,7 @@ def _superclasses(summary: Summary) -> Iterator[str]:
     ]
     if verdicts:
         found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
-        of = _many(len(verdicts), "comparison")
+        of = many(len(verdicts), "comparison")
         yield f"new superclasses: significant in {found} of {of} (--details)"
 
 
@@ -567,7 +563,7 @@ def _of_sets(summary: Summary) -> Iterator[str]:
         where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
     if near := {score.method for score in summary.scores if score.near_perfect is not None}:
-        methods = _many(len(near), "method")
+        methods = many(len(near), "method")
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
     if grouped := _datasets(h for h in sets if h.groups):
         yield f"{grouped}: a group of images counts as one image"
@@ -590,9 +586,9 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
             option = " ".join(f"--against {quote(each)}" for each in names)
         parts.append(f"all {sum(map(len, compared))} comparisons ({option})")
     if summary.other_references:
-        parts.append(f"{_many(summary.other_references, 'reference method')} (--all-references)")
+        parts.append(f"{many(summary.other_references, 'reference method')} (--all-references)")
     if summary.other_sets:
-        parts.append(f"{_many(summary.other_sets, 'task set')} (--details)")
+        parts.append(f"{many(summary.other_sets, 'task set')} (--details)")
     protocols = [(h.name.protocol.way, h.name.protocol.shot) for h in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")

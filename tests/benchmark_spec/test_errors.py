@@ -3,6 +3,7 @@
 import inspect
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,3 +31,34 @@ def test_every_error_is_printable(
 def test_what_can_be_printed_stays() -> None:
     assert printable("81.2 ± 0.3 µ 数字 \n  where") == "81.2 ± 0.3 µ 数字 \n  where"
     assert printable("\x1b[31m\u202e\ud800\t") == r"\x1b[31m\u202e\ud800\t"
+
+
+METHODS = ("pixels/NCC", "pixels/LR", "pixels/RidgeRegression", "mobilenet_v2/NCC")
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "meant"),
+    [
+        ("pixels/Riddge", METHODS, "pixels/RidgeRegression"),
+        ("pixels/Riddge", (*METHODS, "pixels/Ridge"), "pixels/Ridge"),
+        ("pixel/lr", METHODS, "pixels/LR"),
+        ("mobilenet/NCC", METHODS, "mobilenet_v2/NCC"),
+        ("shot", ("ways", "shots"), "shots"),
+        ("pixels/Other", METHODS, ""),
+        ("", METHODS, ""),
+    ],
+)
+def test_the_name_that_is_meant(name: str, names: tuple[str, ...], meant: str) -> None:
+    error = errors.UnknownNameError("method", name, names)
+    assert error.what.partition("; did you mean ")[2] == (f"{meant!r}?" if meant else "")
+
+
+def test_with_a_name_that_is_meant_few_are_listed() -> None:
+    names = [f"method{number}" for number in range(20)]
+    assert errors.UnknownNameError("method", "metod3", names).expected.endswith(" and 12 more")
+    assert "more" not in errors.UnknownNameError("method", "other", names).expected
+
+
+def test_one_of_a_thing_has_no_s() -> None:
+    written = errors.many(1, "shot"), errors.many(1200, "task"), errors.many(2, "class", "classes")
+    assert written == ("1 shot", "1,200 tasks", "2 classes")
