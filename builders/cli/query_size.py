@@ -42,8 +42,7 @@ from fslbench_data.cli.options import (
     "--format",
     "output_format",
     type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
+    help="By default the one that the ending of --output names, else table.",
 )
 @output_option
 def query_size(
@@ -52,7 +51,7 @@ def query_size(
     head: str,
     queries: str,
     release: str | None,
-    output_format: str,
+    output_format: str | None,
     path: Path | None,
     **settings: Any,
 ) -> None:
@@ -69,7 +68,7 @@ def query_size(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    check_output(path)
+    check_output(path, output_format=output_format, endings=(".csv", ".json"))
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
     sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
     asked = parse_queries(queries)

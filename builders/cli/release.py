@@ -15,7 +15,14 @@ from builders.cli.options import (
     open_release,
     settings_from,
 )
-from fslbench_data.cli.options import FILE, check_output, output, output_to, release_option
+from fslbench_data.cli.options import (
+    FILE,
+    check_free,
+    check_output,
+    output,
+    output_to,
+    release_option,
+)
 
 
 @click.command()
@@ -29,7 +36,7 @@ def init(folder: Path, path: Path | None) -> None:
     """
     from builders.release.spec_file import first_spec
 
-    check_output(path)
+    check_output(path, endings=(".toml",))
     output(first_spec(folder, str(path or "")), path)
 
 
@@ -209,7 +216,7 @@ def picture(
     from fslbench_data.release.pictures import picture_paths
     from fslbench_data.release.release import load_release
 
-    check_output(path)
+    check_free(path)
     if path.suffix.lower() != ".png":
         raise OutputError(f"{path} does not end in .png", expected="a PNG file")
     opened = load_release(release)

@@ -257,11 +257,12 @@ def table(
     closed, else the open one. Without FILE, the reference methods are shown.
     """
     from benchmark_spec.errors import listing
-    from fslbench_data.cli.report_output import ENDINGS, format_of
+    from fslbench_data.cli.report_output import format_of
     from fslbench_data.release.release import load_release
     from fslbench_data.render.paper import table as made
 
-    check_output(path, *files)
+    endings = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
+    check_output(path, *files, output_format=output_format, endings=endings)
     paper = made(sources_of(files, pool), load_release(release), allow_unbound=unbound, **chosen)
 
     def on(console: Console) -> None:
@@ -274,7 +275,7 @@ def table(
             note = note.replace("Bold:", "*:")
             console.print(note, style="dim", highlight=False, markup=False)
 
-    form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
+    form = format_of(output_format, path, endings)
     if form in ("markdown", "latex", "html", "csv"):
         output(getattr(paper, form)(), path)
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fslbench_data.cli.options import (
+    ENDINGS,
     FILE,
     Command,
     check_output,
@@ -78,7 +79,7 @@ def leaderboard(
     error with the reason; they change nothing for the others, nor the exit code without --check.
     With -o page.html it is a page to look at, in one file.
     """
-    from fslbench_data.cli.report_output import ENDINGS, format_of
+    from fslbench_data.cli.report_output import format_of
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.repository import (
         open_releases,
@@ -88,8 +89,9 @@ def leaderboard(
     )
     from fslbench_data.render.console import steps
 
-    check_output(path)
-    form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
+    endings = {**ENDINGS, ".html": "html"}
+    check_output(path, output_format=output_format, endings=endings)
+    form = format_of(output_format, path, endings)
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
@@ -201,7 +203,7 @@ def review(
     from fslbench_data.leaderboard.review import review_text
     from fslbench_data.render.console import steps
 
-    check_output(path, *paths)
+    check_output(path, *paths, endings=(".md",))
     proposed = LooseFiles(paths)
     for name, file in proposed.paths.items():
         if name.rpartition("/")[2] != file.name:

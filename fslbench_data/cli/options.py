@@ -169,18 +169,36 @@ def selection_of(unbound: bool, **chosen: Any) -> Selection:
     return Selection.of(allow_unbound=unbound, **chosen)
 
 
-def check_output(path: Path | None, *sources: Path) -> None:
-    """Refuse, before any work, to write text over a file, or under a name of another kind."""
+ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+"""Formats by the endings of files."""
+
+
+def check_output(
+    path: Path | None,
+    *sources: Path,
+    output_format: str | None = None,
+    endings: Collection[str] = tuple(ENDINGS),
+) -> None:
+    """Refuse, before any work, to write text over a file, or under a name of another kind.
+
+    A name has one of these endings, or no ending or .txt for text; with a format that is asked for,
+    any that no other kind of file has.
+    """
     from benchmark_spec.errors import OutputError
 
     if path is None:
         return
     check_free(path, *sources)
-    if path.suffix.lower() in (".parquet", ".xlsx", ".jsonl", ".pdf"):
+    ending = path.suffix.lower()
+    refused = _OTHER_KINDS if output_format else (ending,)
+    if ending in refused and ending not in ("", ".txt", *endings):
         raise OutputError(
             f"{path} cannot be written: there is no output of that kind",
-            expected=".csv, .json, .md, .tex, or any other ending for the table as text",
+            expected=f"a name ending in {', '.join(endings)}; or in .txt or nothing, for text",
         )
+
+
+_OTHER_KINDS = (".parquet", ".xlsx", ".docx", ".odt", ".jsonl", ".pdf")
 
 
 def check_submission(path: Path, *sources: Path) -> None:

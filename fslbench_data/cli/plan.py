@@ -74,8 +74,7 @@ from fslbench_data.cli.options import (
     "--format",
     "output_format",
     type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
+    help="By default the one that the ending of --output names, else table.",
 )
 @output_option
 def plan(
@@ -94,7 +93,7 @@ def plan(
     unbound: bool,
     pool: dict[str, Any],
     details: bool,
-    output_format: str,
+    output_format: str | None,
     path: Path | None,
 ) -> None:
     """Plan an experiment: how many tasks, how wide its intervals, what it could detect.
@@ -116,8 +115,9 @@ def plan(
     numbers = parse_queries(queries)
     opened = load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
-    check_output(path, *([file] if file else []))
-    (source,) = sources_of([file] if file else [], pool) or (None,)
+    sources = [file] if file else []
+    check_output(path, *sources, output_format=output_format, endings=(".csv", ".json"))
+    (source,) = sources_of(sources, pool) or (None,)
     suite = suite if source is None or isinstance(source, Path) else "pooled"
     counts = parse_queries(tasks, "tasks") if tasks else []
     if counts and suite != "pooled":

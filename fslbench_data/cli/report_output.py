@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fslbench_data.cli.options import draw, output, say
+from fslbench_data.cli.options import ENDINGS, draw, output, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import Reported
     from fslbench_data.scoring.summary import Summary
-
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
 
 def format_of(

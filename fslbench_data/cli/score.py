@@ -140,7 +140,7 @@ def score(
     }
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
-    check_output(path, *files)
+    check_output(path, *files, output_format=output_format)
     if len(files) == 1 and is_accuracies(files[0]):
         from fslbench_data.scoring.reported import reported
 
@@ -232,7 +232,8 @@ def compare(
     from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
-    check_output(path, *(Path(name.partition("::")[0]) for name in names))
+    sources = (Path(name.partition("::")[0]) for name in names)
+    check_output(path, *sources, output_format=output_format)
     opened = load_release(release)
     both, selection = find_two(names, opened, selection_of(**chosen), **pool)
     if bias:
@@ -279,7 +280,8 @@ def interval(
     from fslbench_data.render.log_text import log_csv, log_json
     from fslbench_data.scoring.score import score
 
-    check_output(path, log, *(file for file in pool.values() if isinstance(file, Path)))
+    of_pool = (file for file in pool.values() if isinstance(file, Path))
+    check_output(path, log, *of_pool, output_format=output_format)
     own = log_in(log, pool)
     report, form = score(own, level=level), format_of(output_format, path)
     if form == "csv":
@@ -296,7 +298,7 @@ def interval(
     "--dataset",
     metavar="D",
     help="Gives --classes and --images of its test split: miniImageNet, tieredImageNet, CUB, "
-    "CIFAR-FS, FC100, EuroSAT, ISIC, ChestX, or one of Meta-Dataset.",
+    "CIFAR-FS, FC100, EuroSAT, ISIC, ChestX, or one of Meta-Dataset or inside the package.",
 )
 @click.option("--classes", type=int, metavar="C", help="Classes that tasks are drawn from.")
 @click.option("--images", type=int, metavar="N", help="Images of the class that has the fewest.")
@@ -328,6 +330,6 @@ def reported(
     from fslbench_data.cli.report_output import write_reported
     from fslbench_data.scoring.reported import reported as read
 
-    check_output(path)
+    check_output(path, output_format=output_format)
     found = read(results[0] if len(results) == 1 else list(results), **about)
     write_reported(found, output_format, path)

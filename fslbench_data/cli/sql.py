@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fslbench_data.cli.options import (
+    ENDINGS,
     FILE,
-    check_free,
+    check_output,
     command,
     draw,
     log_options,
@@ -25,6 +26,8 @@ from fslbench_data.cli.options import (
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
+
+_ENDINGS = {**ENDINGS, ".parquet": "parquet"}
 
 
 @command(short_help="Ask anything in SQL.")
@@ -76,7 +79,7 @@ def sql(
     from fslbench_data.sandbox.client import QueryProcess
     from fslbench_data.scoring.sql import connect, described, only_named, tables
 
-    check_free(path, *submissions)
+    check_output(path, *submissions, output_format=output_format, endings=_ENDINGS)
     if show is not None:
         from analysis_sql.queries.engine import query_text
 
@@ -102,10 +105,10 @@ def sql(
 
 def _write(table: pa.Table, output_format: str | None, path: Path | None) -> None:
     from benchmark_spec.errors import OutputError
-    from fslbench_data.cli.report_output import ENDINGS, format_of
+    from fslbench_data.cli.report_output import format_of
     from fslbench_data.render.query_result import csv_pieces, json_pieces, table_of
 
-    chosen = format_of(output_format, path, {**ENDINGS, ".parquet": "parquet"})
+    chosen = format_of(output_format, path, _ENDINGS)
     if chosen == "parquet":
         import pyarrow.parquet as pq
         from pyarrow import ArrowNotImplementedError

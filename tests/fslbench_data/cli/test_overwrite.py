@@ -128,3 +128,37 @@ def test_a_page_that_is_there_stays(tmp_path: Path, root: Path) -> None:
     assert (refused.exit_code, figure.read_text()) == (2, "precious")
     assert _run("plot", "forest", mine, *chosen, "-o", figure, "--overwrite").exit_code == 0
     assert "<svg" in figure.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ending"),
+    [
+        (["score"], ".docx"),
+        (["compare", "pixels/NCC", "pixels/LR"], ".txtt"),
+        (["interval", "log.csv"], ".html"),
+        (["reported", "91 ± 0.5"], ".docx"),
+        (["table"], ".json"),
+        (["plan"], ".md"),
+        (["leaderboard", "--results", "results"], ".docx"),
+        (["review", "new.parquet", "--results", "results"], ".tex"),
+        (["sql", QUERY], ".html"),
+        (["init", "images"], ".yaml"),
+        (["query-size", "--dataset=digits", "--features=pixels", "--shot=5"], ".tex"),
+    ],
+)
+def test_endings_that_name_no_format_are_refused(
+    arguments: list[str], ending: str, tmp_path: Path
+) -> None:
+    group = main if arguments[0] in main.commands else builders_main
+    path = tmp_path / f"out{ending}"
+    refused = CliRunner().invoke(group, [*arguments, "-o", str(path)])
+    assert (refused.exit_code, path.exists()) == (2, False)
+    assert "there is no output of that kind" in refused.stderr
+
+
+def test_with_a_format_other_endings_are_written(tmp_path: Path) -> None:
+    sizes = {"dataset": "CUB", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
+    printed = ["reported", "91 ± 1", *(f"--{name}={value}" for name, value in sizes.items()), "-o"]
+    assert _run(*printed, tmp_path / "out.dat", "--format", "csv").exit_code == 0
+    assert (tmp_path / "out.dat").read_text().startswith("method,dataset,")
+    assert _run(*printed, tmp_path / "out.txt").exit_code == 0
