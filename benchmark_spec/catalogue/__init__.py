@@ -230,16 +230,29 @@ def test_splits() -> dict[str, TestSplit]:
 
 def test_split(name: str) -> TestSplit | None:
     """Return a split by name, however it is written; None for an unknown name."""
-    plain = _plain(name)
-    return next((split for each, split in test_splits().items() if _plain(each) == plain), None)
+    written = plain(name)
+    return next((split for each, split in test_splits().items() if plain(each) == written), None)
 
 
 def unknown_split(
-    name: str, fix: str = "give the number of classes and the images of the smallest class"
+    name: str,
+    fix: str = "give the number of classes and the images of the smallest class",
+    more: Collection[str] = (),
 ) -> UnknownNameError:
-    """Return the error for a name that is not known where sizes are needed."""
-    return UnknownNameError("data set", name, sorted(test_splits()), fix=fix)
+    """Return the error for a name that is not known where sizes are needed; `more` are known."""
+    names = sorted((*map(_printed, test_splits()), *more), key=str.lower)
+    return UnknownNameError("data set", name, names, fix=fix)
 
 
-def _plain(name: str) -> str:
+def _printed(name: str) -> str:
+    """Write a split's name as its title and papers do: miniImageNet."""
+    if name == "cub":
+        return "CUB"
+    titles = (each.title for each in (*few_shot_datasets().values(), *catalogue().values()))
+    words = (re.split("[ ,]", title)[0] for title in titles)
+    return next((word for word in words if plain(word) == plain(name)), name)
+
+
+def plain(name: str) -> str:
+    """Return what is the same however a data set's name is written."""
     return re.sub(r"[-_ /]", "", name).lower()

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
+from benchmark_spec.errors import many
 from fslbench_data.render.console import print_table
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.reported import Difference, Printed, Reported
+from fslbench_data.scoring.reported import OF_TASKS, Difference, Printed, Reported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,13 +20,12 @@ MOST_PAIRS = 20
 
 def values(found: Reported) -> Table:
     """Return every result with its half-widths, unrounded: for CSV."""
-    design = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
     widths = ("tasks", "images", "typical_images", "classes", "typical_classes")
     return Table(
         "",
         (
             Column("method", attrgetter("method")),
-            *(Column(name, _of_design(name)) for name in design),
+            *(Column(name, _of_design(name)) for name in OF_TASKS),
             Column("mean", attrgetter("mean")),
             *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
         ),
@@ -122,8 +122,9 @@ def _results(found: Reported) -> Table:
         right("at most ±", lambda one: _number(one.classes), "n/a"),
     ]
     level = f"{100 * found.level:g} %"
-    title = f"{len(results)} printed results with {level} intervals"
-    return Table(title, tuple(columns), results, (_NOTE,))
+    title = f"{many(len(results), 'printed result')} with {level} intervals"
+    sizes = dict.fromkeys(one.design.drawn_from for one in results if one.design)
+    return Table(title, tuple(columns), results, (*sizes, _NOTE))
 
 
 def _differences(found: Reported) -> Table:
@@ -131,13 +132,14 @@ def _differences(found: Reported) -> Table:
     number = {kind: sum(getattr(pair, kind) for pair in pairs) for kind in _KINDS}
     counts = ", ".join(f"{number[kind]} for {text}" for kind, text in _KINDS.items())
     notes: tuple[str, ...] = (
-        f"Significant of {len(pairs)} differences on the same data set, ways and shots: {counts}. "
+        f"Significant of {many(len(pairs), 'difference')} on the same data set, ways and shots: "
+        f"{counts}. "
         "More may be: only the answers to tasks would show it.",
         "Differences above the sum of both ± at most; for other tasks only, above the root of the "
         "sum of squares of ±. Each stands alone, not corrected for their number.",
     )
     if (more := len(pairs) - MOST_PAIRS) > 0:
-        notes = (f"… and {more} more differences: --format json", *notes)
+        notes = (f"… and {many(more, 'more difference')}: --format json", *notes)
     columns: tuple[Column, ...] = (
         Column("data set", _set, once=_set),
         Column("higher", lambda pair: _name(pair.first)),

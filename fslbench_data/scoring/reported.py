@@ -22,8 +22,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.intervals.bounds import variance_factor
-from benchmark_spec.catalogue import test_split, unknown_split
-from benchmark_spec.errors import AccuracyError, FSLBenchError, ResultsError, listing
+from benchmark_spec.catalogue import plain, test_split, unknown_split
+from benchmark_spec.errors import (
+    AccuracyError,
+    FSLBenchError,
+    ResultsError,
+    SchemaError,
+    UnknownNameError,
+    listing,
+    many,
+)
+from fslbench_data.release.release import load_release
 from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
@@ -31,6 +40,9 @@ Spread = Literal["ci", "se", "sd"]
 
 LEVEL = 0.95
 MOST_BYTES = 2**24
+OF_TASKS = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
+"""What says which tasks a result is of: columns, options and parameters."""
+COLUMNS = ("result", "method", *OF_TASKS)
 SHARES = {
     (1, 1): (0.10, 0.12),
     (1, 5): (0.13, 0.30),
@@ -83,16 +95,20 @@ class Design:
         if (each := self.shots + self.queries) > self.images:
             raise ResultsError(
                 f"a task takes {each} images of a class, and a class has {self.images}",
-                fix="give shots and queries a class, and the images of the smallest class",
+                fix="give --shots and --queries of a class, and --images of the smallest class",
             )
         if (self.ways, each) == (self.classes, self.images):
             raise ResultsError("every task has all images of all classes: all tasks are the same")
 
     def __str__(self) -> str:
-        tasks = f"{self.tasks:,} tasks of {self.ways} ways, {self.shots} shots, "
-        tasks += f"{self.queries} queries a class"
-        of = f"{self.dataset + ', ' if self.dataset else ''}{self.classes} classes of at least "
-        return f"{tasks}; {of}{self.images:,} images"
+        each = f"{many(self.shots, 'shot')}, {many(self.queries, 'query', 'queries')} a class"
+        return f"{self.tasks:,} tasks of {self.ways} ways, {each}; {self.drawn_from}"
+
+    @property
+    def drawn_from(self) -> str:
+        """The data set, its classes and its images."""
+        of = f"{self.classes} classes of at least {many(self.images, 'image')}"
+        return f"{self.dataset}, {of}" if self.dataset else of
 
     @property
     def image_factor(self) -> float:
@@ -233,7 +249,7 @@ class Reported:
 
 
 def _question(design: Design) -> tuple[object, ...]:
-    return design.dataset, design.classes, design.images, design.ways, design.shots
+    return plain(design.dataset), design.classes, design.images, design.ways, design.shots
 
 
 def reported(
@@ -255,10 +271,11 @@ def reported(
     ----------
     results
         A result such as ``"91.72 ± 0.55"``, several, the path of a CSV file, or rows.  Rows have a
-        `result` and may have `method` and any of the parameters below, which stand for all others.
+        `result` and may have `method` and any of the parameters below, for rows that differ in it.
         Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column.
     dataset
-        A data set whose test split is known, such as miniImageNet, or any name if sizes are given.
+        A data set whose test split is known, such as miniImageNet, one of the release inside the
+        package, or any name if sizes are given.
     classes, images
         Classes that tasks are drawn from, and images of the smallest class.
     ways, shots, queries, tasks
@@ -277,15 +294,9 @@ def reported(
     """
     if not 0 < level < 1:
         raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
-    given = {
-        "dataset": dataset,
-        "classes": classes,
-        "images": images,
-        "ways": ways,
-        "shots": shots,
-        "queries": queries,
-        "tasks": tasks,
-    }
+    given = dict(
+        zip(OF_TASKS, (dataset, classes, images, ways, shots, queries, tasks), strict=True)
+    )
     if (accuracies := _accuracies(results)) is not None:
         return Reported((_of_accuracies(*accuracies, given, level),), level)
     rows: Iterable[Mapping[str, Any]]
@@ -310,7 +321,23 @@ def reported(
             ) from error
     if not made:
         raise ResultsError("there are no results", where=where)
+    _check_once(made, where)
     return Reported(tuple(made), level)
+
+
+def _check_once(made: Sequence[Printed], where: str) -> None:
+    """Refuse two results of a named method on the same data set, ways and shots."""
+    rows: dict[tuple[object, ...], int] = {}
+    for number, one in enumerate(made, 1):
+        if one.method and one.design:
+            first = rows.setdefault((one.method, *_question(one.design)), number)
+            if first != number:
+                of = " ".join(filter(None, [one.design.dataset, f"{one.design.ways}-way"]))
+                raise ResultsError(
+                    f"{one.method} has two results on {of} {one.design.shots}-shot",
+                    where=f"{where + ', ' if where else ''}rows {first} and {number}",
+                    fix="leave one out, or name the methods differently",
+                )
 
 
 def _accuracies(results: object) -> tuple[NDArray[np.float64], str] | None:
@@ -367,17 +394,29 @@ def _read(path: Path) -> Sequence[Mapping[str, Any]]:
         raise ResultsError(f"more than {MOST_BYTES:,} bytes", where=str(path))
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [*csv.DictReader(stream)]
+            reader = csv.DictReader(stream)
+            rows, columns = [*reader], list(reader.fieldnames or ())
     except (UnicodeDecodeError, csv.Error) as error:
         raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
-    if rows and "result" not in rows[0]:
-        raise ResultsError(
-            "there is no column 'result'",
-            where=str(path),
-            expected="columns result, and perhaps method, dataset, classes, images, ways, shots, "
-            "queries, tasks",
+    expected = f"columns result, and perhaps {', '.join(COLUMNS[1:])}"
+    if rows and "result" not in columns:
+        raise ResultsError("there is no column 'result'", where=str(path), expected=expected)
+    _check_names(columns, str(path))
+    if twice := [name for name in COLUMNS if columns.count(name) > 1]:
+        raise SchemaError(f"the file doubles column {twice[0]}", where=str(path), expected=expected)
+    if uneven := [number for number, row in enumerate(rows, 1) if None in row]:
+        raise SchemaError(
+            "a row has more fields than there are columns",
+            where=f"{path}, row {uneven[0]}",
+            expected=many(len(columns), "field"),
+            fix='put fields with commas in quotes: "1,000"',
         )
     return rows
+
+
+def _check_names(names: Iterable[str], where: str = "") -> None:
+    if unknown := [name for name in names if name not in COLUMNS]:
+        raise UnknownNameError("column", unknown[0], COLUMNS, where=where, fix="rename or drop it")
 
 
 def _plain(text: str) -> str:
@@ -401,10 +440,17 @@ def _parsed(text: str) -> tuple[float, float]:
 def _printed(
     row: Mapping[str, Any], given: Mapping[str, Any], spread: Spread, level: float
 ) -> Printed:
-    values = {
-        name: value if (own := row.get(name)) in (None, "") else own
-        for name, value in given.items()
-    }
+    _check_names(row)
+    values = dict(given)
+    for name, value in given.items():
+        if (own := row.get(name)) in (None, ""):
+            continue
+        if value is not None and _same(own) != _same(value):
+            raise ResultsError(
+                f"{name} is {own} in the column and {value} as an option",
+                fix=f"leave out --{name} (in Python {name}=) or the column",
+            )
+        values[name] = own
     if "result" not in row:
         raise ResultsError("there is no 'result'", expected='such as "91.72 ± 0.55"')
     mean, half = _parsed(str(row["result"]))
@@ -414,6 +460,11 @@ def _printed(
     warning = _implausible(mean, error, design, spread)
     found = _widths(str(row.get("method") or ""), mean, error, design, level)
     return replace(found, warning=warning)
+
+
+def _same(value: object) -> str:
+    """Return what is the same of 1,000 and 1000, and of data sets' names however written."""
+    return plain(str(value).replace(",", ""))
 
 
 def _widths(method: str, mean: float, error: float, design: Design | None, level: float) -> Printed:
@@ -438,21 +489,40 @@ def _design(values: Mapping[str, Any]) -> Design:
     known: dict[str, Any] = {"dataset": str(values["dataset"] or "")}
     sizes = None
     if known["dataset"] and None in (values["classes"], values["images"]):
-        sizes = test_split(known["dataset"])
+        sizes = _sizes(known["dataset"])
         if sizes is None and values["classes"] is None:
-            raise unknown_split(known["dataset"])
-    for name in ("classes", "images", "ways", "shots", "queries", "tasks"):
-        value = getattr(sizes, name, None) if values[name] is None else values[name]
+            more = load_release().datasets
+            raise unknown_split(known["dataset"], f"or give {_SIZES}", more)
+    for position, name in enumerate(OF_TASKS[1:]):
+        value = values[name]
+        if value is None and sizes and position < len(sizes):
+            value = sizes[position]
         if value is None:
-            about = {"classes": " or dataset", "images": " of the smallest class"}.get(name, "")
-            raise ResultsError(
-                f"it is not known how many {name} there are", fix=f"give {name}{about}"
-            )
+            fix = f"give {_OPTIONS.get(name, f'--{name}; in Python {name}=')}"
+            raise ResultsError(f"it is not known how many {name} there are", fix=fix)
         try:
             known[name] = int(str(value).replace(",", ""))
         except ValueError:
             raise ResultsError(f"{name} is {value!r}", expected="a whole number") from None
     return Design(**known)
+
+
+_SIZES = "--classes and --images; in Python classes= and images="
+_OPTIONS = {
+    "classes": f"--dataset, in Python dataset=, or {_SIZES}",
+    "images": "--images, of the smallest class; in Python images=",
+}
+
+
+def _sizes(dataset: str) -> tuple[int, int | None] | None:
+    """Return classes and images of the smallest one, as known or in the package's release."""
+    if split := test_split(dataset):
+        return split.classes, split.images
+    release = load_release()
+    if (name := plain(dataset)) not in (names := {plain(each): each for each in release.datasets}):
+        return None
+    sizes = release.classes(names[name])["n_images"].to_pylist()
+    return len(sizes), min(sizes)
 
 
 def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:
@@ -463,13 +533,14 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
         raise ResultsError(
             f"accuracies of {design.tasks:,} tasks with mean {mean:g} would have a standard "
             f"deviation of {100 * deviation:.1f} points, more than is possible",
-            fix="say what stands behind ±: ci (a confidence interval), se or sd",
+            fix="say what stands behind ±: --spread ci (a confidence interval), se or sd; in "
+            "Python spread=",
         )
     least = sqrt(p * (1 - p) / (design.ways * design.queries))
     if spread != "sd" and deviation * (1 + 2 / sqrt(2 * design.tasks)) < least:
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
-            "is it a standard error (spread se), or are there more tasks or queries?"
+            "is it a standard error (--spread se), or are there more tasks or queries?"
         )
     return ""

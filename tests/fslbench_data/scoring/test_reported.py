@@ -81,9 +81,12 @@ def test_standard_errors_and_deviations() -> None:
         ("91.72 ± 0.55", {"queries": 600}, "takes 605 images of a class"),
         ("91.72 ± 0.55", {"tasks": 1}, "tasks is 1"),
         ("91.72 ± 0.55", {"tasks": None}, "how many tasks"),
-        ("91.72 ± 0.55", {"dataset": "minimagenet"}, "did you mean 'miniimagenet'"),
+        ("91.72 ± 0.55", {"dataset": "minimagenet"}, "did you mean 'miniImageNet'"),
         ("91.72 ± 0.55", {"dataset": "cropdisease"}, "how many images"),
         ("91.72 ± 0.55", {"dataset": None}, "how many classes"),
+        ("91.72 ± 0.55", {"dataset": None}, "give --dataset, in Python dataset=, or --classes"),
+        ("91.72 ± 0.55", {"ways": None}, "give --ways; in Python ways="),
+        ("91.72 ± 0.55", {"dataset": "digit"}, "did you mean 'digits'"),
         ("91.72 ± 0.55", {"level": 95}, "level is 95"),
     ],
 )
@@ -138,6 +141,47 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path) -> None:
     path.write_text("name,value\na,1\n", encoding="utf-8")
     result = CliRunner().invoke(main, ["reported", str(path), *OPTIONS])
     assert "there is no column 'result'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (TABLE.replace("shots", "shot"), "unknown column 'shot'; did you mean 'shots'"),
+        (TABLE.replace("dataset", "data"), "unknown column 'data'; did you mean 'dataset'"),
+        (TABLE.replace("method", "shots"), "the file doubles column shots"),
+        (TABLE.replace("49.42", "49,42"), "row 1"),
+        (TABLE.replace("RelationNet", "ProtoNet"), "rows 1 and 3"),
+        (TABLE.replace("RelationNet,mini", "ProtoNet,mini-"), "rows 1 and 3"),
+    ],
+)
+def test_a_table_that_is_refused(table: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(table, encoding="utf-8")
+    with pytest.raises(FSLBenchError, match=what):
+        fb.reported(path, ways=5, queries=15, tasks=600)
+
+
+def test_an_option_beside_a_column_says_the_same() -> None:
+    row = {"result": "91.72 ± 0.55", **MINI, "tasks": "1,000"}
+    (one,) = fb.reported([row], dataset="mini-imagenet", tasks=1000).results
+    assert str(one.design).startswith("1,000 tasks")
+    with pytest.raises(FSLBenchError, match="shots is 5 in the column and 1 as an option"):
+        fb.reported([row], shots=1)
+    with pytest.raises(FSLBenchError, match="unknown column 'shot'"):
+        fb.reported([{**row, "shot": 5}])
+
+
+def test_data_sets_of_the_package_are_known() -> None:
+    (one,) = fb.reported("91.72 ± 2", **{**MINI, "dataset": "digits"}).results
+    assert str(one.design).endswith("digits, 10 classes of at least 174 images")
+
+
+def test_sizes_that_were_taken_are_printed(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE.partition("RelationNet")[0], encoding="utf-8")
+    result = CliRunner().invoke(main, ["reported", str(tmp_path / "table.csv"), *OPTIONS])
+    assert "\nminiImageNet, 20 classes of at least 600 images\n" in result.stdout
+    design = Design(20, 600, 5, 1, 1, 600)
+    assert str(design).startswith("600 tasks of 5 ways, 1 shot, 1 query a class;")
 
 
 ACCURACIES = np.random.default_rng(0).binomial(75, 0.8, 600) / 75
