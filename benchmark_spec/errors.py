@@ -164,7 +164,8 @@ def _closest(name: str, names: Sequence[str]) -> str:
         return max(found[0], 0.95 * found[1])  # whole names first
 
     best = max(names, key=alike, default="")
-    return best if best and alike(best) >= LEAST_ALIKE else ""
+    short = before and best.lower().rpartition("/")[0] == before  # such as LR
+    return best if best and alike(best) >= (0.5 if short else LEAST_ALIKE) else ""
 
 
 class CatalogueError(FSLBenchError):

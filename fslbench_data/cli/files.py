@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchmark_spec.errors import many
 from fslbench_data.cli.options import (
     FILE,
     check_submission,
@@ -152,7 +153,7 @@ def import_accuracies(
     values = read_accuracies(file)
     submission = Submission.from_accuracies(values, info, method, percent=percent, where=str(file))
     submission.write(path)
-    say(f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)")
+    say(f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)")
 
 
 @command(short_help="Print BibTeX of a release, or of what results used of it.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import ReleaseNotFoundError, UnknownNameError
 from fslbench_data.cli.options import command, dataset_option
 
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> 
     from fslbench_data.render.latex import latex
     from fslbench_data.render.table import json_text, markdown
 
-    opened = load_release(release)
+    try:
+        opened = load_release(release)
+    except ReleaseNotFoundError as error:
+        if release not in load_release().datasets:
+            raise
+        raise error.saying(fix=f"fslbench info --dataset {release}") from None
     for name in datasets:
         if name not in opened.datasets:
             raise UnknownNameError("data set", name, opened.datasets, where=f"release {opened}")

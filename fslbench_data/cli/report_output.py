@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark_spec.errors import many
 from fslbench_data.cli.options import ENDINGS, draw, output, say
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def say_left_out(report: Report) -> None:
     """Say on standard error which task sets are read with ``--bias`` only."""
     if report.left_out:
         say(
-            f"left out: {len(report.left_out)} task sets made with attributes of images; "
+            f"left out: {many(len(report.left_out), 'task set')} made with attributes of images; "
             "--bias reads them, --task-set names some"
         )
 

@@ -19,6 +19,7 @@ from fslbench_data.cli.options import (
     level_option,
     log_in,
     log_options,
+    methods_option,
     output,
     output_option,
     refuse_others,
@@ -43,6 +44,7 @@ from fslbench_data.cli.options import (
     help="Compare only with this method, of a FILE or of the release; may be repeated. NCC is the "
     "one on the features of FILE's methods.",
 )
+@methods_option
 @dataset_option
 @task_set_option
 @level_option
@@ -141,6 +143,9 @@ def score(
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files, output_format=output_format)
+    whole = len(files) == 1 and (is_accuracies(files[0]) or is_all_ways(files[0]))
+    if chosen["methods"] and (bias or whole):
+        raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
     if len(files) == 1 and is_accuracies(files[0]):
         from fslbench_data.scoring.reported import reported
 

@@ -99,7 +99,10 @@ class InputChoice:
 
     def __post_init__(self) -> None:
         if (self.features is None) == (self.images is None):
-            raise SpecError("a method is run on features or on images", expected="one of the two")
+            raise SpecError(
+                "a method is run on features or on images",
+                expected="one of the two, --features and --images; in Python features= and images=",
+            )
         if self.transform is not None and self.images is None:
             raise SpecError("features need no transform", fix="give images=, or no transform=")
         if self.device is not None and self.images is not None and self.transform is None:

@@ -179,6 +179,8 @@ def evaluate(
     """
     release = load_release() if release is None else release
     folder = images if images is None or images is True else Path(images)
+    if features is None is images:
+        raise _no_inputs(release, names_of(datasets))
     choice = InputChoice(features, folder, transform, device)
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
@@ -266,6 +268,19 @@ def evaluate(
     inductive = None if None in alone or not alone else all(alone)
     about = replace(answered.methods[label], inductive=inductive)
     return replace(answered, methods={label: about})
+
+
+def _no_inputs(release: Release, datasets: Sequence[str]) -> SpecError:
+    """Return the error of a method that is to be run on nothing: names what it can be run on."""
+    of_each = {name: release.datasets_with("features", name) for name in release.backbones}
+    there = [name for name, having in of_each.items() if {*datasets} <= {*having}]
+    return SpecError(
+        "a method is run on features or on images",
+        where=f"{listing(datasets)} of {release}" if datasets else str(release),
+        expected=f"features {listing(there) or 'of your own'}, or images",
+        fix=f"give --features {there[0] if there else 'B'}, or --images [DIR]; in Python features= "
+        "or images=",
+    )
 
 
 def _chosen(

@@ -18,6 +18,7 @@ from benchmark_spec.errors import (
     SubmissionError,
     TooLargeError,
     UnknownNameError,
+    many,
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
@@ -275,7 +276,7 @@ class Board:
     sets: tuple[Standing, ...]
 
     def __repr__(self) -> str:
-        about = f"{len(self.submissions)} submissions on {len(self.sets)} task sets"
+        about = f"{many(len(self.submissions), 'submission')} on {many(len(self.sets), 'task set')}"
         return f"<Board of {self.release}: {about}>"
 
     @property

@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 
 from analysis_sql.interval_kinds import ABOUT
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import EMBEDDED, submission_name
@@ -101,9 +101,9 @@ def _about(board: Board) -> str:
     others = {entry.label for entry in entries if entry.source != REFERENCE}
     sent = len(board.submissions)
     return (
-        f"{board.release}: {len(others)} method{'s' if len(others) != 1 else ''} of {sent} "
-        f"submission{'s' if sent != 1 else ''} and {len(own)} reference methods on "
-        f"{len(board.sets)} task sets"
+        f"{board.release}: {many(len(others), 'method')} of {many(sent, 'submission')} "
+        f"and {many(len(own), 'reference method')} on "
+        f"{many(len(board.sets), 'task set')}"
     )
 
 
@@ -224,8 +224,8 @@ def _who(sets: Sequence[OfSet], about: str) -> str:
     ]
     numbers = [of_set.standing.compared for of_set, _ in possible]
     if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
-        few, many = min(numbers), max(numbers)
-        every = f"any of the {few if few == many else f'{few} to {many}'} methods"
+        few, high = min(numbers), max(numbers)
+        every = f"any of the {few if few == high else f'{few} to {high}'} methods"
         return f"{every} ({silent[2:]})" if silent else every
     counts = Counter(name for _, names in possible for name in names)
     most = max(counts.values())

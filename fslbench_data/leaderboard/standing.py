@@ -16,6 +16,7 @@ from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
+from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.scores import ScoredSet
@@ -169,7 +170,7 @@ class Standing:
 
     def __repr__(self) -> str:
         leader = f", led by {self.leader}" if self.leader else ""
-        return f"<Standing on {self.scored}: {len(self)} methods{leader}>"
+        return f"<Standing on {self.scored}: {many(len(self), 'method')}{leader}>"
 
     def __len__(self) -> int:
         return len(self.entries)

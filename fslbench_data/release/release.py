@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import ReleaseError, UnknownNameError
+from benchmark_spec.errors import ReleaseError, UnknownNameError, many
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.hub import HubAddress, is_address
@@ -96,8 +96,9 @@ class Release:
 
     def __repr__(self) -> str:
         return (
-            f"<Release {self}: {len(self.datasets)} data sets, {len(self.task_sets)} task sets, "
-            f"{len({*self.methods})} reference methods\n in {self.files.where}>"
+            f"<Release {self}: {many(len(self.datasets), 'data set')}, "
+            f"{many(len(self.task_sets), 'task set')}, "
+            f"{many(len({*self.methods}), 'reference method')}\n in {self.files.where}>"
         )
 
     @property

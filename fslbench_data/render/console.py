@@ -17,6 +17,7 @@ import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleDimensions
 
+from benchmark_spec.errors import many
 from fslbench_data.render.table import Column, Table
 
 if TYPE_CHECKING:
@@ -232,7 +233,9 @@ def print_table(
     if fitted.dropped:
         console.print(Text(fitted.left_out(), style="yellow"))
     if left:
-        console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))
+        console.print(
+            Text(f"… {many(left, 'more row')} left out: --format csv gives all", style="yellow")
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import FEW_TASKS, Evidence, Ties
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (
     CARRIED,
@@ -79,8 +79,8 @@ def print_details(report: Report, console: Console) -> None:
         print_table(_table(each, limit), console, whole=True, heading=8)
         left = (len(each.comparisons) or len(each.scores)) - limit
         if left > 0:
-            what = "comparisons" if each.comparisons else "methods"
-            said = f"… {left} more {what}: --format csv or json gives all, --against chooses"
+            what = many(left, "more comparison" if each.comparisons else "more method")
+            said = f"… {what}: --format csv or json gives all, --against chooses"
             console.print(Text(said, style="yellow"))
         for note in _notes(each, each.scores[:limit]):
             console.print(Text(note, style="dim"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.bounds import ABOVE
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
     MARKS,
@@ -155,7 +155,7 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     if content.rows[0].versus:
         return (
             "Bold: significant (0 lies outside the interval of the difference); not corrected for "
-            f"{len(cells)} comparisons."
+            f"{many(len(cells), 'comparison')}."
         )
     pairs = [column.pairs for column in content.columns if column.pairs]
     if not pairs:

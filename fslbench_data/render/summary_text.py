@@ -132,7 +132,7 @@ def report_html(report: Report) -> str:
     (table,), _, sentences = summary_paper(summary)
     rows = list(table.rows)
     more = len(rows) - MOST_ROWS
-    cut = (f"and {more} more rows: report.scores.to_pandas()",) if more > 0 else ()
+    cut = (f"and {many(more, 'more row')}: report.scores.to_pandas()",) if more > 0 else ()
     table = replace(table, rows=[*islice(rows, MOST_ROWS)], notes=(*table.notes, *cut))
     figure = answer_forest(report, summary)
     drawn, missing = "", None
@@ -586,9 +586,11 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
             option = " ".join(f"--against {quote(each)}" for each in names)
         parts.append(f"all {sum(map(len, compared))} comparisons ({option})")
     if summary.other_references:
-        parts.append(f"{many(summary.other_references, 'reference method')} (--all-references)")
+        parts.append(
+            f"{many(summary.other_references, 'more reference method')} (--all-references)"
+        )
     if summary.other_sets:
-        parts.append(f"{many(summary.other_sets, 'task set')} (--details)")
+        parts.append(f"{many(summary.other_sets, 'more task set')} (--details)")
     protocols = [(h.name.protocol.way, h.name.protocol.shot) for h in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")

@@ -21,6 +21,7 @@ from benchmark_spec.errors import (
     SchemaError,
     SpecError,
     listing,
+    many,
     rows,
     shown,
 )
@@ -87,7 +88,7 @@ class AllWays:
         about = f"{self.test_images} test images of {self.test_classes} classes, all at once"
         lines = [f"<AllWays: {about}, {100 * self.level:g} % intervals"]
         for a in self.results:
-            draws = f"{a.draws} draw{'s' if a.draws > 1 else ''}" if a.support else "no support"
+            draws = many(a.draws, "draw") if a.support else "no support"
             lines.append(f" {a.method}: {_text(a.images)}, {draws}")
         for pair in self.differences:
             verdict = pair.verdict(self.level)
@@ -177,7 +178,9 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
     by_shots = [*_by_shots(read)]
     for shots, of_methods in by_shots:
         if pool and shots >= pool:
-            raise SpecError(f"{shots} shots of {pool} training images", expected="fewer shots")
+            raise SpecError(
+                f"{many(shots, 'shot')} of {many(pool, 'training image')}", expected="fewer shots"
+            )
         if pool and shots < 1 and any(len(one.draws) > 1 for one in of_methods):
             raise SchemaError(
                 f"a pool of {pool} training images says nothing without the number of shots",

@@ -23,7 +23,7 @@ from analysis_sql.bias import (
     worst_class,
 )
 from analysis_sql.intervals.arrays import AnyInts, Floats
-from benchmark_spec.errors import SubmissionError
+from benchmark_spec.errors import SubmissionError, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.scores import Signature, signature_of
@@ -225,7 +225,7 @@ class LadderReport:
     last: dict[str, Floats] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
-        about = f"{len(self.methods)} methods, {len(self.pairs)} pairs"
+        about = f"{many(len(self.methods), 'method')}, {many(len(self.pairs), 'pair')}"
         return f"<LadderReport {self.dataset}/{self.name}: {about}>"
 
 

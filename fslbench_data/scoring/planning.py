@@ -34,7 +34,7 @@ from analysis_sql.planning.query_size import (
     estimate_set,
 )
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
-from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, many
 from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.release.release import Kept, Release, load_release
 from fslbench_data.scoring.designs import left_out_design
@@ -367,8 +367,8 @@ class Plan:
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        about = f"{self.suite} tasks of {self.way} ways, {self.shot} shots"
-        return f"<Plan of {about}, on {len(self.sets)} data sets, power {self.power:g}>"
+        about = f"{self.suite} tasks of {self.way} ways, {many(self.shot, 'shot')}"
+        return f"<Plan of {about}, on {many(len(self.sets), 'data set')}, power {self.power:g}>"
 
     @property
     def level(self) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
+from benchmark_spec.errors import many
 from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 
@@ -112,7 +113,8 @@ class Report:
         return content
 
     def __repr__(self) -> str:
-        return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"
+        on = many(len(self.sets), "task set")
+        return f"<Report: {many(len(self.comparisons), 'comparison')} on {on}>"
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -57,6 +57,7 @@ def score(
     release: Release | None = None,
     *,
     against: Names = (),
+    methods: Names = (),
     datasets: Names = (),
     task_sets: Names = (),
     level: float = 0.95,
@@ -73,8 +74,8 @@ def score(
         and the release whose tasks they answer: None is the one inside the package.  Without
         answers, the reference methods are compared with each other.  A log of one's own tasks
         (:func:`fslbench_data.open_log`) has its tasks with it.
-    against, datasets, task_sets, level, allow_unbound, references
-        As in :class:`fslbench_data.scoring.selection.Selection`; of the first three one name or
+    against, methods, datasets, task_sets, level, allow_unbound, references
+        As in :class:`fslbench_data.scoring.selection.Selection`; of the first four one name or
         several.
     only_compared
         Leave out task sets on which nothing is compared.
@@ -91,6 +92,7 @@ def score(
     """
     selection = Selection.of(
         against=against,
+        methods=methods,
         datasets=datasets,
         task_sets=task_sets,
         level=level,
@@ -152,6 +154,8 @@ def score_selected(
     progress("reading and checking")
     selected = select(submission, load_release() if release is None else release, selection)
     report = report_on(selected, progress=progress)
+    if selected.selection.methods:
+        report = _report(selected, _some_of(report, selected), selection.level)
     compared = [task_set for task_set in report.sets if task_set.asked.any()]
     if selection.against and not compared:
         raise SubmissionError(
@@ -295,6 +299,20 @@ def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[
     chosen = np.array([method in against for method in methods])
     both = chosen[:own, None] & chosen[None, :] & (column < own)
     return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
+
+
+def _some_of(report: Report, selected: Selected) -> list[TaskSetReport]:
+    """Keep the selection's methods, and those that they are to be compared with."""
+    chosen, against = selected.selection.methods, selected.selection.against
+    names, sets = dict.fromkeys((*chosen, *against)), []
+    for each in report.sets:
+        some = each.only([name for name in each.methods if name in names])
+        if any(name in chosen for name in some.methods):
+            asked = _asked(some.methods, len(some.methods), against)
+            sets.append(replace(some, asked=asked))
+    if not sets:
+        raise no_results(chosen, selected)
+    return sets
 
 
 def sets_of(selected: Selected) -> list[TaskSetReport]:

@@ -12,7 +12,7 @@ from analysis_sql.comparison.verdicts import PairInterval, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
-from benchmark_spec.errors import NoIntervalError, listing, shown
+from benchmark_spec.errors import NoIntervalError, listing, many, shown
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
@@ -314,7 +314,8 @@ class Signature:
     def __repr__(self) -> str:
         unbound = f", {len(self.unbound)} unbound" if self.unbound else ""
         about = f"fslbench {self.package_version}, {self.release}#{self.release_digest[:12]}"
-        return f"<Signature: {about}, level {self.level!r}, {len(self.sets)} task sets{unbound}>"
+        sets = many(len(self.sets), "task set")
+        return f"<Signature: {about}, level {self.level!r}, {sets}{unbound}>"
 
     def __str__(self) -> str:
         return self._line(",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets))

@@ -104,7 +104,8 @@ class Selection:
         Names of the methods to compare with, of the submission or reference methods, whole or as
         outputs print them; by default all of both.
     methods
-        In figures and pages, only these are shown; by default all.  Named in the same way.
+        Only these are shown, and compared with each other or `against`; by default all.  Named in
+        the same way.
     datasets, task_sets
         Only these; by default all that the submission answers, but those made with attributes of
         images, which :func:`fslbench_data.scoring.bias.bias` reads together.

@@ -264,7 +264,7 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         other_sets=len(report.sets) - len(together),
         unshown=tuple(name for name in subjects if name not in shown),
         left_out=len(report.left_out),
-        other_references=0 if report.against else len(references - others.keys()),
+        other_references=0 if report.against else len(references - others.keys() - answering),
         against=report.against,
     )
 

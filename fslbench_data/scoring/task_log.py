@@ -17,6 +17,7 @@ from benchmark_spec.errors import (
     CountError,
     SchemaError,
     listing,
+    many,
     rows,
     shown,
 )
@@ -238,7 +239,7 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: st
         )
     else:
         what = (
-            f"a task of {shot} shots and {found} queries has {images[first]} images, "
+            f"a task of {many(shot, 'shot')} and {found} queries has {images[first]} images, "
             f"not {way[first] * shot + found}"
         )
     raise SchemaError(

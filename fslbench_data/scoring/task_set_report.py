@@ -38,6 +38,7 @@ from analysis_sql.ranking.told_apart import (
     p_matrix,
     pair_p,
 )
+from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import PREFIX, ByKind, Score, ScoredSet, verdict_by_rule
@@ -144,7 +145,7 @@ class Scores(AsFrame, Sequence[Score]):
 
     def __repr__(self) -> str:
         sets = {(score.dataset, score.task_set) for score in self}
-        return f"<Scores: {len(self)} on {len(sets)} task sets; .to_pandas(), .to_arrow()>"
+        return f"<Scores: {len(self)} on {many(len(sets), 'task set')}; .to_pandas(), .to_arrow()>"
 
     def to_arrow(self) -> pa.Table:
         """The scores as a table, one row a score and kind of interval."""
@@ -190,7 +191,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        about = f"{len(self)} on {len(self._sets)} task sets"
+        about = f"{len(self)} on {many(len(self._sets), 'task set')}"
         return f"<Comparisons: {about}; .to_pandas(), .to_arrow()>"
 
     def to_arrow(self) -> pa.Table:
@@ -241,7 +242,7 @@ class TaskSetReport:
     _kept: dict[tuple[IntervalKind, int], PairColumns] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
-        about = f"{len(self.scores)} methods, {int(self.asked.sum())} comparisons"
+        about = f"{many(len(self.scores), 'method')}, {many(int(self.asked.sum()), 'comparison')}"
         return f"<TaskSetReport on {self.scored}: {about}, level {self.level:g}>"
 
     @property

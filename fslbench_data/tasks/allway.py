@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.errors import SamplingError
+from benchmark_spec.errors import SamplingError, many
 from benchmark_spec.protocol import Protocol, TaskSetName, WholeProtocol
 from fslbench_data.tasks.draw import Groups, Ints, classes_of_images, first_of_unit, table_of
 
@@ -88,7 +88,7 @@ def draw_allway(
     where, protocol = f"{dataset}/{name}", name.protocol
     if tasks is None or tasks < LEAST_DRAWS:
         raise SamplingError(
-            f"an allway set of {tasks} draws",
+            f"an allway set of {many(tasks or 0, 'draw')}",
             where=where,
             expected=f"at least {LEAST_DRAWS}: with one, nothing is known of other draws",
         )

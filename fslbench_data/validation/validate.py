@@ -32,6 +32,7 @@ from benchmark_spec.errors import (
     UnknownTaskError,
     UnreadableError,
     listing,
+    many,
     rows,
 )
 from benchmark_spec.naming import check_method_name
@@ -539,7 +540,7 @@ class Validated:
 
     def __repr__(self) -> str:
         task_sets = len({group.info.text for group in self.groups})
-        about = f"{len(self.methods)} methods on {task_sets} task sets"
+        about = f"{many(len(self.methods), 'method')} on {many(task_sets, 'task set')}"
         return f"<Validated {self.submission.source}: {about}>"
 
     @property

@@ -42,6 +42,7 @@ METHODS = ("pixels/NCC", "pixels/LR", "pixels/RidgeRegression", "mobilenet_v2/NC
         ("pixels/Riddge", METHODS, "pixels/RidgeRegression"),
         ("pixels/Riddge", (*METHODS, "pixels/Ridge"), "pixels/Ridge"),
         ("pixel/lr", METHODS, "pixels/LR"),
+        ("pixels/LF", METHODS, "pixels/LR"),
         ("mobilenet/NCC", METHODS, "mobilenet_v2/NCC"),
         ("shot", ("ways", "shots"), "shots"),
         ("pixels/Other", METHODS, ""),

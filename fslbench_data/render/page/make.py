@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
-from benchmark_spec.errors import OutputError, SpecError
+from benchmark_spec.errors import OutputError, SpecError, many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
@@ -154,7 +154,7 @@ def _shown_answer(at: float, whole: Summary) -> Values:
     """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
     (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
     left = len(whole.methods) - MOST_LISTED
-    cut = [f"… and {left} more methods: fslbench score."] if left > 0 else []
+    cut = [f"… and {many(left, 'more method')}: fslbench score."] if left > 0 else []
     table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
     return {"level": at, "sentences": sentences, "table": table}
 

@@ -80,3 +80,40 @@ def test_wide_tables_are_read_whatever_writes_them(undeclared: str, tmp_path: Pa
         for name in ("trained", "run_error", "of_one_model"):
             del row[name]
     assert plain == whole
+
+
+ONE_SET = ("--dataset", "digits", "--task-set", "closed-5w5s5q")
+
+
+def test_some_methods_only(mine: str) -> None:
+    chosen = ("--method", "pixels/Ridge", "--method", "pixels/NCC")
+    text = _run("score", mine, *ONE_SET, *chosen)
+    assert "pixels/Ridge" in text
+    assert "pixels/NCC" in text
+    assert "LR" not in text
+    assert "reference method (--all-references)" not in text
+    text = _run("score", mine, *ONE_SET, "--method", "pixels/Ridge", "--against", "NCC")
+    assert text.startswith("pixels/Ridge against 1 method")
+    refused = CliRunner().invoke(main, ["score", mine, "--bias", "--method", "pixels/Ridge"])
+    assert "--method does not go with --bias" in refused.stderr
+
+
+def test_what_is_not_shown_is_more(mine: str) -> None:
+    assert "3 more task sets (--details)" in " ".join(_run("score", mine).split())
+
+
+def test_a_data_set_in_place_of_a_release() -> None:
+    refused = CliRunner().invoke(main, ["info", "digits"])
+    assert refused.exit_code == 2
+    assert refused.stderr.endswith("fix: fslbench info --dataset digits\n")
+    refused = CliRunner().invoke(main, ["info", "nowhere"])
+    assert "--dataset" not in refused.stderr
+
+
+def test_a_method_without_features_or_images(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def first(support, query, rng): return [0] * len(query)\n")
+    method, out = f"{tmp_path / 'mine.py'}:first", str(tmp_path / "out.parquet")
+    refused = CliRunner().invoke(main, ["evaluate", method, "--dataset", "digits", "-o", out])
+    assert refused.exit_code == 2
+    assert "where: digits of embedded@" in refused.stderr
+    assert "fix: give --features pixels, or --images [DIR]; in Python features=" in refused.stderr
