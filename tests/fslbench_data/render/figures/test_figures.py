@@ -262,7 +262,7 @@ def test_what_is_refused(root: Path, tmp_path: Path) -> None:
         root, tmp_path, "scatter", "--dataset", "groceries", "--task-set", "open-5w5s5q"
     )
     assert "did you mean" in _refused(root, tmp_path, "forest", "--method", "pixels/NCD")
-    assert "4 ladders are answered" in _refused(
+    assert "4 sets of bias levels are answered" in _refused(
         root, tmp_path, "ladder", "--dataset", "openclipart"
     )
     assert "there is no sweep" in _refused(root, tmp_path, "queries")
