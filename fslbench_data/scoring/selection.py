@@ -321,7 +321,17 @@ def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
     """Those of the answered task sets that are asked for."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
-    return _named(infos, selection)
+    chosen = _named(infos, selection)
+    if infos and not chosen:  # they are of other data sets
+        names = dict.fromkeys(str(info.name) for info in _near(infos, selection))
+        where = f"what the submission answers of {listing(selection.datasets)}"
+        raise UnknownNameError("task set", selection.task_sets[0], names, where=where)
+    return chosen
+
+
+def _near(infos: Collection[TaskSetInfo], selection: Selection) -> Collection[TaskSetInfo]:
+    """Those of the data sets of a selection, if it names any that there are."""
+    return [info for info in infos if info.dataset in selection.datasets] or infos
 
 
 def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
@@ -338,15 +348,14 @@ def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
 def _unknown(
     infos: Collection[TaskSetInfo], selection: Selection
 ) -> Iterator[tuple[str, str, Collection[str]]]:
-    """Give the names of a selection that are of none of some task sets, beside their names.
-
-    Task sets are those of the data sets of the selection, if it names any that there are.
-    """
-    near = [info for info in infos if info.dataset in selection.datasets] or infos
-    for kind, asked, there in (
-        ("data set", selection.datasets, dict.fromkeys(info.dataset for info in infos)),
-        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in near)),
+    """Give the names of a selection that are of none of some task sets, beside those to choose."""
+    datasets = [info.dataset for info in infos]
+    names = [str(info.name) for info in infos]
+    near = [str(info.name) for info in _near(infos, selection)]
+    for kind, asked, known, there in (
+        ("data set", selection.datasets, datasets, datasets),
+        ("task set", selection.task_sets, names, near),
     ):
         for name in asked:
-            if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do
-                yield kind, name, there
+            if not {*task_set_names(name), name} & {*known}:  # of a ladder, one step will do
+                yield kind, name, dict.fromkeys(there)

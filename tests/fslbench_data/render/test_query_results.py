@@ -155,7 +155,7 @@ def test_long_results_come_whole(connection: duckdb.DuckDBPyConnection, tmp_path
     paths = _written(_table(connection, "SELECT range AS n FROM range(150000)"), tmp_path)
     assert json.loads(paths["json"].read_text()) == [{"n": n} for n in range(150_000)]
     assert paths["csv"].read_text() == "n\n" + "".join(f"{n}\n" for n in range(150_000))
-    assert "149954 more rows left out" in paths["table"].read_text()
+    assert "149,954 more rows left out" in paths["table"].read_text()
     empty = _written(_table(connection, "SELECT 1 AS n LIMIT 0"), tmp_path)
     assert json.loads(empty["json"].read_text()) == []
     assert empty["csv"].read_text() == "n\n"
