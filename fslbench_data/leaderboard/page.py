@@ -195,7 +195,7 @@ def _shots(sets: Sequence[OfSet]) -> list[str]:
     protocols: list[Protocol] = [of_set.name.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
-    return [f"{p.shot} shot{'s' if p.shot > 1 else ''}" for p in protocols]
+    return [many(p.shot, "shot") for p in protocols]
 
 
 def sentences(of_suite: OfSuite) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
-from benchmark_spec.errors import UnboundError, listing
+from benchmark_spec.errors import UnboundError, listing, many
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.files import scratch_folder, sha256_of
@@ -123,7 +123,7 @@ def propose(proposal: Proposal) -> str:
             proposal.repo_id,
             [CommitOperationAdd(proposal.path, proposal.content)],
             commit_message=proposal.title,
-            commit_description=f"{methods} on {len(sets)} task set{'s' if len(sets) > 1 else ''} "
+            commit_description=f"{methods} on {many(len(sets), 'task set')} "
             f"of {proposal.release}#{proposal.release.manifest.digest[:12]}. Checked by "
             "`fslbench submit`.",
             repo_type="dataset",
@@ -302,7 +302,7 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     files = ", ".join(digest[:12] for digest in one.digests[:_MOST_FILES])
     files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
     yield f"### {files}: {named}{more}"
-    yield f"Answers `{board.release}`, {len(sets)} task set{'s' if len(sets) > 1 else ''} of it."
+    yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
     if len(rows) > _MOST_ROWS:
         yield f"… and {len(rows) - _MOST_ROWS} more lines."

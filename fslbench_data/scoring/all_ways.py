@@ -205,7 +205,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
         for one, other in _pairs(of_methods, chosen):
             about, x = _difference(one, other, read.class_of_image)
             if about:
-                at = f" at {told} shot{'s' * (shots != 1)}" if len(by_shots) > 1 else ""
+                at = f" at {many(shots, 'shot')}" if len(by_shots) > 1 else ""
                 said.setdefault(about, []).append(f"{one.name} - {other.name}{at}")
             if x is not None:
                 differences.append(Compared(one.name, other.name, told, *both(x)))

@@ -18,7 +18,7 @@ from analysis_sql.interval_kinds import Designs, kinds_of
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.told_apart import zeros
-from benchmark_spec.errors import SubmissionError, listing
+from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
@@ -460,7 +460,7 @@ def find_two(
         several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
         raise SubmissionError(
             f"{listing([_said(name) for name in names], 4)} hold{'s' if len(names) == 1 else ''} "
-            f"{len(methods)} method{'s' if len(methods) > 1 else ''}: {listing(methods)}",
+            f"{many(len(methods), 'method')}: {listing(methods)}",
             expected="two",
             fix=f"say which: {_said(several)}::{methods[0]}"
             if isinstance(several, str | Path)
