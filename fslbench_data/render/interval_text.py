@@ -73,6 +73,10 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
     return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
 
 
+PER_QUERY = "per query"
+"""What a leave-one-out interval is called that uses which queries were right."""
+
+
 def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
     """Say whose intervals for new images, of so many methods, use which queries were right."""
     whose = f": {listing(names, most)}" if len(names) < of else ""

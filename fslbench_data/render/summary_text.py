@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -22,6 +21,7 @@ from fslbench_data.render.console import Fitted, fit, page, shortened
 from fslbench_data.render.interval_text import (
     MARKS,
     NARROWER,
+    PER_QUERY,
     STOPPED,
     TRANSDUCTIVE,
     UNBOUND_NOTE,
@@ -251,10 +251,15 @@ def _heading(summary: Summary) -> str:
     if not sets:
         return ""
     level = f"{100 * summary.signature.level:.8g} %"
-    kinds = dict.fromkeys(
-        WHOLE_TEST_SET if suite_of(primary.name.suite).whole else family_of(primary.images)
-        for primary in sets
-    )
+    known, unknown = _by_queries(summary)
+    per_query = bool(known) and not unknown
+
+    def kind(primary: PrimarySet) -> str:
+        if suite_of(primary.name.suite).whole:
+            return WHOLE_TEST_SET
+        return PER_QUERY if per_query and primary.images == "images" else family_of(primary.images)
+
+    kinds = dict.fromkeys(map(kind, sets))
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
     if all(primary.images == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
@@ -495,16 +500,20 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := named(lambda score: score.runs > 1):
         yield f"several training runs, counted in ± and verdicts: {runs}"
-    left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
-    on_primary = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
-    known = dict.fromkeys(score.method for score in on_primary if score.by_queries)
-    every = {score.method for score in on_primary}
-    if text := by_queries_text([name(each) for each in known], len(every)):
+    known, unknown = _by_queries(summary)
+    if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text
-    whole = dict.fromkeys(score.method for score in on_primary if _may_be_narrower(score))
-    if whole:
+    if whole := dict.fromkeys(score.method for score in unknown if _may_be_narrower(score)):
         names = listing([name(each) for each in whole], 3)
         yield f"{names}: {NARROWER}, with predictions, if declared inductive (docs/evaluate.md)"
+
+
+def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
+    """Split the scores with leave-one-out intervals: methods per query, scores by whole tasks."""
+    left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
+    scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
+    known = dict.fromkeys(score.method for score in scores if score.by_queries)
+    return [*known], [score for score in scores if score.method not in known]
 
 
 def _may_be_narrower(score: Score) -> bool:
@@ -577,20 +586,18 @@ def _datasets(sets: Iterable[PrimarySet]) -> str:
 
 def _left_out(summary: Summary, name: Name) -> list[str]:
     """Say what the report holds besides, and which option shows it."""
-    notes, parts = [], []
     compared = [row.compared for row in summary.rows if row.compared]
+    details, parts, notes = [], [], []
     if any(c not in row.shown for row in summary.rows for c in row.compared):
-        names, *others = dict.fromkeys(tuple(c.versus for c in some) for some in compared)
-        option = "--details"
-        if not others and len(names) <= 4:
-            option = " ".join(f"--against {quote(each)}" for each in names)
-        parts.append(f"all {sum(map(len, compared))} comparisons ({option})")
+        details.append(f"all {sum(map(len, compared))} comparisons")
+    if summary.other_sets:
+        details.append(many(summary.other_sets, "more task set"))
+    if details:
+        parts.append(f"{' and '.join(details)} (--details)")
     if summary.other_references:
         parts.append(
             f"{many(summary.other_references, 'more reference method')} (--all-references)"
         )
-    if summary.other_sets:
-        parts.append(f"{many(summary.other_sets, 'more task set')} (--details)")
     protocols = [(h.name.protocol.way, h.name.protocol.shot) for h in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")

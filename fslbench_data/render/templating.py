@@ -46,10 +46,10 @@ def template(name: str, package: str = "fslbench_data") -> Template:
 
 
 def _breakable(text: str) -> Markup:
-    """Escape a text, in which lines may break after a slash."""
+    """Escape a text, in which lines may break after a slash, and not between ± and its number."""
     from markupsafe import Markup, escape
 
-    return escape(text).replace("/", Markup("/<wbr>"))
+    return escape(text).replace("/", Markup("/<wbr>")).replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 def _included(name: str) -> str:

@@ -57,6 +57,7 @@ class Elements(HTMLParser):
             self._cell = False
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\xa0", " ")
         self.texts.append(data)
         if self._cell:
             self.rows[-1][-1] += data

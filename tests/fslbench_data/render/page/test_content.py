@@ -112,7 +112,7 @@ def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> 
         assert len(sentences) == 4  # three, and how many more
         for note in table.notes:
             assert f'<p class="note">{escape(note)}</p>' in of_level
-        text = behind.partition("</table>")[0].replace("<wbr>", "")
+        text = behind.partition("</table>")[0].replace("<wbr>", "").replace("\xa0", " ")
         body = re.findall("<tr>(.*?)</tr>", text)
         cells = [[unescape(text) for text in re.findall(">([^<>]*)</t[hd]>", row)] for row in body]
         assert cells == [table.names, *map(table.texts, table.rows)]
