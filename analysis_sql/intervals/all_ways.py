@@ -12,12 +12,22 @@ weight of a class, N_c its test images; with S shots of N training images a clas
 s_r² is the variance of the draws' means, s²_c that of the images' means over draws, MS_c the
 interaction mean square of draws and images. Of one draw the first part is unknown, and of a method
 without draws it is 0.
+
+For new classes, with all that comes with them, a class is left out of the queries and of what may
+be answered; an image then gets the class with the next highest score. θ_c is the mean without class
+c, θ the mean of these::
+
+    V_classes = (C-1)/C Σ_c (θ_c - θ)²  +  s_r²/(R (1-S/N))       df by Satterthwaite, C-1 and R-1
+
+The jackknife does not see what all classes of a draw share, such as a seed of training: therefore
+the second part, which also counts the support images once more. New classes come with new images:
+the interval is at least as wide as for these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -40,6 +50,9 @@ class Spread:
     """Share of the variance that new draws add; NaN of one draw."""
     p: float
     """Two-sided, of a mean of 0."""
+    new_classes: float = float("nan")
+    """Half-width for new classes; NaN where it is unknown."""
+    p_new_classes: float = float("nan")
 
 
 class Variance(NamedTuple):
@@ -131,9 +144,8 @@ class Cells:
         """Compute T of a method or a difference; see the module."""
         number, size = len(self.there), self._size
         parts = self._of_images * np.bincount(self.class_of_image, of.images**2)
-        images, draws, both = float(parts.sum()), 0.0, 0.0
+        images, draws, both = float(parts.sum()), self.of_draws(of.means), 0.0
         if number > 1:
-            draws = float(of.means.var(ddof=1)) / (number * (1.0 - self.overlap))
             squares = np.bincount(self.class_of_image, (of.both**2).sum(axis=0))
             both = float((self._of_both * squares).sum())
         whole = max(draws + images - both, draws, images)
@@ -142,6 +154,26 @@ class Cells:
         below = draws**2 / max(number - 1, 1)
         below += float((parts**2 / np.maximum(size - 1.0, 1.0)).sum())
         return Variance(whole, whole**2 / below, draws / whole if number > 1 else np.nan)
+
+    def of_draws(self, means: Floats) -> float:
+        """Compute the part of T that is of new draws, from the means of draws (R,)."""
+        number = len(self.there)
+        if number == 1:
+            return 0.0
+        return float(means.var(ddof=1)) / (number * (1.0 - self.overlap))
+
+    def means_without(self, x: Floats, regained: Ints) -> Floats:
+        """Compute the mean without each class, as a query and as an answer (C,).
+
+        `x` is (R, n), 1 or 0, and `regained` (R, n) the class without which an image is right that
+        is not now, -1 where there is none.
+        """
+        number, weights, owner = len(self.there), self._weights, self.class_of_image
+        of_class = (self._by_class(np.where(self.there, x, 0.0)) / self._answers).mean(axis=0)
+        draw, image = np.nonzero(self.there & (regained >= 0))
+        gain = weights[owner[image]] / self._answers[draw, owner[image]] / number
+        more = np.bincount(regained[draw, image], gain, minlength=weights.size)
+        return (weights @ of_class - weights * of_class + more) / (1.0 - weights)
 
     def variances_of_pairs(self, draws: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Compute T and df (M, M) of the differences of all pairs of M methods.
@@ -189,11 +221,13 @@ def spread(
     *,
     alike: bool = True,
     overlap: float = 0.0,
+    regained: Sequence[tuple[Floats, Ints]] = (),
 ) -> Spread:
-    """Compute the interval of one method, or of a difference.
+    """Compute the intervals of one method, or of a difference.
 
     `right` is x (R, n), 0 or 1, or a difference of two; NaN where an image is in the draw's
-    support. The others are as of :class:`Cells`.
+    support. `regained` are, for new classes, x of the method, or of both, with what
+    :meth:`Cells.means_without` takes. The others are as of :class:`Cells`.
     """
     x = np.asarray(right, np.float64)
     cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
@@ -201,7 +235,22 @@ def spread(
     mean, (whole, df, draws) = float(found.means.mean()), cells.variance(found)
     if not whole:
         return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, draws, 1.0)
-    error = float(np.sqrt(whole))
+    images = _width_and_p(mean, whole, df, level)
+    own = Spread(mean, images[0], float(df), draws, images[1])
+    if not regained:
+        return own
+    without = [cells.means_without(*one) for one in regained]
+    apart = without[0] if len(without) == 1 else without[0] - without[1]
+    classes = float(np.square(apart - apart.mean()).sum()) * (apart.size - 1) / apart.size
+    of_draws = cells.of_draws(found.means)
+    if not (whole := classes + of_draws):
+        return own
+    below = classes**2 / (apart.size - 1) + of_draws**2 / max(len(x) - 1, 1)
+    width, p = _width_and_p(mean, whole, whole**2 / below, level)
+    return replace(own, new_classes=max(width, images[0]), p_new_classes=max(p, images[1]))
+
+
+def _width_and_p(mean: float, variance: float, df: float, level: float) -> tuple[float, float]:
+    error = float(np.sqrt(variance))
     width = float(-stdtrit(df, (1.0 - level) / 2.0)) * error
-    p = float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))
-    return Spread(mean, width, float(df), draws, p)
+    return width, float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))

@@ -30,9 +30,10 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     if not singles:
         note = "no method answers task sets of the same ways and shots on two data sets or more"
         return [Table(title, (Column("method", str),), [], (note,))]
-    tables = [_table(title, singles, _of_methods(singles))]
+    level = f"± {100 * singles[0].level:.8g} % CI"
+    tables = [_table(f"{title}, {level}", singles, _of_methods(singles))]
     if pairs:
-        tables.append(_table(f"Differences of {what}", pairs, _of_pairs(pairs)))
+        tables.append(_table(f"Differences of {what}, {level}", pairs, _of_pairs(pairs)))
     return [*tables[:-1], replace(tables[-1], notes=(NOTE,))]
 
 

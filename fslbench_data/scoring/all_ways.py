@@ -31,7 +31,10 @@ from fslbench_data.scoring.task_log import names_in, whole_numbers
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "image", "class", "predicted")
-OPTIONAL = ("draw", "shots")
+OPTIONAL = ("draw", "shots", "second")
+POINTS = ("mean", "halfwidth", "new_classes")
+"""What of :class:`Spread` is shown in percentage points."""
+
 Ints = NDArray[np.int64]
 
 
@@ -64,15 +67,23 @@ class Compared:
         """Say whether the difference is significant for new test images and new draws."""
         if self.images.mean == 0 and self.images.halfwidth == 0:
             return "identical"
-        if np.isnan(self.images.halfwidth):
-            return "n/a"
-        better = "better" if self.images.mean > 0 else "worse"
-        return better if self.images.p < 1.0 - level else "ns"
+        return _verdict(self.images.mean, self.images.p, level, self.images.halfwidth)
+
+    def verdict_of_classes(self, level: float) -> str:
+        """Say whether it is significant for new classes."""
+        new = self.images
+        return _verdict(new.mean, new.p_new_classes, level, new.new_classes)
+
+
+def _verdict(mean: float, p: float, level: float, halfwidth: float) -> str:
+    if np.isnan(halfwidth):
+        return "n/a"
+    return ("better" if mean > 0 else "worse") if p < 1.0 - level else "ns"
 
 
 @dataclass(frozen=True, eq=False)
 class AllWays:
-    """What a log of predicted classes shows for new test images and new draws."""
+    """What a log of predicted classes shows for new test images and draws, and new classes."""
 
     source: str
     level: float
@@ -83,6 +94,11 @@ class AllWays:
     differences: tuple[Compared, ...]
     notes: tuple[str, ...]
     """What the verdicts leave open, such as which pairs are not compared."""
+
+    @property
+    def of_new_classes(self) -> bool:
+        """Whether something is said of new classes."""
+        return any(one.images.new_classes >= 0 for one in (*self.results, *self.differences))
 
     def __repr__(self) -> str:
         about = f"{self.test_images} test images of {self.test_classes} classes, all at once"
@@ -104,7 +120,11 @@ class AllWays:
             "pool": self.pool,
             "results": [_points(asdict(one)) for one in self.results],
             "differences": [
-                {**_points(asdict(one)), "verdict": one.verdict(self.level)}
+                {
+                    **_points(asdict(one)),
+                    "verdict": one.verdict(self.level),
+                    "verdict_new_classes": one.verdict_of_classes(self.level),
+                }
                 for one in self.differences
             ],
             "notes": [*self.notes],
@@ -118,7 +138,7 @@ def _text(one: Spread) -> str:
 def _points(content: dict[str, Any]) -> dict[str, Any]:
     for name in ("images", "classes"):
         own = content[name]
-        scaled = {k: 100.0 * own[k] if k in ("mean", "halfwidth") else own[k] for k in own}
+        scaled = {k: 100.0 * own[k] if k in POINTS else own[k] for k in own}
         content[name] = {k: v if np.isfinite(v) else None for k, v in scaled.items()}
     return content
 
@@ -135,6 +155,8 @@ class _Log:
     shots: Ints
     class_of_image: Ints
     right: NDArray[np.bool_]
+    regained: Ints | None
+    """The class without which a row is right that is not now, or -1; None without `second`."""
     told: bool
     """Whether it says which methods have a support, by the columns draw or shots."""
 
@@ -146,6 +168,8 @@ class _Method:
     support: bool
     right: NDArray[np.float64]
     """1 or 0 (R, n), NaN where a draw leaves the image out."""
+    regained: Ints | None
+    """As of :class:`_Log`, (R, n)."""
 
 
 def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names = ()) -> AllWays:
@@ -156,7 +180,8 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
     log
         One row a method, draw and test image: method, image, class and predicted (names or
         numbers), draw (of the support; not for methods without any, such as zero-shot ones), and
-        shots where several are compared.  A file, a frame, a mapping of columns or a list of rows.
+        shots where several are compared; for intervals for new classes second, the class with the
+        highest score but one.  A file, a frame, a mapping of columns or a list of rows.
     level
         Such as 0.95.
     pool
@@ -190,25 +215,32 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
             )
         overlap = max(shots, 0) / pool if pool else 0.0
 
-        def both(x: NDArray[Any], overlap: float = overlap) -> tuple[Spread, Spread]:
+        def both(
+            x: NDArray[np.float64], *methods: _Method, overlap: float = overlap
+        ) -> tuple[Spread, Spread]:
             kept = ~np.isnan(x).all(axis=0)
-            owner = read.class_of_image[kept]
+            owner, regained = read.class_of_image[kept], []
+            if len(read.classes) > 2:
+                for one in methods:
+                    if one.regained is not None:
+                        whole = (np.broadcast_to(a, x.shape) for a in (one.right, one.regained))
+                        regained.append(tuple(a[:, kept] for a in whole))
             return tuple(  # type: ignore[return-value]
-                spread(x[:, kept], owner, level, alike=alike, overlap=overlap)
+                spread(x[:, kept], owner, level, alike=alike, overlap=overlap, regained=regained)
                 for alike in (True, False)
             )
 
         told = shots if shots >= 0 else None
         for one in of_methods:
             draws = len(one.draws)
-            results.append(Answered(one.name, told, draws, one.support, *both(one.right)))
+            results.append(Answered(one.name, told, draws, one.support, *both(one.right, one)))
         for one, other in _pairs(of_methods, chosen):
             about, x = _difference(one, other, read.class_of_image)
             if about:
                 at = f" at {many(shots, 'shot')}" if len(by_shots) > 1 else ""
                 said.setdefault(about, []).append(f"{one.name} - {other.name}{at}")
             if x is not None:
-                differences.append(Compared(one.name, other.name, told, *both(x)))
+                differences.append(Compared(one.name, other.name, told, *both(x, one, other)))
     images, classes = len(read.class_of_image), len(read.classes)
     notes = [f"{about}: {listing(pairs, 4)}." for about, pairs in said.items()]
     notes = [*_notes(results, differences, level), *notes]
@@ -270,7 +302,7 @@ def _read(log: object) -> _Log:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
             where=f"{where}, which has {listing(table.column_names)}",
-            expected="method, image, class, predicted, and perhaps draw and shots",
+            expected="method, image, class, predicted, and perhaps draw, shots and second",
         )
     if not table.num_rows:
         raise SchemaError("the log has no rows", where=where)
@@ -288,6 +320,17 @@ def _read(log: object) -> _Log:
         )
     same = {name: number for number, name in enumerate(classes)}
     position = np.array([same.get(name, -1) for name in guesses], np.int64)
+    regained = None
+    if "second" in table.column_names:
+        seconds, at = _codes(table, "second", where)
+        second = np.array([same.get(name, -2) for name in seconds], np.int64)[at]
+        if (bad := np.flatnonzero(second == position[codes[3]])).size:
+            raise SchemaError(
+                f"second is {shown(seconds[at[bad[0]]])}, as predicted",
+                where=f"{where}, {rows(bad)}",
+                expected="the class with the highest score but one",
+            )
+        regained = np.where(second == codes[2], position[codes[3]], -1)
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
         shots = _shots(table.column("shots"), where)
@@ -302,10 +345,9 @@ def _read(log: object) -> _Log:
                 fix="write class and predicted alike, both as names or both as numbers",
             )
     right = position[codes[3]] == codes[2]
-    told = any(name in table.column_names for name in OPTIONAL)
-    return _Log(
-        where, methods, draws, classes, codes[0], codes[4], codes[1], shots, owner, right, told
-    )
+    told = any(name in table.column_names for name in ("draw", "shots"))
+    ids = codes[0], codes[4], codes[1]
+    return _Log(where, methods, draws, classes, *ids, shots, owner, right, regained, told)
 
 
 def _shots(column: pa.ChunkedArray, where: str) -> Ints:
@@ -367,7 +409,11 @@ def _method(read: _Log, name: str, own: Ints) -> _Method:
         )
     x = np.full(len(draws) * images, np.nan)
     x[key] = read.right[own]
-    answers = x.reshape(len(draws), images)
+    answers, regained = x.reshape(len(draws), images), None
+    if read.regained is not None:
+        flat = np.full(x.size, -1)
+        flat[key] = read.regained[own]
+        regained = flat.reshape(answers.shape)
     called = tuple(read.draws[draw] for draw in draws)
     lacking = np.isnan(answers).all(axis=0)
     if lacking.any():
@@ -388,4 +434,4 @@ def _method(read: _Log, name: str, own: Ints) -> _Method:
                 fix="log the whole test set of the draw, or leave the draw out",
             )
     support = not read.told or called != ("",) or bool((read.shots[own] > 0).any())
-    return _Method(name, called, support, answers)
+    return _Method(name, called, support, answers, regained)

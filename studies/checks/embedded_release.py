@@ -15,7 +15,7 @@ from msgspec import structs
 from benchmark_spec.manifest import Table
 from benchmark_spec.protocol import TaskSetName
 from builders.release.build import build_release
-from builders.release.spec import DatasetSpec
+from builders.release.spec import DatasetSpec, MethodsSpec
 from builders.release.spec_file import find_spec, read_spec
 from fslbench_data.release.chosen_queries import chosen_queries
 from fslbench_data.release.release import Release, load_release
@@ -49,9 +49,8 @@ def without_networks(each: DatasetSpec, release: Release, heads: bool) -> Datase
         backbones=more,
         heads=each.heads if heads and (held or more) else (),
         methods_of={
-            suite: of
+            suite: of if heads and set(of.features) == {"pixels"} else MethodsSpec((), ())
             for suite, of in each.methods_of.items()
-            if heads and set(of.features) == {"pixels"}
         },
     )
 

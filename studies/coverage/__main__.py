@@ -47,6 +47,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
     "all-ways": all_ways.part,
+    "all-ways-new-classes": all_ways.new_classes,
     "episodes": episodes.part,
     "queries-known": queries_known.part,
     "queries-known-real": queries_known.real_part,

@@ -6,6 +6,10 @@ turn; each has its own test images, and its own training images of which support
 truth is the mean over supports and test images that no data set has.
 
 The *habit* is ± t(R-1)·sd of the draws' means/√R; *images* counts the test images alone.
+
+For new classes every data set has classes of its own, and the truth is the mean over TRUE_SETS
+others.  *Shared* is a process that the jackknife over classes cannot see: in each draw both methods
+weigh the dimensions by exp(N(0, ½²)), as a seed of training would.
 """
 
 from __future__ import annotations
@@ -22,9 +26,11 @@ from analysis_sql.intervals.all_ways import spread
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.leave_one_out.lines import Classes, World
 
-LIMIT, CENTRES, TRUE_DRAWS = 93.0, 10, 400
+LIMIT, CENTRES, TRUE_DRAWS, TRUE_SETS = 93.0, 10, 400, 4000
 WIDEST = {3: 2.0, 5: 1.4, 16: 1.15}
 WORLD = World()
+METHODS = 8, 6
+"""Dimensions that each of both methods sees."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Line:
     shots: int
     draws: int
     pool: int = 0
+    world: World = WORLD
+    shared: float = 0.0
 
 
 LINES = (
@@ -49,12 +57,26 @@ LINES = (
 )
 
 
+NEW_CLASSES = (
+    Line("1 shot", (50,) * 10, 1, 3),
+    Line("16 shots", (50,) * 10, 16, 3),
+    Line("16 shots", (30,) * 30, 16, 3),
+    Line("one draw", (30,) * 30, 4, 1),
+    Line("few classes", (50,) * 5, 4, 3),
+    Line("many classes", (20,) * 100, 2, 3),
+    Line("unequal classes", tuple(int(n) for n in np.geomspace(10, 200, 20)), 4, 3),
+    Line("hard classes", (30,) * 20, 4, 3, world=World(difficulty=0.6)),
+    Line("shared", (30,) * 20, 4, 3, shared=0.5),
+    Line("shared", (30,) * 20, 4, 1, shared=0.5),
+)
+
+
 def _right(means: Array, test: Array, label: Array) -> Array:
     """Tell which test images (n, D) both methods answer rightly (2, n), by class means (C, D)."""
     return np.array(
         [
             (2 * test[:, :d] @ means[:, :d].T - np.square(means[:, :d]).sum(1)).argmax(1) == label
-            for d in (8, 6)
+            for d in METHODS
         ]
     )
 
@@ -62,7 +84,7 @@ def _right(means: Array, test: Array, label: Array) -> Array:
 def _fresh(line: Line, rng: np.random.Generator, classes: Classes, number: int) -> Array:
     """Draw support images (C, number, D)."""
     which = np.repeat(np.arange(len(line.sizes)), number)
-    return WORLD.images(rng, classes, which).reshape(len(line.sizes), number, -1)
+    return line.world.images(rng, classes, which).reshape(len(line.sizes), number, -1)
 
 
 def _truth(line: Line, rng: np.random.Generator, classes: Classes) -> Array:
@@ -128,4 +150,69 @@ def part(options: argparse.Namespace) -> int:
                 size = f"{len(line.sizes)}, {sum(line.sizes)}"
                 print(row(line.name, size, line.shots, line.draws, of, *cells), flush=True)
                 missed += int(low) + int(wide)
+    return missed
+
+
+def _answers(line: Line, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+    """Answer test images of new classes: best and second-best (2, methods, R, n), and labels."""
+    label = np.repeat(np.arange(len(line.sizes)), rng.permutation(line.sizes))
+    classes = line.world.classes(rng, len(line.sizes))
+    test, found = line.world.images(rng, classes, label), []
+    for _ in range(draws):
+        means = _fresh(line, rng, classes, line.shots).mean(axis=1)
+        weigh = np.exp(line.shared * rng.standard_normal(means.shape[1]))
+        for d in METHODS:
+            near = 2 * (test * weigh)[:, :d] @ means[:, :d].T - np.square(means[:, :d]) @ weigh[:d]
+            found.append(np.argsort(-near, axis=1)[:, :2].T)
+    return np.array(found).reshape(draws, 2, 2, -1).transpose(2, 1, 0, 3), label
+
+
+def _of_new_classes(line: Line, seed: int, sets: int, turn: int) -> tuple[Array, Array]:
+    """Return means and half-widths (sets, 2), of one method and of the difference."""
+    rng = np.random.default_rng([seed, turn, len(LINES) + NEW_CLASSES.index(line)])
+    means, half = [], []
+    for _ in range(sets):
+        (best, second), label = _answers(line, rng, line.draws)
+        x = (best == label).astype(float)
+        regained = [*zip(x, np.where(second == label, best, -1), strict=True)]
+        found = [
+            spread(apart, label, LEVEL, regained=of)
+            for apart, of in ((x[0], regained[:1]), (x[0] - x[1], regained))
+        ]
+        means.append([one.mean for one in found])
+        half.append([one.new_classes for one in found])
+    return np.array(means), np.array(half)
+
+
+def _true_means(line: Line, seed: int, sets: int, turn: int) -> Array:
+    """Compute the means of other data sets: one method's, and the difference's (sets, 2)."""
+    rng = np.random.default_rng([seed, turn, len(LINES) + NEW_CLASSES.index(line), 1])
+    means = []
+    for _ in range(sets):
+        (best, _), label = _answers(line, rng, 1)
+        one, other = (best == label).mean(axis=(1, 2))
+        means.append([one, one - other])
+    return np.array(means)
+
+
+def new_classes(options: argparse.Namespace) -> int:
+    """Print the rows of each design for new classes; count those that miss the limit."""
+    print(head("", "C, test images", "S", "draws", "of", "new classes", "width"))
+    missed = 0
+    with ProcessPoolExecutor(options.processes) as pool:
+        for line in NEW_CLASSES:
+            turns = range(CENTRES)
+            work = partial(_of_new_classes, line, options.seed, options.sets // CENTRES)
+            made = [*pool.map(work, turns)]
+            means, half = (np.concatenate(part) for part in zip(*made, strict=True))
+            true = partial(_true_means, line, options.seed, TRUE_SETS // CENTRES)
+            errors = means - np.concatenate([*pool.map(true, turns)]).mean(axis=0)
+            for column, of in enumerate(("one", "difference")):
+                error, own = errors[:, column], half[:, column]
+                holds = 100 * (np.abs(error) <= own).mean()
+                width = own.mean() / (Z * np.sqrt((error**2).mean()))
+                cells = marked(holds, holds < LIMIT), f"{width:.2f}"
+                size = f"{len(line.sizes)}, {sum(line.sizes)}"
+                print(row(line.name, size, line.shots, line.draws, of, *cells), flush=True)
+                missed += int(holds < LIMIT)
     return missed

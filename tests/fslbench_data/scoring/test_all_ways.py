@@ -82,6 +82,101 @@ def test_an_image_that_some_draws_took_for_support() -> None:
     assert found.mean == pytest.approx(np.average(of_class, weights=cells))
 
 
+def _scores(draws: int, seed: int, seen: tuple[int, ...] = (8, 12, 20, 9, 11)) -> tuple[Any, Any]:
+    """Scores (R, n, C) of five classes that are hard to tell apart, and the classes of images."""
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(len(seen)), seen)
+    scores = rng.normal(size=(draws, owner.size, len(seen))) + rng.normal(size=(owner.size, 1))
+    scores[:, np.arange(owner.size), owner] += 1.0
+    return scores, owner
+
+
+def _scored(method: str, scores: Any, owner: Any) -> list[dict[str, Any]]:
+    rows = []
+    for draw, own in enumerate(scores):
+        best, second = np.argsort(-own, axis=1)[:, :2].T.tolist()
+        for image, label in enumerate(owner.tolist()):
+            row = {"method": method, "draw": draw, "image": image, "class": label}
+            rows.append({**row, "predicted": best[image], "second": second[image]})
+    return rows
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
+    """A class is left out of scores and queries; nothing knows of second-best classes."""
+    scores = {name: _scores(3, seed) for seed, name in enumerate(("one", "other"))}
+    owner = scores["one"][1]
+    found = fb.all_ways([row for name in scores for row in _scored(name, *scores[name])])
+    kind = "images" if alike else "classes"
+
+    def mean(own: Any, kept: list[int]) -> Any:
+        asked = np.isin(owner, kept)
+        answer = np.array(kept)[own[:, :, kept].argmax(axis=2)]
+        right = (answer == owner)[:, asked]
+        parts = [right[:, owner[asked] == c].mean(axis=1) for c in kept]
+        weights = np.bincount(owner)[kept] if alike else np.ones(len(kept))
+        return np.average(parts, axis=0, weights=weights)
+
+    def width(of: Any) -> float:
+        every = list(range(5))
+        apart = np.array([of([c for c in every if c != left]).mean() for left in every])
+        classes = 4 / 5 * ((apart - apart.mean()) ** 2).sum()
+        draws = of(every).var(ddof=1) / 3
+        df = (classes + draws) ** 2 / (classes**2 / 4 + draws**2 / 2)
+        return float(student.ppf(0.975, df) * np.sqrt(classes + draws))
+
+    for one in found.results:
+        of_one = scores[one.method][0]
+        assert getattr(one, kind).new_classes == pytest.approx(
+            width(lambda k, s=of_one: mean(s, k))
+        )
+    (pair,) = found.differences
+    first, second = (scores[name][0] for name in (pair.method, pair.versus))
+    new = getattr(pair, kind)
+    assert new.new_classes == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
+    assert new.new_classes > new.halfwidth
+    assert (new.p_new_classes < 0.05) == (abs(new.mean) > new.new_classes)
+
+
+def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
+    """A missing answer counts as if the image were not there, in both parts."""
+    scores, owner = _scores(4, 5)
+    rows = _scored("one", scores, owner)
+    without = [row for row in rows if row["image"] % 7 or row["draw"] != 1]
+    found, whole = (fb.all_ways(some).results[0].images for some in (without, rows))
+    assert found.new_classes == pytest.approx(whole.new_classes, rel=0.2)
+    assert found.new_classes != whole.new_classes
+    shown = [{**row, "method": "no draws", "draw": None} for row in rows if row["draw"] == 0]
+    (pair,) = fb.all_ways([*rows, *shown]).differences
+    assert pair.images.new_classes > 0
+
+
+def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
+    found = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
+    assert np.isnan(found.results[0].images.new_classes)
+    assert not found.of_new_classes
+
+
+def test_new_classes_in_every_format(tmp_path: Path) -> None:
+    rows = [row for seed, name in enumerate("ab") for row in _scored(name, *_scores(3, seed))]
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    found = fb.all_ways(path)
+
+    def printed(*form: str) -> str:
+        return CliRunner().invoke(main, ["score", str(path), *form], env={"COLUMNS": "140"}).stdout
+
+    content = json.loads(printed("--format", "json"))
+    width = 100 * found.results[0].images.new_classes
+    assert content["results"][0]["images"]["new_classes"] == pytest.approx(width)
+    assert content["differences"][0]["verdict_new_classes"] in ("better", "worse", "ns")
+    assert f"{width:.2f}" in printed()
+    assert "Nothing is said about new classes" not in printed()
+    (first, *_) = printed("--format", "csv").splitlines()
+    assert "images_new_classes,images_p_new_classes" in first
+    assert table_width(tables(found, "latex")) <= 244
+    assert f"{width:.2f}" in latex(tables(found, "latex"), found.source)
+
+
 def _log() -> list[dict[str, Any]]:
     """Rows of two methods with three draws each, and of one without draws."""
     rows = []
@@ -148,6 +243,11 @@ def test_the_command(tmp_path: Path) -> None:
     ("change", "kind", "said"),
     [
         (lambda rows: rows.append(dict(rows[0])), DoubledTaskError, "twice in one draw"),
+        (
+            lambda rows: [row.update(second=row["predicted"]) for row in rows],
+            SchemaError,
+            "second is 'c0', as predicted",
+        ),
         (lambda rows: rows.pop(), MissingTaskError, "39 of 40 test images"),
         (lambda rows: rows[0].update({"class": "c1"}), SchemaError, "of two classes"),
         (lambda rows: rows[0].update(shots=2.5), SchemaError, "shots is 2.5"),

@@ -1,14 +1,18 @@
 """Means over data sets: by hand, with training runs, and in SQL."""
 
+import csv
+import json
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from golden_inputs import answers, bare, joined, write
 from scipy import stats
 
 import fslbench_data as fb
+from fslbench_data.cli import main
 from fslbench_data.scoring.dataset_means import DatasetMean, sign_test
 
 DATASETS = ("cub", "dtd", "aircraft")
@@ -84,6 +88,37 @@ def test_the_sign_test_is_scipys() -> None:
         n = higher + lower
         expected = stats.binomtest(higher, n).pvalue if n else 1.0
         assert sign_test(higher, lower) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("option", ["--means", "--harmonic-means"])
+def test_the_command_gives_the_same_numbers_in_every_format(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "both.parquet"
+    parts = [answers(m, d, TASK_SET, skill) for m, skill in (("a", 0.8), ("b", 0.5))
+             for d in DATASETS]  # fmt: skip
+    write(path, bare(joined(parts)))
+    report = fb.score(path)
+    means = report.harmonic_means if option == "--harmonic-means" else report.dataset_means
+    assert {row.versus for row in means} == {None, "b"}
+
+    def printed(*form: str) -> str:
+        run = CliRunner().invoke(main, ["score", str(path), option, *form], env={"COLUMNS": "140"})
+        assert run.exit_code == 0, run.output
+        return run.stdout
+
+    _, *lines = printed("--format", "csv").splitlines()
+    of_csv = [*csv.DictReader(lines)]
+    of_json = json.loads(printed("--format", "json"))["means"]
+    shown, latex = " ".join(printed().split()), printed("--format", "latex")
+    for row, from_csv, from_json in zip(means, of_csv, of_json, strict=True):
+        for name in ("mean", "difference", "halfwidth", "sign_p"):
+            value = getattr(row, name)
+            assert from_json[name] == value
+            assert from_csv[name] == ("" if value is None else repr(value))
+        assert f"{row.halfwidth:.2f}" in shown
+        assert f"{row.halfwidth:.2f}" in latex
+        assert (f"{row.mean:.2f}" if row.versus is None else f"{row.difference:+.2f}") in shown
+    assert "± 95 % CI" in shown
+    assert "sign test" in shown
 
 
 def test_sql_has_the_same_rows(report: fb.Report, tmp_path: Path) -> None:
