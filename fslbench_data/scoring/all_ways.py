@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -215,37 +216,41 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
             )
         overlap = max(shots, 0) / pool if pool else 0.0
 
-        def both(
-            x: NDArray[np.float64], *methods: _Method, overlap: float = overlap
-        ) -> tuple[Spread, Spread]:
-            kept = ~np.isnan(x).all(axis=0)
-            owner, regained = read.class_of_image[kept], []
-            if len(read.classes) > 2:
-                for one in methods:
-                    if one.regained is not None:
-                        whole = (np.broadcast_to(a, x.shape) for a in (one.right, one.regained))
-                        regained.append(tuple(a[:, kept] for a in whole))
-            return tuple(  # type: ignore[return-value]
-                spread(x[:, kept], owner, level, alike=alike, overlap=overlap, regained=regained)
-                for alike in (True, False)
-            )
-
+        both = partial(_spreads, read, level=level, overlap=overlap)
         told = shots if shots >= 0 else None
         for one in of_methods:
             draws = len(one.draws)
-            results.append(Answered(one.name, told, draws, one.support, *both(one.right, one)))
+            results.append(Answered(one.name, told, draws, one.support, *both(one.right, (one,))))
         for one, other in _pairs(of_methods, chosen):
             about, x = _difference(one, other, read.class_of_image)
             if about:
                 at = f" at {many(shots, 'shot')}" if len(by_shots) > 1 else ""
                 said.setdefault(about, []).append(f"{one.name} - {other.name}{at}")
             if x is not None:
-                differences.append(Compared(one.name, other.name, told, *both(x, one, other)))
+                differences.append(Compared(one.name, other.name, told, *both(x, (one, other))))
     images, classes = len(read.class_of_image), len(read.classes)
     notes = [f"{about}: {listing(pairs, 4)}." for about, pairs in said.items()]
     notes = [*_notes(results, differences, level), *notes]
     found = tuple(results), tuple(differences), tuple(notes)
     return AllWays(read.source, level, images, classes, pool, *found)
+
+
+def _spreads(
+    read: _Log, x: NDArray[np.float64], of: tuple[_Method, ...], level: float, overlap: float
+) -> tuple[Spread, Spread]:
+    """Compute the intervals of x (R, n): all answers alike, and the mean over classes."""
+    kept = ~np.isnan(x).all(axis=0)
+    regained = []
+    for one in of if len(read.classes) > 2 else ():
+        if one.regained is not None:
+            whole = (np.broadcast_to(part, x.shape) for part in (one.right, one.regained))
+            regained.append(tuple(part[:, kept] for part in whole))
+    owner = read.class_of_image[kept]
+    alike, equal = (
+        spread(x[:, kept], owner, level, alike=which, overlap=overlap, regained=regained)
+        for which in (True, False)
+    )
+    return alike, equal
 
 
 def _pairs(methods: list[_Method], chosen: Collection[str]) -> Iterator[tuple[_Method, _Method]]:
