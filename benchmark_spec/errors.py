@@ -279,10 +279,6 @@ class AccuracyError(SubmissionError):
     """Accuracies that no whole number of correct queries can give."""
 
 
-class UnsafeFileError(FSLBenchError):
-    """A serialised file that holds more than plain tensors, and so is not opened."""
-
-
 class SamplingError(FSLBenchError):
     """A task set that cannot be drawn from the given class sizes."""
 

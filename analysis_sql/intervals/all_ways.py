@@ -26,7 +26,7 @@ the interval is at least as wide as for these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -55,23 +55,15 @@ class Spread:
     p_new_classes: float = float("nan")
 
 
-class Variance(NamedTuple):
-    """T and its degrees of freedom, and the share of T that new draws add."""
+class Variances(NamedTuple):
+    """T of M methods (M,) or of all pairs (M, M), and what belongs to it."""
 
-    whole: float
-    df: float
-    draws: float
-
-
-class Coordinates(NamedTuple):
-    """What T is a sum of squares of; those of a difference are the differences of two methods'."""
-
+    whole: Floats
+    df: Floats
+    draws: Floats
+    """The part of T that is of new draws, 0 of one draw."""
     means: Floats
-    """Means of the draws (R,)."""
-    images: Floats
-    """Each image's mean over draws, less its class's (n,)."""
-    both: Floats
-    """The interaction of draws and images (R, n)."""
+    """Means of the methods' draws (M, R)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,38 +122,6 @@ class Cells:
         share = self._by_class(1.0 / self._shown)[0] / self._size  # 1/R
         return np.asarray(self._weights**2 / freedom * share / self._size)
 
-    def coordinates(self, x: Floats) -> Coordinates:
-        """Take x (R, n) apart; what is not there counts for nothing."""
-        x = np.where(self.there, x, 0.0)
-        image = x.sum(axis=0) / self._shown
-        draws = self._by_class(x) / self._answers
-        of_class = self._by_class(image)[0] / self._size
-        apart = image - of_class[self.class_of_image]
-        both = np.where(self.there, x - apart - draws[:, self.class_of_image], 0.0)
-        return Coordinates(draws @ self._weights, apart, both)
-
-    def variance(self, of: Coordinates) -> Variance:
-        """Compute T of a method or a difference; see the module."""
-        number, size = len(self.there), self._size
-        parts = self._of_images * np.bincount(self.class_of_image, of.images**2)
-        images, draws, both = float(parts.sum()), self.of_draws(of.means), 0.0
-        if number > 1:
-            squares = np.bincount(self.class_of_image, (of.both**2).sum(axis=0))
-            both = float((self._of_both * squares).sum())
-        whole = max(draws + images - both, draws, images)
-        if whole <= 0.0:
-            return Variance(0.0, np.inf, np.nan)
-        below = draws**2 / max(number - 1, 1)
-        below += float((parts**2 / np.maximum(size - 1.0, 1.0)).sum())
-        return Variance(whole, whole**2 / below, draws / whole if number > 1 else np.nan)
-
-    def of_draws(self, means: Floats) -> float:
-        """Compute the part of T that is of new draws, from the means of draws (R,)."""
-        number = len(self.there)
-        if number == 1:
-            return 0.0
-        return float(means.var(ddof=1)) / (number * (1.0 - self.overlap))
-
     def means_without(self, x: Floats, regained: Ints) -> Floats:
         """Compute the mean without each class, as a query and as an answer (C,).
 
@@ -173,12 +133,12 @@ class Cells:
         draw, image = np.nonzero(self.there & (regained >= 0))
         gain = weights[owner[image]] / self._answers[draw, owner[image]] / number
         more = np.bincount(regained[draw, image], gain, minlength=weights.size)
-        return (weights @ of_class - weights * of_class + more) / (1.0 - weights)
+        return np.asarray((weights @ of_class - weights * of_class + more) / (1.0 - weights))
 
-    def variances_of_pairs(self, draws: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Compute T and df (M, M) of the differences of all pairs of M methods.
+    def variances(self, draws: Sequence[Floats], squares: Callable[[Floats], Floats]) -> Variances:
+        """Compute T and df, where `squares` is :func:`of_each` method or :func:`of_pairs`.
 
-        `draws` are R arrays x (M, n); what is not there counts for nothing.  Squares of differences
+        `draws` are R arrays x (M, n); what is not there counts for nothing. Squares of differences
         come from products of methods: where two hardly differ, rounding leaves nothing of T.
         """
         number, size, owner = len(self.there), self._size, self.class_of_image
@@ -186,28 +146,33 @@ class Cells:
         there = [np.where(here, x, 0.0) for here, x in zip(self.there, draws, strict=True)]
         image = np.sum(there, axis=0) / self._shown
         apart = image - ((into @ image.T).T / size)[:, owner]
-        images = below = both = np.zeros((len(image), len(image)))
-        for c, factor in enumerate(self._of_images):
-            part = factor * _squares(apart[:, owner == c])
-            images, below = images + part, below + part**2 / max(size[c] - 1.0, 1.0)
+        images = below = both = np.zeros(())
+        by_class = np.split(np.argsort(owner, kind="stable"), np.cumsum(size)[:-1])
+        for own, factor, freedom in zip(by_class, self._of_images, size - 1.0, strict=True):
+            part = factor * squares(apart[:, own])
+            images, below = images + part, below + part**2 / max(freedom, 1.0)
         means, roots = [], np.sqrt(self._of_both)[owner]
         for here, x, answers in zip(self.there, there, self._answers, strict=True):
             of_class = (into @ x.T).T / answers
             means.append(of_class @ self._weights)
-            both = both + _squares(np.where(here, roots * (x - apart - of_class[:, owner]), 0.0))
-        of_draws = np.zeros_like(images)
-        if number > 1:
-            centred = np.transpose(means) - np.mean(means, axis=0)[:, None]
-            of_draws = _squares(centred) / ((number - 1) * number * (1.0 - self.overlap))
-        else:
-            both = np.zeros_like(images)
+            if number > 1:
+                rest = np.where(here, roots * (x - apart - of_class[:, owner]), 0.0)
+                both = both + squares(rest)
+        of_methods = np.transpose(means)
+        centred = of_methods - of_methods.mean(axis=1, keepdims=True)
+        of_draws = squares(centred) / (max(number - 1, 1) * number * (1.0 - self.overlap))
         whole = np.maximum(of_draws + images - both, np.maximum(of_draws, images))
         below = below + of_draws**2 / max(number - 1, 1)
-        with np.errstate(invalid="ignore"):
-            return whole, np.where(whole > 0, whole**2 / below, np.inf)
+        df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)
+        return Variances(whole, df, of_draws, of_methods)
 
 
-def _squares(x: Floats) -> Floats:
+def of_each(x: Floats) -> Floats:
+    """Compute the sums of squares of rows (M,)."""
+    return np.asarray(np.einsum("ij,ij->i", x, x))
+
+
+def of_pairs(x: Floats) -> Floats:
     """Compute the sums of squares of the differences of rows (M, M), at least 0."""
     products = x @ x.T
     own = np.diag(products)
@@ -231,18 +196,19 @@ def spread(
     """
     x = np.asarray(right, np.float64)
     cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
-    found = cells.coordinates(x)
-    mean, (whole, df, draws) = float(found.means.mean()), cells.variance(found)
+    found = cells.variances([*x[:, None]], of_each)
+    mean = float(found.means.mean())
+    whole, df, of_draws = (float(values[0]) for values in found[:3])
+    share = of_draws / whole if len(x) > 1 and whole else float("nan")
     if not whole:
-        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, draws, 1.0)
+        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, share, 1.0)
     images = _width_and_p(mean, whole, df, level)
-    own = Spread(mean, images[0], float(df), draws, images[1])
+    own = Spread(mean, images[0], df, share, images[1])
     if not regained:
         return own
     without = [cells.means_without(*one) for one in regained]
     apart = without[0] if len(without) == 1 else without[0] - without[1]
     classes = float(np.square(apart - apart.mean()).sum()) * (apart.size - 1) / apart.size
-    of_draws = cells.of_draws(found.means)
     if not (whole := classes + of_draws):
         return own
     below = classes**2 / (apart.size - 1) + of_draws**2 / max(len(x) - 1, 1)

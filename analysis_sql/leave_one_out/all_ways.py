@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analysis_sql.intervals.all_ways import Cells, Coordinates
+from analysis_sql.intervals.all_ways import Cells, of_each, of_pairs
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
 
 _HARDLY = 1e-6
 """Share of two methods' own T below which that of their difference is computed directly."""
+
+_NUMBERS_AT_ONCE = 2**22
 
 _WHY: Mapping[LeftOut, str] = MappingProxyType(
     {
@@ -80,49 +82,78 @@ class AllWayDesign:
         np.put_along_axis(there, self.queries_of, True, axis=1)
         return Cells(there, self.class_of_image, overlap=self.overlap)
 
-    def variances(
-        self, right: list[RightQueries | None], rows: Ints, columns: Ints | None
-    ) -> tuple[Floats, Floats]:
-        """Compute T and df (R, S) of differences of methods, or (R, 1) of methods; NaN if unknown.
 
-        On the diagonal, where both are the same method, they are of the method itself.
-        """
-        shape = len(rows), 1 if columns is None else len(columns)
-        whole, df = np.full(shape, np.nan), np.full(shape, np.inf)
-        known = np.array([own is not None for own in right])
-        if columns is None:
-            for i in np.flatnonzero(known[rows]).tolist():
-                whole[i, 0], df[i, 0], _ = self.cells.variance(self._coordinates(right[rows[i]]))
-            return whole, df
-        used = np.unique(np.concatenate([rows, columns]))
-        used = used[known[used]]
-        answers = [*(right[i] for i in used.tolist()), None]  # the last has nothing right
-        pairs = self.cells.variances_of_pairs(
-            [self._of_draw(answers, draw) for draw in range(self.tasks)]
-        )
-        of_row, of_column = np.nonzero(known[rows][:, None] & known[columns])
-        first, second = (np.searchsorted(used, some) for some in (rows[of_row], columns[of_column]))
-        own = pairs[0][-1]
-        hardly = ~(pairs[0][first, second] > _HARDLY * (own[first] + own[second]))
-        second[first == second] = len(used)
-        whole[of_row, of_column], df[of_row, of_column] = (
-            values[first, second] for values in pairs
-        )
-        for k in np.flatnonzero(hardly & (second < len(used))).tolist():
-            i, j = of_row[k], of_column[k]
-            of_both = (self._coordinates(right[m]) for m in (rows[i], columns[j]))
-            apart = Coordinates(*(a - b for a, b in zip(*of_both, strict=True)))
-            whole[i, j], df[i, j], _ = self.cells.variance(apart)
+class AllWaySums:
+    """T and its degrees of freedom of methods and of pairs; NaN where answers are unknown.
+
+    It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
+    """
+
+    def __init__(self, design: AllWayDesign, right: Sequence[RightQueries | None]) -> None:
+        self._design, self._right = design, right
+        self._known = np.array([own is not None for own in right])
+        self._used: Ints = np.zeros(0, np.int64)
+        self._pairs = np.zeros((1, 1)), np.zeros((1, 1))
+
+    @cached_property
+    def own(self) -> tuple[Floats, Floats]:
+        """T and df of each method (M,)."""
+        whole, df = np.full(len(self._right), np.nan), np.full(len(self._right), np.inf)
+        known = np.flatnonzero(self._known)
+        step = max(1, _NUMBERS_AT_ONCE // self._design.queries_of.size)
+        for start in range(0, known.size, step):
+            some = known[start : start + step]
+            draws = [self._of_draw(some, r) for r in self._draws]
+            found = self._design.cells.variances(draws, of_each)
+            whole[some], df[some] = found.whole, found.df
         return whole, df
 
-    def _coordinates(self, right: RightQueries | None) -> Coordinates:
-        x = [self._of_draw([right], draw)[0] for draw in range(self.tasks)]
-        return self.cells.coordinates(np.array(x))
+    def block(self, rows: Ints, columns: Ints) -> tuple[Floats, Floats]:
+        """Return T and df (R, S) of differences; on the diagonal those of the methods."""
+        shape = len(rows), len(columns)
+        whole, df = np.full(shape, np.nan), np.full(shape, np.inf)
+        self._compute(np.unique(np.concatenate([rows, columns])))
+        of_row, of_column = np.nonzero(self._known[rows][:, None] & self._known[columns])
+        first, second = (
+            np.searchsorted(self._used, some) for some in (rows[of_row], columns[of_column])
+        )
+        of_pairs = self._pairs[0]
+        own = of_pairs[-1]
+        hardly = ~(of_pairs[first, second] > _HARDLY * (own[first] + own[second]))
+        second[first == second] = len(self._used)
+        whole[of_row, of_column], df[of_row, of_column] = (
+            values[first, second] for values in self._pairs
+        )
+        for k in np.flatnonzero(hardly & (second < len(self._used))).tolist():
+            both = [rows[of_row[k]], columns[of_column[k]]]
+            draws = [x[:1] - x[1:] for x in (self._of_draw(both, r) for r in self._draws)]
+            found = self._design.cells.variances(draws, of_each)
+            whole[of_row[k], of_column[k]], df[of_row[k], of_column[k]] = (
+                found.whole[0],
+                found.df[0],
+            )
+        return whole, df
 
-    def _of_draw(self, right: Sequence[RightQueries | None], draw: int) -> Floats:
+    def _compute(self, wanted: Ints) -> None:
+        """Compute all pairs of some methods, once; the last row is of nothing, for them alone."""
+        wanted = wanted[self._known[wanted]]
+        if np.isin(wanted, self._used).all() and self._used.size:
+            return
+        self._used = wanted
+        nothing = np.zeros((1, self._design.class_of_image.size))
+        draws = [np.concatenate([self._of_draw(wanted, r), nothing]) for r in self._draws]
+        found = self._design.cells.variances(draws, of_pairs)
+        self._pairs = found.whole, found.df
+
+    @property
+    def _draws(self) -> range:
+        return range(self._design.tasks)
+
+    def _of_draw(self, methods: Ints | list[int], draw: int) -> Floats:
         """Return the share of runs that are right (M, n), 0 where a draw does not ask an image."""
-        x = np.zeros((len(right), self.class_of_image.size))
-        for row, own in zip(x, right, strict=True):
-            if own is not None:
-                row[self.queries_of[draw]] = own.counts[draw] / own.runs
+        x = np.zeros((len(methods), self._design.class_of_image.size))
+        asked = self._design.queries_of[draw]
+        for row, i in zip(x, methods, strict=True):
+            if (own := self._right[i]) is not None:
+                row[asked] = own.counts[draw] / own.runs
         return x

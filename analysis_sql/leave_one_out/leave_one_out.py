@@ -36,7 +36,7 @@ from analysis_sql.intervals.counts import (
     for_new_runs,
 )
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.leave_one_out.all_ways import AllWayDesign
+from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
@@ -134,6 +134,9 @@ class Influences:
         self._queries, self._width = None, 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]
+        self._all_ways = (
+            AllWaySums(design, self._right) if isinstance(design, AllWayDesign) else None
+        )
         if told and design.queries is not None:
             self._known[:] = [own is not None for own in self._right]
             u = design.residuals(values[self._known])
@@ -201,8 +204,8 @@ class Influences:
             self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, apart)
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
-        if isinstance(self._design, AllWayDesign):
-            parts["images"] = self._design.variances(self._right, rows, columns)
+        if self._all_ways is not None:
+            parts["images"] = self._all_ways.block(rows, columns)
             still = parts["images"][0] == 0
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
         return self._result(mean, noise, parts, still, still & (mean == 0) & ~same, level)
@@ -218,8 +221,8 @@ class Influences:
         if self._queries is not None:
             for sums, values in zip(parts["images"], self._queries.own, strict=False):
                 sums[self._known, 0] = values
-        if isinstance(self._design, AllWayDesign):
-            parts["images"] = self._design.variances(self._right, np.arange(len(mean)), None)
+        if self._all_ways is not None:
+            parts["images"] = tuple(values[:, None] for values in self._all_ways.own)
             still = parts["images"][0] == 0
         noise = self._noise.diagonal[:, None]
         return self._result(mean, noise, parts, still, np.zeros_like(still), level)
@@ -236,7 +239,7 @@ class Influences:
         self, name: LeftOut, noise: Floats, sums: tuple[Floats, ...]
     ) -> tuple[Floats, Floats, Floats | None]:
         """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
-        if isinstance(self._design, AllWayDesign):
+        if self._all_ways is not None:
             return sums[0], np.zeros_like(sums[0]), sums[1]
         variance, tau, squares, fourths = sums
         jackknife = self._design.jackknives[name]

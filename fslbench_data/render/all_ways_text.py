@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from analysis_sql.intervals.all_ways import Spread
-from fslbench_data.render.console import print_table
+from fslbench_data.render.console import print_screen
 from fslbench_data.render.interval_text import width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.all_ways import POINTS, AllWays, Answered, Compared
@@ -130,8 +130,5 @@ def _value(kind: str, name: str) -> Callable[[Any], float]:
 
 
 def print_found(found: AllWays, console: Console) -> None:
-    """Print the tables."""
-    for number, table in enumerate(tables(found)):
-        if number:
-            console.print()
-        print_table(table, console, whole=True, heading=len(_MEAN))
+    """Print the tables on one screen."""
+    print_screen(tables(found), console, heading=len(_MEAN))

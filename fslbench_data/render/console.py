@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from textwrap import wrap
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -103,6 +105,12 @@ without the optional columns."""
 
 MOST_LINES = 6
 """Lines of a name in a cell, at most."""
+
+SCREEN_LINES = 30
+"""Lines of what a command says at first sight, at most, where it is 80 characters wide."""
+
+FEWEST_ROWS = 3
+"""Rows of each table there, at least."""
 
 LINE_SECONDS = 30.0
 """Between two lines about long work where standard error is no terminal, such as a log file."""
@@ -236,6 +244,94 @@ def print_table(
         console.print(
             Text(f"… {many(left, 'more row')} left out: --format csv gives all", style="yellow")
         )
+
+
+def print_screen(
+    tables: Sequence[Table],
+    console: Console,
+    notes: Sequence[str] = (),
+    last: Sequence[str] = (),
+    *,
+    heading: int = HEADING,
+) -> None:
+    """Print tables, notes and what comes last in SCREEN_LINES lines, if some can be left out.
+
+    Notes go first, from the end; then rows of long tables, down to FEWEST_ROWS; then tables. Rows
+    are sequences, of which no more are read than are shown.
+    """
+    from rich.text import Text
+
+    end = [line for text in last for line in text_lines(text, console)]
+    for most in range(len(notes), -1, -1):
+        kept = few(notes, most, "--format markdown")
+        below = [line for note in kept for line in text_lines(note, console)]
+        room = SCREEN_LINES - len(end) - bool(end) - len(below) - bool(below)
+        shown = [_Shown(table, room, console, heading) for table in tables]
+        while _lines(shown) > room and max(each.number for each in shown) > FEWEST_ROWS:
+            longest = max(range(len(shown)), key=lambda i: shown[i].number)
+            shown[longest] = shown[longest].shorter()
+        if _lines(shown) <= room:
+            break
+    while len(shown) > 1 and _lines(shown) + (len(shown) < len(tables)) > room:
+        shown.pop()
+    for number, each in enumerate(shown):
+        if number:
+            console.print()
+        print_table(each.table, console, whole=True, left=each.left, heading=heading)
+    if more := len(tables) - len(shown):
+        console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
+    for texts, style in ((below, "dim"), (end, "")):
+        if texts:
+            console.print()
+        for line in texts:
+            console.print(line, style=style)
+
+
+def _lines(tables: Sequence[_Shown]) -> int:
+    """Count the lines of tables with a blank one between them."""
+    return sum(each.height for each in tables) + len(tables) - 1
+
+
+def text_lines(text: str, console: Console, width: int | None = None) -> list[Text]:
+    """Break a text into lines between words, of the console's width or another."""
+    from rich.text import Text
+
+    lines = [*Text(text).wrap(console, width or console.width)] if text else []
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def few(notes: Sequence[str], most: int, option: str) -> list[str]:
+    """Return so many notes at most; the last says how many more there are, and what shows them."""
+    if len(notes) <= most:
+        return [*notes]
+    if not most:
+        return []
+    return [*notes[: most - 1], f"{many(len(notes) - most + 1, 'more note')}: {option}"]
+
+
+class _Shown:
+    """The first rows of a table on a console."""
+
+    def __init__(self, table: Table, most: int, console: Console, heading: int) -> None:
+        self._whole, self._console, self._heading = table, console, heading
+        size = len(cast("Sequence[Any]", table.rows))
+        self.number = min(size, most)
+        self.table = replace(table, rows=[*islice(table.rows, self.number)])
+        self.left = size - self.number
+
+    @cached_property
+    def height(self) -> int:
+        """Lines, with the title, the notes and what says how many rows are left out."""
+        texts = self.table.title, *self.table.notes
+        lines = sum(len(text_lines(text, self._console)) for text in texts)
+        fitted = fit(self.table, self._console.width, self._heading)
+        return fitted.height + lines + bool(self.left)
+
+    def shorter(self) -> _Shown:
+        """Return it with a row less."""
+        return _Shown(self._whole, self.number - 1, self._console, self._heading)
 
 
 @dataclass(frozen=True)

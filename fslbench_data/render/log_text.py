@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
-from itertools import islice
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -40,62 +39,60 @@ if TYPE_CHECKING:
 
 LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
-LINES_BESIDE = 24
-"""Lines of a screen that stand around the table of pairs."""
 MOST_NAMED = 6
 _WIDTH = ("halfwidth", "p", "df", "monte_carlo_share", "widened", "is_bound", "run_share")
 
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
     """Print on one screen: methods, as many pairs as fit, and what they mean."""
-    from rich.text import Text
+    from fslbench_data.render.console import print_screen
 
-    from fslbench_data.render.console import print_table, screenful
-
-    for each in report.sets:
-        print_table(_methods(each, log), console)
-        console.print()
-        shown = max(5, console.height - LINES_BESIDE - min(len(each.scores), screenful(console)))
-        if number := len(each.comparisons):
-            some = Table("", _pair_columns(each, log), list(islice(each.comparisons, shown)))
-            print_table(some, console, whole=True, left=max(0, number - shown))
-            console.print()
-    for note in notes(report, log):
-        console.print(Text(note, style="dim"))
-    console.print(Text(f"\n{sentence(report, log)}"))
-    console.print(Text(str(report.signature), style="dim"))
+    last = (sentence(report, log), report.signature.short)
+    print_screen(_tables(report, log), console, notes(report, log), last)
 
 
 def log_paper(report: Report, log: LogFacts) -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: all tables, the signature, notes and the sentence."""
+    tables = _tables(report, log, "Differences")
+    return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
+
+
+def _tables(report: Report, log: LogFacts, differences: str = "") -> list[Table]:
+    """Return a table of methods and one of pairs for each set."""
     tables = []
     for each in report.sets:
         tables.append(_methods(each, log))
         if len(each.comparisons):
-            tables.append(Table("Differences", _pair_columns(each, log), each.comparisons))
-    return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
+            tables.append(Table(differences, _pair_columns(each, log), each.comparisons))
+    return tables
 
 
 def notes(report: Report, log: LogFacts) -> list[str]:
-    """Return what the columns mean, what is missing, and what weakens it."""
+    """Return what weakens the intervals, what the columns mean, and what is missing."""
     seen = f"{log.images:,} images"
     if log.sizes_known:
         seen += f" and {log.unseen:,.0f} that no task shows" if log.unseen else ", all seen"
     else:
         seen += " seen, taken for all"
     what = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
-    told = [
+    told = [f"Beware: {text}." for text in log.warnings]
+    for each in report.sets:
+        told += _notes_of_set(each, log)
+    told.append(
         f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
         f"same images, as papers print it; {what}. {LEGEND}."
-    ]
+    )
     if not log.roles:
         told.append(
             "Which images are support and which query was not logged; that all are there is "
             "taken on trust (support_ids and query_ids say it)."
         )
-    for each in report.sets:
-        told += _notes_of_set(each, log)
-    return [*dict.fromkeys(told), *(f"Beware: {text}." for text in log.warnings)]
+    if any(score.by_queries is False for score in report.scores):
+        told.append(
+            f"{NARROWER}, with --inductive, where no answer depends on the task's other queries, "
+            "and the column correct (1 or 0 for each of query_ids)."
+        )
+    return [*dict.fromkeys(told)]
 
 
 def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
@@ -111,11 +108,6 @@ def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
     known = [score.method for score in each.scores if score.by_queries]
     if text := by_queries_text(known, len(each.scores), MOST_NAMED):
         yield f"{capital(text)}."
-    if any(score.by_queries is False for score in each.scores):
-        yield (
-            f"{NARROWER}, with --inductive, where no answer depends on the task's other queries, "
-            "and the column correct (1 or 0 for each of query_ids)."
-        )
     missing: dict[str, list[str]] = {}
     for kind, reason in each.units.missing.items():
         missing.setdefault(reason, []).append(_about(log, kind))

@@ -17,7 +17,7 @@ from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
-from fslbench_data.render.console import Fitted, fit, page, shortened
+from fslbench_data.render.console import SCREEN_LINES, Fitted, few, fit, page, shortened, text_lines
 from fslbench_data.render.interval_text import (
     MARKS,
     NARROWER,
@@ -50,8 +50,6 @@ from fslbench_data.scoring.task_set_report import PrimarySet
 
 WIDTH = 100
 """Characters of a line, at most."""
-LINES = 30
-"""Lines in all."""
 HEADING = 8
 """Characters of a line of a column's heading at least."""
 NOTES = 4
@@ -72,7 +70,7 @@ OTHERS = "^"
 
 def report_text(report: Report) -> str:
     """Write a report as the terminal shows it."""
-    with page((WIDTH, LINES)) as (console, text):
+    with page((WIDTH, SCREEN_LINES)) as (console, text):
         if report.log is not None:
             print_log(report, report.log, console)
         else:
@@ -87,14 +85,20 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     """
     width = min(console.width, WIDTH)
     name = _names(summary)
-    above = [line for text in _sentences(summary, name) for line in _wrapped(text, console, width)]
-    heading = _wrapped(_heading(summary), console, width)
+    above = [
+        line for text in _sentences(summary, name) for line in text_lines(text, console, width)
+    ]
+    heading = text_lines(_heading(summary), console, width)
     every = _notes(summary, name) + _left_out(summary, name)
     tables = [*(_rows_table if summary.rows else _grid_tables)(summary, name, width)]
-    left = LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
+    left = SCREEN_LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
     needed = _cut(tables[0], FEWEST_ROWS, width).height if tables else 0
     for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
-        below = [line for note in _few(every, most) for line in _wrapped(note, console, width)]
+        below = [
+            line
+            for note in few(every, most, "--details")
+            for line in text_lines(note, console, width)
+        ]
         if len(below) <= left - needed:
             break
     for line in above:
@@ -172,21 +176,6 @@ def _features(summary: Summary) -> str:
     shared = sum(name.startswith(f"{features}/") for name in names)
     alike = len(short) < len(names) or "" in short
     return "" if len(features) <= LONG or alike or shared < 2 else features
-
-
-def _wrapped(text: str, console: Console, width: int) -> list[Text]:
-    lines = [*Text(text).wrap(console, width)] if text else []
-    for line in lines:
-        line.rstrip()
-    return lines
-
-
-def _few(notes: Sequence[str], most: int) -> list[str]:
-    if len(notes) <= most:
-        return [*notes]
-    if not most:
-        return []
-    return [*notes[: most - 1], f"{len(notes) - most + 1} more notes: --details"]
 
 
 # ---- a line for each question -------------------------------------------------------------------
@@ -427,7 +416,7 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
         if some and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).dropped:
             tables.append(Table("", (first, *some), [*names]))
             some = []
-            if len(tables) * len(names) > LINES:
+            if len(tables) * len(names) > SCREEN_LINES:
                 break
         some.append(column(among))
     return [*tables, Table("", (first, *some), [*names])] if some else tables

@@ -99,7 +99,8 @@ class AllWays:
     @property
     def of_new_classes(self) -> bool:
         """Whether something is said of new classes."""
-        return any(one.images.new_classes >= 0 for one in (*self.results, *self.differences))
+        shown = [one.images for one in self.results] + [one.images for one in self.differences]
+        return any(one.new_classes >= 0 for one in shown)
 
     def __repr__(self) -> str:
         about = f"{self.test_images} test images of {self.test_classes} classes, all at once"
@@ -240,11 +241,11 @@ def _spreads(
 ) -> tuple[Spread, Spread]:
     """Compute the intervals of x (R, n): all answers alike, and the mean over classes."""
     kept = ~np.isnan(x).all(axis=0)
-    regained = []
-    for one in of if len(read.classes) > 2 else ():
-        if one.regained is not None:
-            whole = (np.broadcast_to(part, x.shape) for part in (one.right, one.regained))
-            regained.append(tuple(part[:, kept] for part in whole))
+    regained = [
+        (np.broadcast_to(one.right, x.shape)[:, kept], np.broadcast_to(own, x.shape)[:, kept])
+        for one in of
+        if len(read.classes) > 2 and (own := one.regained) is not None
+    ]
     owner = read.class_of_image[kept]
     alike, equal = (
         spread(x[:, kept], owner, level, alike=which, overlap=overlap, regained=regained)

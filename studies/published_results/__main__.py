@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import FSLBenchError, SourceError, UnsafeFileError, listing
+from benchmark_spec.errors import FSLBenchError, SourceError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from fslbench_data.release.release import Release, load_release
@@ -110,7 +110,7 @@ def load_tensor(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = loaded.detach().double().numpy()
     except Exception as error:  # torch raises whatever the bytes lead it into
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise UnsafeFileError(
+        raise SourceError(
             f"{path} cannot be read as a tensor: {reason}",
             expected="a .pt file that holds one tensor of real numbers and nothing else",
             fix="do not load it by other means unless you trust whoever made it",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError
+from benchmark_spec.errors import AccuracyError, SourceError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import counts_of
@@ -127,7 +127,7 @@ def test_anything_but_a_tensor_is_refused(
     marker = Path("/tmp/fslbench-was-here")
     marker.unlink(missing_ok=True)
     path = _save(tmp_path, "10-shot/clip/NCC/dtd.pt", value)
-    with pytest.raises(UnsafeFileError):
+    with pytest.raises(SourceError):
         load_tensor(path)
     with pytest.raises(SystemExit) as ended:
         _run(monkeypatch, tmp_path, "-o", tmp_path / "x.parquet")
@@ -141,7 +141,7 @@ def test_files_that_are_no_tensors_at_all(tmp_path: Path) -> None:
     for name, data in (("a.pt", b""), ("b.pt", b"hello"), ("c.pt", pickle.dumps([1]))):
         path = tmp_path / name
         path.write_bytes(data)
-        with pytest.raises(UnsafeFileError, match="cannot be read as a tensor"):
+        with pytest.raises(SourceError, match="cannot be read as a tensor"):
             load_tensor(path)
 
 

@@ -503,7 +503,25 @@ def own_superclasses(path: Path) -> None:
     path.write_text(json.dumps({c: f"kind {c // 2}" for c in range(15)}))
 
 
+def all_classes(path: Path) -> None:
+    """Two methods on three draws of the support, and one without, of five classes at once."""
+    rng = np.random.default_rng(0)
+    owner, columns = np.arange(60) % 5, {name: [] for name in ALL_CLASSES}
+    for method, skill, draws in (("adapter", 1.2, 3), ("prompt", 0.8, 3), ("zero-shot", 0.5, 1)):
+        for draw in range(draws):
+            scores = rng.normal(size=(60, 5)) + skill * np.eye(5)[owner]
+            best, second = np.argsort(-scores, axis=1)[:, :2].T.tolist()
+            of = [method] * 60, [draw if draws > 1 else None] * 60, [4 if draws > 1 else None] * 60
+            rows = *of, range(60), owner.tolist(), best, second
+            for column, values in zip(columns.values(), rows, strict=True):
+                column.extend(values)
+    write_csv(path, columns)
+
+
+ALL_CLASSES = "method", "draw", "shots", "image", "class", "predicted", "second"
+
 INPUTS: dict[str, Make] = {
+    "all_classes.csv": all_classes,
     "my_results.parquet": example,
     "three.parquet": three,
     "three.csv": three_csv,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from analysis_sql.intervals.all_ways import Cells, Coordinates
+from analysis_sql.intervals.all_ways import Cells, of_each, of_pairs
 from analysis_sql.intervals.counts import RightQueries
-from analysis_sql.leave_one_out.all_ways import AllWayDesign
+from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 
 OWNER = np.random.default_rng(1).permutation(np.repeat(np.arange(5), [7, 9, 4, 12, 2]))
 
@@ -20,12 +20,10 @@ def test_all_pairs_at_once(draws: int, alike: bool) -> None:
     cells = Cells(there, OWNER, alike, 0.2)
     chance = np.linspace(0.4, 0.9, 6)[:, None, None]
     x = (rng.random((6, draws, OWNER.size)) < chance).astype(float)
-    whole, df = cells.variances_of_pairs([*x.swapaxes(0, 1)])
-    each = [cells.coordinates(own) for own in x]
+    found = cells.variances([*x.swapaxes(0, 1)], of_pairs)
     for i, j in zip(*np.triu_indices(6, 1), strict=True):
-        apart = Coordinates(*(a - b for a, b in zip(each[i], each[j], strict=True)))
-        found = cells.variance(apart)
-        assert_allclose((whole[i, j], df[i, j]), found[:2], rtol=1e-12)
+        apart = cells.variances([(x[i] - x[j])[[r]] for r in range(draws)], of_each)
+        assert_allclose([v[i, j] for v in found[:3]], [v[0] for v in apart[:3]], rtol=1e-12)
 
 
 def test_of_methods_that_hardly_differ() -> None:
@@ -39,12 +37,18 @@ def test_of_methods_that_hardly_differ() -> None:
     other[1, 17] ^= 1
     right = [RightQueries(a, 1) for a in (answers, answers.copy(), other)]
     rows = np.arange(3)
-    whole, df = design.variances([*right, None], rows, np.arange(4))
-    cells = design.cells
-    own, others = (cells.coordinates(some.astype(float)) for some in (answers, other))
-    apart = cells.variance(Coordinates(*(a - b for a, b in zip(own, others, strict=True))))
+    sums = AllWaySums(design, [*right, None])
+    whole, df = sums.block(rows, np.arange(4))
+
+    def of(x: np.ndarray) -> list[float]:
+        return [v[0] for v in design.cells.variances(x[:, None].astype(float), of_each)[:2]]
+
     assert whole[0, 1] == 0
-    assert_allclose((whole[0, 2], df[0, 2]), apart[:2], rtol=1e-10)
-    assert_allclose((whole[0, 0], df[0, 0]), cells.variance(own)[:2], rtol=1e-12)
+    assert_allclose((whole[0, 2], df[0, 2]), of(answers.astype(int) - other), rtol=1e-10)
+    assert_allclose((whole[0, 0], df[0, 0]), of(answers), rtol=1e-12)
+    assert_allclose([v[0] for v in sums.own], of(answers), rtol=1e-12)
     assert np.isnan(whole[:, 3]).all()
+    assert np.isnan(sums.own[0][3])
     assert_allclose(whole[:, :3], whole[:, :3].T)
+    again = sums.block(np.array([2]), np.array([0, 1]))
+    assert_allclose(again, (whole[2:, :2], df[2:, :2]))

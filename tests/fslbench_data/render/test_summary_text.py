@@ -22,8 +22,8 @@ from golden_inputs import (
 from rich.cells import cell_len
 
 import fslbench_data as fb
-from fslbench_data.render.console import folded, page, shortened
-from fslbench_data.render.summary_text import LINES, print_summary, report_text, summary_paper
+from fslbench_data.render.console import SCREEN_LINES, folded, page, shortened
+from fslbench_data.render.summary_text import print_summary, report_text, summary_paper
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import summarize
 from fslbench_data.tasks import TaskSetInfo
@@ -104,7 +104,7 @@ def _numbers(report: Report) -> set[str]:
 
 
 def _at(report: Report, width: int) -> list[str]:
-    with page((width, LINES)) as (console, text):
+    with page((width, SCREEN_LINES)) as (console, text):
         print_summary(summarize(report), console)
     return text().splitlines()
 
@@ -120,7 +120,7 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(
         *lines, signature = _at(report, width)
         assert signature == report.signature.short
         assert max(map(cell_len, lines)) <= width
-        assert len(lines) < LINES or width < 80
+        assert len(lines) < SCREEN_LINES or width < 80
         found = [n for line in lines for n in NUMBER.findall(line) if "±" in n]
         assert {*found} <= numbers
         assert found or width < 80 or name == "stopped"  # whose ordinary intervals do not hold

@@ -21,6 +21,7 @@ COMMANDS = (
     "score my_results.parquet --details",
     "compare my_results.parquet pixels/LR",
     "interval own_log.csv",
+    "score all_classes.csv",
     "plan --dataset digits --queries 1,5,9",
     "plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 5 --details",
     "validate my_results.parquet",

@@ -177,6 +177,18 @@ def test_new_classes_in_every_format(tmp_path: Path) -> None:
     assert f"{width:.2f}" in latex(tables(found, "latex"), found.source)
 
 
+def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> None:
+    few = (6, 6, 6)
+    rows = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, few))]
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    run = CliRunner().invoke(main, ["score", str(path)], env={"COLUMNS": "80"})
+    lines = run.stdout.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert "Not corrected for multiple comparisons: 435 pairs" in run.stdout
+    assert run.stdout.count("more rows left out: --format csv gives all") == 2
+
+
 def _log() -> list[dict[str, Any]]:
     """Rows of two methods with three draws each, and of one without draws."""
     rows = []

@@ -609,13 +609,27 @@ def test_formats_give_the_same(tmp_path: Path) -> None:
     assert content["sentence"] in " ".join(run().split("\n"))
 
 
-def test_many_methods_fit_on_one_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("LINES", "50")
-    names = {f"method {i}": 0.01 * i for i in range(12)}
+@pytest.mark.parametrize("methods", [3, 40])
+def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
+    tmp_path: Path, methods: int
+) -> None:
+    names = {f"method {i}": 0.01 * i for i in range(methods)}
     path = tmp_path / "log.jsonl"
-    rows = own_logs.rows(own_logs.log(methods=names, tasks=300))
+    rows = own_logs.rows(own_logs.log(methods=names, tasks=120))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lines = CliRunner().invoke(main, ["interval", str(path)]).stdout.splitlines()
-    assert sum(len(line) // 120 + 1 for line in lines) <= 50
-    assert "more rows left out: --format csv gives all" in "".join(lines)
+
+    def shown(*form: str) -> list[str]:
+        run = CliRunner().invoke(main, ["interval", str(path), *form], env={"COLUMNS": "80"})
+        assert run.exit_code == 0, run.output
+        return run.stdout.splitlines()
+
+    lines = shown()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 30
+    assert any("more notes: --format markdown" in line for line in lines)
+    cut = [line for line in lines if "more rows left out: --format csv gives all" in line]
+    assert len(cut) == (2 if methods == 40 else 0)
+    assert any(line.startswith("One training run") for line in lines)
+    everything = " ".join(shown("--format", "markdown"))
+    assert "taken on trust" in everything  # a note that has no room
+    assert not any("taken on trust" in line for line in lines)
