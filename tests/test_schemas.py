@@ -120,7 +120,7 @@ def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str,
         yield path, TYPES[type(value)]
 
 
-SLOW = ("score --bias", "leaderboard", "plan")
+SLOW = ("score", "score --bias", "leaderboard", "plan")
 
 
 @pytest.mark.parametrize(

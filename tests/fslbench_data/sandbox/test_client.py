@@ -63,7 +63,7 @@ OUTCOMES: dict[str, tuple[type[errors.FSLBenchError], str]] = {
 
 
 HEAVY = {"many_rows", "a_billion_rows_said_to_be_31", "list_of_millions", "lists_too_many"}
-HEAVY |= {"name_of_a_gigabyte", "page_said_to_be_large"}
+HEAVY |= {"name_of_a_gigabyte", "names_that_repeat_a_megabyte", "page_said_to_be_large"}
 """Those that take long to make, and pass a limit that another passes as well."""
 
 
