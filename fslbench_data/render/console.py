@@ -266,7 +266,8 @@ def print_screen(
         kept = few(notes, most, "--format markdown")
         below = [line for note in kept for line in text_lines(note, console)]
         room = SCREEN_LINES - len(end) - bool(end) - len(below) - bool(below)
-        shown = [_Shown(table, room, console, heading) for table in tables]
+        rows = max(room, FEWEST_ROWS)
+        shown = [_Shown(table, rows, console, heading) for table in tables]
         while _lines(shown) > room and max(each.number for each in shown) > FEWEST_ROWS:
             longest = max(range(len(shown)), key=lambda i: shown[i].number)
             shown[longest] = shown[longest].shorter()

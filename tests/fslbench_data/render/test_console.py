@@ -3,17 +3,22 @@
 import ast
 import json
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from benchmark_spec.errors import MethodNameError
 from benchmark_spec.naming import check_method_name
 from fslbench_data.cli import main
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
-from fslbench_data.render.console import steps
+from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
+from fslbench_data.render.table import Column, Table, right
 from fslbench_data.submission.recorder import Recorder
 
 NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
@@ -94,3 +99,42 @@ def test_names_do_not_forge_marks(name: str, what: str, embedded: Release, tmp_p
     result = CliRunner().invoke(main, ["validate", str(path), "--unbound"])
     assert result.exit_code == 2
     assert f"cannot be the name of a {what}" in result.stderr
+
+
+LETTERS = st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("測試/ _-\u0302\ufdfa")
+HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
+
+
+@given(st.lists(HOSTILE, min_size=1, max_size=40, unique=True), st.integers(40, 200))
+@settings(max_examples=25)
+def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: int) -> None:
+    pairs = [*combinations(range(len(names)), 2)]
+    tables = [
+        Table(
+            "Methods and their means, with intervals",
+            (
+                Column("method", lambda i: names[i]),
+                right("mean", lambda i: f"{60 + i / 7:.2f} ± 1.05"),
+            ),
+            range(len(names)),
+        ),
+        Table(
+            "",
+            (
+                Column("method", lambda pair: names[pair[0]]),
+                Column("versus", lambda pair: names[pair[1]]),
+                right("difference", lambda pair: f"{sum(pair) / 7:+.2f} ± 0.37"),
+            ),
+            pairs,
+        ),
+    ]
+    notes = [
+        f"A note of some length, one of twelve, that says what is weak: {i}" for i in range(12)
+    ]
+    with page((width, 50)) as (console, text):
+        print_screen(tables, console, notes, ["For a paper: " + "some words " * 12, "signature"])
+    lines = text().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) <= SCREEN_LINES or width < 80
+    assert "60.00 ± 1.05" in text()
+    assert text().count("signature") == 1
