@@ -19,7 +19,7 @@ import pyarrow as pa
 import fslbench_data as fb
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.schemas import IMAGES
-from benchmarks.commands import COMMAND, run
+from benchmarks.commands import COMMAND, Run, run
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
@@ -100,15 +100,20 @@ def queries_known(folder: Path) -> int:
         command = ["score", "results.parquet", "--release", "release"]
         found = run(["-c", COMMAND, *command], folder)
         took[known] = found.processor
-        over = known and found.processor > QUERIES_KNOWN * took[False]
-        limit = f"{found.processor / took[False]:.2f} times, at most {QUERIES_KNOWN:g}"
-        print(
-            f"| {DATASETS} x {task_set}{', predictions' * known} | {METHODS} "
-            f"| {found.seconds:.1f} | {found.processor:.1f} | {found.gigabytes:.2f} "
-            f"| {limit * known}{' **missed**' * over} |",
-            flush=True,
-        )
-    return int(took[True] > QUERIES_KNOWN * took[False])
+        times = found.processor / took[False]
+        limit = f"{times:.2f} times, at most {QUERIES_KNOWN:g}" if known else ""
+        over = times > QUERIES_KNOWN
+        print_row(f"{DATASETS} x {task_set}{', predictions' * known}", found, limit, over)
+    return int(over)
+
+
+def print_row(tasks: object, found: Run, limit: str, over: bool) -> None:
+    """Print the row of a run."""
+    print(
+        f"| {tasks} | {METHODS} | {found.seconds:.1f} | {found.processor:.1f} "
+        f"| {found.gigabytes:.2f} | {limit}{' **missed**' * over} |",
+        flush=True,
+    )
 
 
 def main() -> int:
@@ -132,11 +137,7 @@ def main() -> int:
             found = run(["-c", COMMAND, *command], folder)
         over = found.processor > seconds or found.gigabytes > (gigabytes or np.inf)
         limit = f"{seconds:g} s{f', {gigabytes:g} GB' if gigabytes else ''}"
-        print(
-            f"| {task_set} | {METHODS} | {found.seconds:.1f} | {found.processor:.1f} "
-            f"| {found.gigabytes:.2f} | {limit}{' **missed**' * over} |",
-            flush=True,
-        )
+        print_row(task_set, found, limit, over)
         missed += over
     if only in (None, "queries"):
         with tempfile.TemporaryDirectory() as scratch:

@@ -117,9 +117,9 @@ class AllWaySums:
         first, second = (
             np.searchsorted(self._used, some) for some in (rows[of_row], columns[of_column])
         )
-        of_pairs = self._pairs[0]
-        own = of_pairs[-1]
-        hardly = ~(of_pairs[first, second] > _HARDLY * (own[first] + own[second]))
+        pairs, _ = self._pairs
+        own = pairs[-1]
+        hardly = ~(pairs[first, second] > _HARDLY * (own[first] + own[second]))
         second[first == second] = len(self._used)
         whole[of_row, of_column], df[of_row, of_column] = (
             values[first, second] for values in self._pairs

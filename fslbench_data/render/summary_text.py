@@ -498,11 +498,11 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
 
 
 def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
-    """Split the scores with leave-one-out intervals: methods per query, scores by whole tasks."""
+    """Return methods that have leave-one-out intervals per query, and scores by whole tasks."""
     left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
     scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
     known = dict.fromkeys(score.method for score in scores if score.by_queries)
-    return [*known], [score for score in scores if score.method not in known]
+    return [*known], [score for score in scores if not score.by_queries]
 
 
 def _may_be_narrower(score: Score) -> bool:
