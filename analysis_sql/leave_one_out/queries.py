@@ -24,8 +24,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
@@ -40,6 +42,12 @@ from analysis_sql.leave_one_out.jackknife import (
 
 _TOGETHER = 256
 """Methods up to which all pairs are computed as soon as something of one is wanted."""
+
+_EXACT = 2**24
+"""Whole numbers below it are exact in single precision."""
+
+Products = Callable[..., Floats]
+"""Gives Σ w x y of methods, or Σ w (x_j-x_k)(y_j-y_k) of pairs, of x and y (n, M)."""
 
 LEAST_SIZE = 3
 """N_c/m below which a class keeps the jackknife of whole tasks."""
@@ -62,8 +70,8 @@ class QueryDesign:
     """(B, U): which units are support."""
     slots: tuple[Ints, ...]
     """Of each class that counts, the positions of its B·K places of tasks."""
-    units: tuple[Ints, ...]
-    """Of each such class, the unit of each of its queries (J_c Q,)."""
+    units: tuple[tuple[Ints, csr_array], ...]
+    """Of each such class its units (U_c,), and which of them each query is (U_c, J_c Q)."""
     weights: tuple[Floats, Floats, Floats]
     """Of A², E² and A E of each unit (U,), with A and E the sums of u and e."""
     noise: Floats
@@ -121,7 +129,7 @@ class QueryDesign:
         return cls(
             support,
             slots,
-            tuple(of_query[own].reshape(-1) for own in slots),
+            tuple(_by_unit(of_query[own].reshape(-1)) for own in slots),
             tuple(per_unit(tasks, w) for w in weights),  # type: ignore[arg-type]
             np.asarray(noise),
             (w_q[numbers], (parts[1] / pairs)[numbers], (parts[2] / pairs)[numbers]),
@@ -130,6 +138,13 @@ class QueryDesign:
             tasks.way,
             query,
         )
+
+
+def _by_unit(units: Ints) -> tuple[Ints, csr_array]:
+    """Return the different units, and the matrix that adds up queries (J,) by their units."""
+    different, which = np.unique(units, return_inverse=True)
+    places = which, np.arange(units.size)
+    return different, csr_array((np.ones(units.size, np.float32), places))
 
 
 def _errors(
@@ -175,61 +190,76 @@ class QuerySums:
         if len(self._u) <= _TOGETHER:
             variance, tau = (np.diagonal(values) for values in self._of_pairs)
             return np.asarray(variance), np.asarray(tau)
-        return self._sums(lambda x, y, w: np.asarray((x * y) @ w))
+        return self._sums(_of_each)
 
     @cached_property
     def _of_pairs(self) -> tuple[Floats, Floats]:
         """V and τ of all pairs (M, M), of the methods themselves on the diagonal."""
+        return self._sums(_of_pairs)
 
-        def apart(x: Floats, y: Floats, weights: Floats) -> Floats:
-            both = (x * weights) @ y.T
-            own = np.diagonal(both)
-            found = own[:, None] + own - both - both.T
-            np.fill_diagonal(found, own)
-            return np.asarray(found)
-
-        return self._sums(apart)
-
-    def _sums(self, products: Callable[[Floats, Floats, Floats], Floats]) -> tuple[Floats, Floats]:
-        """Add up V and τ, with what gives Σ w x y of methods or Σ w (x_j-x_k)(y_j-y_k) of pairs."""
-        made, u = self._design, self._u
+    def _sums(self, products: Products) -> tuple[Floats, Floats]:
+        """Add up V and τ from products of methods, or of differences of methods."""
+        made, u = self._design, np.ascontiguousarray(self._u.T)
         of_e, of_mean, of_both = made.of_class
         several, of_u2, of_e2, of_ue = made.errors
-        noise = products(u, u, made.noise)
-        variance, units = -noise, made.weights[0].size
-        squares = several * (products(u, u, np.ones(u.shape[1])) / u.shape[1]) ** 2
-        e = np.zeros((len(u), units))
+        variance = -products(u, u, made.noise)
+        squares = several * (products(u, u) / len(u)) ** 2
+        e = np.zeros((made.weights[0].size, u.shape[1]))
         for number, places in enumerate(made.slots):
-            values, own = self._of_class(places), u[:, places // made.way]
-            flat, mean = values.reshape(len(u), -1), values.mean(axis=2)
-            at = made.units[number]
-            where = np.ones(at.size), at, np.arange(at.size + 1)
-            e += np.asarray((csr_array(where, shape=(at.size, units)).T @ flat.T).T)
-            one = np.ones(own.shape[1])
-            whole = products(flat, flat, np.ones(flat.shape[1]))
-            variance = variance - of_e[number] * whole + of_mean[number] * products(mean, mean, one)
-            variance = variance + of_both[number] * products(own, mean, one)
-            d_u, d_e = products(own, own, one) / one.size, whole / flat.shape[1]
+            x = self._of_class(places)
+            centre = x.mean(axis=0, dtype=np.float64)[None]
+            own = u[places // made.way]
+            mean = x.reshape(len(places), made.queries, -1).mean(axis=1, dtype=np.float64) - centre
+            units, sums = made.units[number]
+            e[units] = sums @ x - sums.sum(axis=1)[:, None] * centre
+            whole = products(x, x) - len(x) * products(centre, centre)
+            variance = variance - of_e[number] * whole + of_mean[number] * products(mean, mean)
+            variance = variance + of_both[number] * products(own, mean)
+            d_u, d_e = products(own, own) / len(own), whole / len(x)
             squares = squares + of_u2[number] * d_u**2 + of_e2[number] * d_e**2
             squares = squares + of_ue[number] * d_u * d_e
-        a = np.asarray((made.support.T @ u.T).T)
+        a = made.support.T @ u
         w_s, w_q, w_x = made.weights
         variance = variance + products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
         if made.rest is not None:
-            x = made.rest.coordinates(u)
-            variance = variance + products(x, x, made.rest.weights)
+            rest = np.ascontiguousarray(made.rest.coordinates(self._u).T)
+            variance = variance + products(rest, rest, made.rest.weights)
             variance = variance + products(u, u, made.rest.noise)
-            totals = np.maximum(products(x, x, made.rest.totals), 0.0)
+            totals = np.maximum(products(rest, rest, made.rest.totals), 0.0)
             squares = squares + (made.rest.scale * totals) ** 2
         return variance, np.sqrt(np.maximum(squares, 0.0))
 
-    def _of_class(self, places: Ints) -> Floats:
-        """Return e of the queries of one class (M, J_c, Q)."""
-        queries = self._design.queries
-        values = np.empty((len(self._u), places.size, queries))
-        for row, right in zip(values, self._right, strict=True):
-            known = right.counts if isinstance(right, RightQueries) else right
-            row[:] = known.reshape(-1, queries)[places]
-            if isinstance(right, RightQueries) and right.runs > 1:
-                row /= right.runs
-        return np.asarray(values - values.mean(axis=(1, 2), keepdims=True))
+    @cached_property
+    def _known(self) -> tuple[Any, Floats | None]:
+        """Return what is known (M, B·K, Q), and by what to divide it, if anything.
+
+        Where it is 0 or 1, sums of products are whole numbers, exact in half of the digits.
+        """
+        known = [own.counts if isinstance(own, RightQueries) else own for own in self._right]
+        runs = [own.runs if isinstance(own, RightQueries) else 1 for own in self._right]
+        stacked = np.stack(known).reshape(len(known), -1, self._design.queries)
+        return stacked, np.array(runs, np.float64) if max(runs) > 1 else None
+
+    def _of_class(self, places: Ints) -> NDArray[Any]:
+        """Return whether the queries of one class are answered rightly, (J_c Q, M)."""
+        stacked, runs = self._known
+        values = np.take(stacked, places, axis=1).reshape(len(stacked), -1).T
+        exact = runs is None and stacked.dtype == np.uint8 and len(values) < _EXACT
+        x: NDArray[Any] = np.ascontiguousarray(values, np.float32 if exact else np.float64)
+        return x if runs is None else np.divide(x, runs)
+
+
+def _of_each(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
+    """Return Σ w x y of each method (M,), of x and y (n, M)."""
+    if weights is None:
+        return np.asarray(np.einsum("nm,nm->m", x, y), np.float64)
+    return np.asarray(weights @ (x * y))
+
+
+def _of_pairs(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
+    """Return Σ w (x_j-x_k)(y_j-y_k) of pairs (M, M), and those of methods on the diagonal."""
+    both = np.asarray((x if weights is None else x * weights[:, None]).T @ y, np.float64)
+    own = np.diagonal(both)
+    found = own[:, None] + own - both - both.T
+    np.fill_diagonal(found, own)
+    return np.asarray(found)

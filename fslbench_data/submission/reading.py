@@ -260,17 +260,27 @@ COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")
 """Columns of a submission but those that say what was answered."""
 
 
+_ROWS = 1 << 14
+"""Rows of a Parquet file that are read at once."""
+
+
 def read_parquet(path: Path) -> Content:
     """Read a Parquet submission with its metadata."""
     file = pq.ParquetFile(path)
     schema, claimed = file.schema_arrow, file.metadata.num_rows
     try:
         file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
-        table = file.read()
+        table = _read_in_parts(file)
     except OSError:  # texts stored as differences cannot be read so
-        table = pq.ParquetFile(path, pre_buffer=False).read()
+        table = _read_in_parts(pq.ParquetFile(path, pre_buffer=False))
     check_rows(table.num_rows, claimed, str(path))
     return content_of(table, str(path))
+
+
+def _read_in_parts(file: pq.ParquetFile) -> pa.Table:
+    """Read some rows at a time: at once, lists take ten times their memory, and twice the time."""
+    parts = file.iter_batches(batch_size=_ROWS, use_threads=False)
+    return pa.Table.from_batches(parts, file.schema_arrow)
 
 
 def content_of(table: pa.Table, source: str) -> Content:

@@ -19,7 +19,8 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo, by_class
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.predictions import Predictions
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,7 +54,8 @@ class Rows:
     """A submission's rows in a database.
 
     Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
-    group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers.
+    group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers,
+    and predictions not at all.
     `groups` says what a group answers, and what the release promises of it; `keys` are the same
     here, in the order of their first row, `first`.
     """
@@ -62,6 +64,7 @@ class Rows:
     connection: duckdb.DuckDBPyConnection
     keys: tuple[Key, ...]
     first: tuple[int, ...]
+    predictions: Predictions | None
 
     @property
     def where(self) -> str:
@@ -163,41 +166,27 @@ class Rows:
             names |= {self.methods[number] for (number,) in found}
         return {name for name in names if name not in about or not about[name].transductive}
 
-    def right_queries(self, release: Release) -> dict[int, RightQueries]:
+    def right_queries(self) -> dict[int, RightQueries]:
         """Return which queries were right, by the position of the answer.
 
         Of inductive methods on tasks that reuse images and are drawn uniformly, and of all on tasks
         of all classes, where predictions of all tasks are there.
         """
-        if "predictions" not in self.columns:
-            return {}
         found: dict[int, RightQueries] = {}
-        wanted: dict[str, list[int]] = {}
-        for number, ((method, text), members) in enumerate(self.answers.items()):
-            suite = suite_of(self.keys[members[0]].info.name.suite)
-            uniform = suite.uniform and not self.keys[members[0]].info.name.varies
-            if suite.whole or (method in self.inductive and uniform):
-                wanted.setdefault(text, []).append(number)
-        every = list(self.answers.values())
-        sql = (
-            'SELECT answer, predictions FROM rows JOIN groups USING ("group") '
-            "WHERE answer IN (SELECT unnest(?)) ORDER BY answer, task_id"
-        )
-        for numbers in wanted.values():
-            label = release.query_labels(self.keys[every[numbers[0]][0]].info)
-            table = self.connection.sql(sql, params=[numbers]).to_arrow_table()
-            lists, start = table.column("predictions").combine_chunks(), 0
-            for number in numbers:
-                runs, tasks = len(every[number]), self.expected[every[number][0]]
-                own = lists.slice(start, runs * tasks)
-                start += runs * tasks
-                if own.null_count:
-                    continue
-                answers = own.flatten().to_numpy().reshape(tasks, runs, -1)
-                right = (answers == label[:tasks, None]).sum(axis=1, dtype=np.uint16)
-                if runs < 256:
-                    right = right.astype(np.uint8)
-                found[number] = RightQueries(by_class(right, label[:tasks]), runs)
+        if self.predictions is None:
+            return found
+        for number, ((method, _), members) in enumerate(self.answers.items()):
+            info = self.keys[members[0]].info
+            suite, runs = suite_of(info.name.suite), len(members)
+            uniform = suite.uniform and not info.name.varies
+            if not suite.whole and not (method in self.inductive and uniform):
+                continue
+            if all(map(self.predictions.complete, members)):
+                right, *others = [self.predictions.right(g).view(np.uint8) for g in members]
+                if others:
+                    counts = np.uint8 if runs < 256 else np.uint16
+                    right = np.sum([right, *others], axis=0, dtype=counts)
+                found[number] = RightQueries(right.reshape(self.expected[members[0]], -1), runs)
         return found
 
 
@@ -221,7 +210,6 @@ _VALUES = (
     "transductive",
     "inductive",
     "class_correct",
-    "predictions",
 )
 
 
@@ -241,14 +229,13 @@ def register(submission: Submission, release: Release) -> Rows:
         columns["fingerprint"] = numbers.take(column.indices)
         named = [pa.array(texts.values(), pa.int32()), pa.array(texts.keys(), pa.string())]
         connection.register("fingerprints", pa.Table.from_arrays(named, ["fingerprint", "text"]))
-    if "predictions" in columns:  # once more as texts, a byte each
-        texts_of = [as_texts(chunk) for chunk in columns["predictions"].chunks]
-        columns["predicted"] = pa.chunked_array(texts_of)
-        columns.setdefault("class_correct", pa.nulls(len(table), pa.list_(pa.int16())))
     connection.register("piece", pa.table(columns))
     connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
     connection.unregister("piece")
-    answers = Rows(submission, connection, tuple(keys), tuple(keys.values()))
+    predictions = None
+    if "predictions" in table.column_names:
+        predictions = Predictions(table, groups, [key.info for key in keys], release)
+    answers = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
     _register_groups(answers)
     return answers
 
@@ -291,18 +278,6 @@ def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> 
         return UnknownNameError(f"task set of {dataset}", named["task_set"], there, where=where)
     fix = "if the tasks are another release's, name that one (--release)"
     return UnknownNameError("data set", dataset, release.datasets, where=where, fix=fix)
-
-
-def as_texts(lists: pa.Array) -> pa.LargeStringArray:
-    """Lists of positions as texts of as many bytes; what is none below 127 is any byte."""
-    flat = lists.flatten()  # without what stands under nulls
-    values = np.asarray(flat.fill_null(0)).astype(np.int8, copy=False) & np.int8(127)
-    ends = np.cumsum(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-    offsets = np.concatenate([[0], ends]).astype(np.int64)
-    present = lists.is_valid()
-    return pa.LargeStringArray.from_buffers(
-        len(lists), pa.py_buffer(offsets), pa.py_buffer(values), present.buffers()[1]
-    )
 
 
 def _register_groups(answers: Rows) -> None:
@@ -401,7 +376,7 @@ class Group:
         return bool(self.counts.dtype.kind == "f")
 
 
-def sum_runs(table: Rows, release: Release) -> list[Group]:
+def sum_runs(table: Rows) -> list[Group]:
     """Sum runs to one group a method and task set, in the order of their first row.
 
     Raises a MissingTaskError if a method's runs do not answer the same tasks; a TooLargeError if
@@ -417,7 +392,7 @@ def sum_runs(table: Rows, release: Release) -> list[Group]:
             'GROUP BY "group" ORDER BY "group"'
         )
         totals = [total for (total,) in table.connection.execute(sql).fetchall()]
-    right = table.right_queries(release)
+    right = table.right_queries()
     return [
         Group(
             method,

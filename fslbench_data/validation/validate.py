@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import Counts
@@ -36,14 +35,14 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import MAX_WAY, TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import Episodes, TaskSetInfo
 from fslbench_data.validation.by_image import open_answers
-from fslbench_data.validation.rows import Group, Rows, Terms, as_texts, register, sum_runs
+from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 
 FINGERPRINT_DIGITS = 12
 """As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
@@ -285,72 +284,37 @@ def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
     return {**fields, "where": where}
 
 
-def _add_labels(answers: Rows, terms: Terms) -> None:
-    """Put the tasks' right answers beside the predictions, where there are any."""
-    if "predictions" not in answers.columns:
-        return
-    columns = [("set", pa.int32()), ("task_id", pa.int64()), ("query_label", pa.large_string())]
-    parts = [pa.schema(columns).empty_table()]
-    wide: dict[int, Sequence[NDArray[Any]]] = {}
-    for number, info in enumerate(answers.infos):
-        if info.protocol.way > MAX_WAY or info.name.varies:
-            wide[number] = [
-                t.query_label for t in terms.release.task_set(info.dataset, str(info.name))
-            ]
-            continue
-        labels = terms.release.query_labels(info)
-        lists = pa.FixedSizeListArray.from_arrays(labels.ravel(), labels.shape[1])
-        texts = as_texts(lists.cast(pa.list_(pa.int8())))
-        numbers = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]
-        parts.append(pa.Table.from_arrays([*numbers, texts], parts[0].column_names))
-    answers.connection.register("labels", pa.concat_tables(parts))
-    for number, of_tasks in wide.items():
-        answers.facts("contradictions")
-        answers.connection.register("wide", _contradictions(answers, number, of_tasks))
-        answers.connection.execute("INSERT INTO contradictions SELECT * FROM wide")
+def _predicted(answers: Rows, _: Terms) -> None:
+    """Put what predictions hold beside the rows, for the rules about them."""
+    if answers.predictions is not None:
+        answers.connection.register("predicted", answers.predictions.facts())
 
 
-def _contradictions(answers: Rows, number: int, labels: Sequence[NDArray[Any]]) -> pa.Table:
-    """Find counts that do not follow from predictions, where tasks are no texts of one length."""
-    table = _rows_of(answers, number, "class_correct, predictions")
-    table = table.filter(table.column("predictions").is_valid())
-    told, kept, counts, of_classes = table.column("class_correct").to_pylist(), [], [], []
-    label = [labels[task] for task in table.column("task_id").to_pylist()]
-    predictions = table.column("predictions").combine_chunks()
-    ends = np.cumsum(predictions.value_lengths().to_numpy())[:-1]
-    predicted = np.split(predictions.flatten().to_numpy(), ends)
-    for row, (own, said) in enumerate(zip(predicted, label, strict=False)):  # a part of no rows
-        by_class = np.bincount(said[own == said], minlength=int(said.max()) + 1).tolist()
-        kept.append(sum(by_class) != table.column("n_correct")[row].as_py())
-        kept[-1] |= told[row] is not None and told[row] != by_class
-        counts.append(sum(by_class))
-        of_classes.append(by_class)
-    made = table.select(["row", "group", "set", "n_correct", "class_correct"])
-    made = made.append_column("counted", pa.array(counts, pa.int64()))
-    made = made.append_column("by_class", pa.array(of_classes, pa.list_(pa.int64())))
-    return made.filter(pa.array(kept, pa.bool_()))
-
-
-def _rows_of(answers: Rows, number: int, columns: str) -> pa.Table:
-    sql = (
-        f'SELECT r.rowid AS row, "group", "set", task_id, n_correct, r.n_query, {columns} '  # noqa: S608
-        'FROM rows AS r JOIN groups USING ("group") WHERE "set" = ? ORDER BY row'
-    )
-    return answers.connection.sql(sql, params=[number]).to_arrow_table()
+def _contradictions(answers: Rows, _: Terms) -> None:
+    """Put beside them the rows whose counts do not follow from predictions."""
+    if answers.predictions is not None:
+        answers.connection.register("contradictions", answers.predictions.contradictions())
 
 
 def _episodes(answers: Rows, terms: Terms) -> None:
     """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
-    lists = [name for name in ("class_correct", "predictions") if name in answers.columns]
+    lists = {"class_correct": "len(class_correct)", "predictions": "p.length"}
+    lists = {name: length for name, length in lists.items() if name in answers.columns}
+    sql = (
+        "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
+        + "".join(f"coalesce({length}, -1) AS {name}, " for name, length in lists.items())
+        + ("coalesce(p.most, 0) AS most, " if "predictions" in lists else "")
+        + 'FROM rows AS r JOIN groups USING ("group") '
+        + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if "predictions" in lists else "")
+        + 'WHERE "set" = ? ORDER BY r.rowid'
+    )
     for number, info in enumerate(answers.infos):
         if not info.name.varies:
             continue
         tasks = terms.release.task_set(info.dataset, str(info.name))
         assert isinstance(tasks, Episodes)  # noqa: S101
-        table = _rows_of(answers, number, ", ".join([*lists, "1"]))
-        task, counts, asked = (
-            table.column(name).to_numpy() for name in ("task_id", "n_correct", "n_query")
-        )
+        own = answers.connection.execute(sql, [number]).fetchnumpy()
+        task, counts, asked = (own[name] for name in ("task_id", "n_correct", "n_query"))
         queries, ways = tasks.queries[task], (tasks.class_ids >= 0).sum(axis=1)[task]
         checks: list[tuple[type[SubmissionError], str, NDArray[Any], Any, Any]] = [
             (QueryCountError, "n_query is", asked != queries, asked, queries),
@@ -358,31 +322,23 @@ def _episodes(answers: Rows, terms: Terms) -> None:
         ]
         for name, size in zip(("class_correct", "predictions"), (ways, queries), strict=True):
             if name in lists:
-                column = table.column(name)
-                length = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
+                length = own[name]
                 wrong = (length != size) & (length >= 0)
                 checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
         for error, what, wrong, found, size in checks:
             if (bad := np.flatnonzero(wrong)).size:
                 raise error(
                     f"{what} {found[bad[0]]}",
-                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
+                    where=f"{answers.where}, {rows(own['row'][bad])} ({info})",
                     expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
                     f"{queries[bad[0]]} queries",
                 )
-        if "predictions" in lists:
-            most = np.array(
-                [
-                    max((x for x in own or () if x is not None), default=0)
-                    for own in table.column("predictions").to_pylist()
-                ]
+        if "predictions" in lists and (bad := np.flatnonzero(own["most"] >= ways)).size:
+            raise PredictionError(
+                f"predictions holds {own['most'][bad[0]]}",
+                where=f"{answers.where}, {rows(own['row'][bad])} ({info})",
+                expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
             )
-            if (bad := np.flatnonzero(most >= ways)).size:
-                raise PredictionError(
-                    f"predictions holds {most[bad[0]]}",
-                    where=f"{answers.where}, {rows(table.column('row').to_numpy()[bad])} ({info})",
-                    expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
-                )
 
 
 RULES: tuple[Callable[[Rows, Terms], None], ...] = (
@@ -461,6 +417,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "declare the number of tasks that were really answered",
         "incomplete",
     ),
+    _predicted,
     _episodes,
     RowRule(
         "class_correct_null",
@@ -506,7 +463,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "0..K-1, the position of the class in the task's class_ids",
         column="predictions",
     ),
-    _add_labels,
+    _contradictions,
     RowRule(
         "counts_contradict_predictions",
         ContradictionError,
@@ -514,17 +471,14 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "counts that follow from the predictions",
         "predictions are positions 0..K-1 in class_ids, in the frozen query order; drop the "
         "counts' own computation or mend it",
-        "contradictions",
-        "predictions",
+        column="predictions",
     ),
     RowRule(
         "class_counts_contradict_predictions",
         ContradictionError,
         "class_correct is {class_correct} where the predictions give {by_class}",
         "counts that follow from the predictions, by position in class_ids",
-        "",
-        "contradictions",
-        "predictions",
+        column="predictions",
     ),
 )
 """In this order: of several broken rules, the first is told."""
@@ -637,7 +591,7 @@ def _checked(submission: Submission, terms: Terms) -> Validated:
     try:
         for rule in RULES:
             rule(answers, terms)
-        groups = tuple(sum_runs(answers, terms.release))
+        groups = tuple(sum_runs(answers))
         return Validated(replace(submission, methods=_marked(answers)), groups)
     finally:
         answers.connection.close()

@@ -1,7 +1,7 @@
 -- Is n_correct the number of right predictions? Of the first task set with a contradiction.
-SELECT min("set") AS "set" FROM contradictions HAVING count(*) > 0 ORDER BY "set";
+SELECT row FROM contradictions WHERE counted <> n_correct ORDER BY row LIMIT 1;
 SELECT row, "group", counted, n_correct, count(*) OVER () AS total
 FROM contradictions
-WHERE "set" = $set AND counted <> n_correct
+WHERE counted <> n_correct
 ORDER BY row
 LIMIT 8

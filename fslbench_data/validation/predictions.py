@@ -1,0 +1,188 @@
+"""The predicted classes of a submission's rows, and which of them are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.arrays import AnyInts, Bools, Ints
+from fslbench_data.release.release import Release
+from fslbench_data.tasks import TaskSetInfo
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A column of lists of integers; those of row i are ``values[starts[i] : starts[i + 1]]``."""
+
+    values: NDArray[np.integer[Any]]
+    starts: Ints
+    missing: Bools
+    """Rows that have no list."""
+    nulls: Bools
+    """Rows whose list has a null inside."""
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Lists:
+        """Read a column, chunk by chunk: together, offsets may not fit into 32 bits."""
+        flat = pa.chunked_array(
+            [lists.flatten() for lists in column.chunks], column.type.value_type
+        )
+        lengths = [lists.value_lengths().fill_null(0).to_numpy() for lists in column.chunks]
+        starts = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
+        nulls = np.zeros(len(column), bool)
+        if flat.null_count:
+            at = np.flatnonzero(flat.is_null().to_numpy())
+            nulls[np.searchsorted(starts, at, side="right") - 1] = True
+            flat = flat.fill_null(0)
+        return cls(flat.to_numpy(), starts, column.is_null().to_numpy(), nulls)
+
+    def of_rows(self, rows: AnyInts, sizes: AnyInts) -> NDArray[np.integer[Any]]:
+        """Return the lists of some rows one after the other; `sizes` times -1 where one misses."""
+        first = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+        begin, end = rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1
+        spans = zip(self.starts[begin].tolist(), self.starts[end].tolist(), strict=True)
+        values = np.concatenate([self.values[start:stop] for start, stop in spans])
+        if not (missing := self.missing[rows]).any():
+            return values
+        every = np.full(int(sizes.sum()), -1, values.dtype)
+        every[np.repeat(~missing, sizes)] = values
+        return every
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The right answers of a set's tasks, one task after the other."""
+
+    values: NDArray[np.integer[Any]]
+    ways: Ints
+    queries: Ints
+    """Classes and queries of each task (T,)."""
+
+    @classmethod
+    def of(cls, release: Release, info: TaskSetInfo) -> Labels:
+        """Read those of a task set."""
+        if info.name.varies:
+            table = release.task_table(info)
+            ways, queries = (
+                np.diff(Lists.of(table.column(name)).starts) for name in ("class_ids", "query")
+            )
+            return cls(Lists.of(table.column("query_label")).values, ways, queries)
+        label = release.query_labels(info)
+        sizes = (np.full(len(label), size) for size in (info.protocol.way, label.shape[1]))
+        return cls(label.reshape(-1), *sizes)
+
+    @cached_property
+    def order(self) -> Ints:
+        """Positions of all queries, class by class of one task after the other."""
+        return np.argsort(self._keys, kind="stable")
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Number of queries up to the end of each class of each task, (sum of `ways`,)."""
+        return np.bincount(self._keys, minlength=int(self.ways.sum())).cumsum()
+
+    @cached_property
+    def _keys(self) -> Ints:
+        first = np.cumsum(self.ways) - self.ways
+        return np.asarray(np.repeat(first, self.queries) + self.values)
+
+
+class Predictions:
+    """The predictions of rows whose groups answer tasks of a release."""
+
+    def __init__(
+        self, table: pa.Table, groups: AnyInts, infos: Sequence[TaskSetInfo], release: Release
+    ) -> None:
+        """Take rows, the group of each, and the task set of each group."""
+        self._lists = Lists.of(table.column("predictions"))
+        self._table, self._groups, self._infos, self._release = table, groups, infos, release
+        self._labels: dict[str, Labels] = {}
+        self._right: dict[int, Bools] = {}
+
+    def facts(self) -> pa.Table:
+        """Return of each row with predictions how many they are, the least and the most."""
+        lists, there = self._lists, np.diff(self._lists.starts) > 0
+        row = np.flatnonzero(~lists.missing)
+        bounds = np.zeros((2, len(there)), np.int64)
+        if there.any():
+            for values, of in zip(bounds, (np.minimum, np.maximum), strict=True):
+                values[there] = of.reduceat(lists.values, lists.starts[:-1][there])
+        columns = {
+            "row": row,
+            "group": self._groups[row],
+            "length": np.diff(lists.starts)[row],
+            "has_null": lists.nulls[row],
+            "least": bounds[0][row],
+            "most": bounds[1][row],
+        }
+        return pa.table(columns)
+
+    def contradictions(self) -> pa.Table:
+        """Find rows whose counts differ from what the predictions give, of the first such set.
+
+        Every group must answer its tasks, of which predictions must be as many as queries.
+        """
+        kinds = pa.list_(pa.int64())
+        fields = [("row", pa.int64()), ("group", pa.int64())]
+        fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
+        fields += [("by_class", kinds), ("class_correct", kinds)]
+        found: list[dict[str, Any]] = []
+        told = self._table.column("n_correct").to_numpy()
+        named = "class_correct" in self._table.column_names
+        classes = Lists.of(self._table.column("class_correct")) if named else None
+        for info in dict.fromkeys(self._infos):
+            for group in (number for number, own in enumerate(self._infos) if own == info):
+                rows, labels = self.rows_of(group), self._labels_of(info)
+                ways, last = labels.ways[: len(rows)], labels.ways[: len(rows)].cumsum()
+                sums = np.append(0, self.right(group).cumsum(dtype=np.int64))
+                sums = np.append(0, sums[labels.ends[: last[-1]]])
+                counted, by_class = np.diff(sums[np.append(0, last)]), np.diff(sums)
+                wrong = counted != told[rows]
+                if classes is not None:
+                    own = classes.of_rows(rows, ways)
+                    differs = (own != by_class) & np.repeat(~classes.missing[rows], ways)
+                    wrong |= np.diff(np.append(0, differs.cumsum())[np.append(0, last)]) > 0
+                for task in np.flatnonzero(wrong & ~self._lists.missing[rows]).tolist():
+                    row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
+                    made = [row, group, int(counted[task]), int(told[row]), by_class[span].tolist()]
+                    of_classes = classes is not None and not classes.missing[row]
+                    made += [own[span].tolist() if of_classes else None]
+                    found.append(dict(zip((name for name, _ in fields), made, strict=True)))
+            if found:
+                break
+        return pa.Table.from_pylist(found, pa.schema(fields))
+
+    def right(self, group: int) -> Bools:
+        """Return which queries of a group's tasks are right, class by class of each task."""
+        if group not in self._right:
+            rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
+            own = self._lists.of_rows(rows, labels.queries[: len(rows)])
+            right = own == labels.values[: own.size]
+            self._right[group] = right[labels.order[: own.size]]
+        return self._right[group]
+
+    def complete(self, group: int) -> bool:
+        """Tell whether all rows of a group have predictions."""
+        return not self._lists.missing[self.rows_of(group)].any()
+
+    def rows_of(self, group: int) -> Ints:
+        """Return the rows of a group, in the order of its tasks."""
+        ends, order = self._ordered
+        return order[ends[group] : ends[group + 1]]
+
+    @cached_property
+    def _ordered(self) -> tuple[Ints, Ints]:
+        """Where the rows of each group begin in the order of groups and tasks, and that order."""
+        order = np.lexsort((self._table.column("task_id").to_numpy(), self._groups))
+        return np.searchsorted(self._groups[order], np.arange(len(self._infos) + 1)), order
+
+    def _labels_of(self, info: TaskSetInfo) -> Labels:
+        if info.text not in self._labels:
+            self._labels[info.text] = Labels.of(self._release, info)
+        return self._labels[info.text]

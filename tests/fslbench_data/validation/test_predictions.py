@@ -1,0 +1,161 @@
+"""Which predictions are right, and which counts contradict them, against loops over rows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import ContradictionError, PredictionError
+from fslbench_data.release.release import Release
+from fslbench_data.submission.columns import canonical
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.validation.predictions import Lists
+from fslbench_data.validation.validate import Validated, validate
+
+
+def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
+    """Two methods, one of two runs, that answer some of each set's queries rightly."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for method, run in (("a/one", None), ("b/two", "x"), ("b/two", "y")):
+        recorder = Recorder(method)
+        for dataset, name in names:
+            tasks = release.task_set(dataset, name)
+            label = tasks.query_label
+            other = rng.integers(0, tasks.info.protocol.way, label.shape)
+            recorder.add_task_set(tasks, np.where(rng.random(label.shape) < 0.3, other, label))
+        table = recorder.submission().table
+        table = table.append_column("run", pa.array([run] * len(table), pa.string()))
+        parts.append(table.append_column("inductive", pa.array([True] * len(table))))
+    table = canonical(pa.concat_tables(parts), "the test")
+    return Submission(table, {}, {}, "the test")
+
+
+def _rows(submission: Submission, order: NDArray[np.integer]) -> Submission:
+    return replace(submission, table=submission.table.take(order))
+
+
+def _named(release: Release, suites: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The last set of digits of each suite."""
+    every = [info for info in release.task_sets if info.dataset == "digits"]
+    return [
+        [("digits", str(info.name)) for info in every if info.name.suite == suite][-1]
+        for suite in suites
+    ]
+
+
+def _by_hand(release: Release, submission: Submission) -> dict[tuple[str, str, int], list[int]]:
+    """In how many runs each query is right, class by class, from one row after the other."""
+    found: dict[tuple[str, str, int], list[int]] = {}
+    labels = {}
+    for row in submission.table.to_pylist():
+        key = row["method"], row["task_set"], row["task_id"]
+        if row["task_set"] not in labels:
+            tasks = release.task_set(row["dataset"], row["task_set"])
+            labels[row["task_set"]] = [task.query_label.tolist() for task in tasks]
+        label = labels[row["task_set"]][row["task_id"]]
+        by_class = defaultdict(list)
+        for own, said in zip(label, row["predictions"], strict=True):
+            by_class[own].append(int(own == said))
+        right = [x for own in sorted(by_class) for x in by_class[own]]
+        before = found.get(key, [0] * len(right))
+        found[key] = [a + b for a, b in zip(before, right, strict=True)]
+    return found
+
+
+def _right(checked: Validated) -> dict[tuple[str, str, int], list[int]]:
+    return {
+        (group.method, str(group.info.name), task): own.tolist()
+        for group in checked.groups
+        if group.right is not None
+        for task, own in enumerate(group.right.counts)
+    }
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_right_queries_are_those_of_a_loop(embedded: Release, shuffled: bool) -> None:
+    names = _named(embedded, ("closed", "allway", "open"))
+    submission = _submission(embedded, names)
+    if shuffled:
+        order = np.random.default_rng(1).permutation(submission.table.num_rows)
+        submission = _rows(submission, order)
+    expected = _by_hand(embedded, submission)
+    found = _right(validate(submission, embedded, allow_unbound=True))
+    assert found == {key: own for key, own in expected.items() if not key[1].startswith("open")}
+
+
+def test_a_method_with_a_row_that_has_none_has_none(embedded: Release) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed",)))
+    column = submission.table.column("predictions").to_pylist()
+    column[7] = None
+    number = submission.table.column_names.index("predictions")
+    kind = submission.table.schema.field(number)
+    table = submission.table.set_column(number, kind, pa.array(column, kind.type))
+    checked = validate(replace(submission, table=table), embedded, allow_unbound=True)
+    assert {group.method: group.right is None for group in checked.groups} == {
+        "a/one": True,
+        "b/two": False,
+    }
+
+
+@pytest.mark.parametrize("suite", ["closed", "allway", "open"])
+@pytest.mark.parametrize("which", ["n_correct", "class_correct", "predictions"])
+def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which: str) -> None:
+    names = _named(embedded, (suite,))
+    submission, label = _submission(embedded, names), embedded.task_set(*names[0]).query_label
+    rng = np.random.default_rng(2)
+    table = submission.table.take(rng.permutation(submission.table.num_rows))
+    bad = sorted(rng.choice(table.num_rows, 3, replace=False).tolist())
+    number = table.column_names.index(which)
+    values = table.column(which).to_pylist()
+    for row in bad:
+        if which == "n_correct":
+            values[row] += 1 if values[row] == 0 else -1
+            own = table.column("class_correct").to_pylist()
+        elif which == "class_correct":  # the same sum, of other classes
+            low, high = np.argsort(values[row])[[0, -1]]
+            values[row][high] -= 1
+            values[row][low] += 1
+        else:
+            right = label[table.column("task_id")[row].as_py(), 0]
+            values[row][0] = right if values[row][0] != right else (right + 1) % 5
+    table = table.set_column(
+        number, table.field(number), pa.array(values, table.field(number).type)
+    )
+    if which == "n_correct":  # what it is beside, but the predictions, agrees with it
+        at = table.column_names.index("class_correct")
+        table = table.set_column(at, table.field(at), pa.nulls(len(own), table.field(at).type))
+    with pytest.raises(ContradictionError) as error:
+        validate(replace(submission, table=table), embedded, allow_unbound=True)
+    named = re.search(r"data rows? ([\d, and]+)", error.value.where)
+    assert named is not None
+    assert [int(row) - 1 for row in re.findall(r"\d+", named[1])] == bad
+
+
+def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed",)))
+    column = submission.table.column("predictions").to_pylist()
+    column[5][-1], column[9][3] = 5, -1
+    number = submission.table.column_names.index("predictions")
+    kind = submission.table.schema.field(number)
+    table = submission.table.set_column(number, kind, pa.array(column, kind.type))
+    with pytest.raises(PredictionError, match=r"predictions holds 5\n.*rows 6, 10"):
+        validate(replace(submission, table=table), embedded, allow_unbound=True)
+
+
+def test_lists_of_several_chunks_with_nulls() -> None:
+    chunks = [[[1, 2], None, []], [[3, None], [4]], []]
+    column = pa.chunked_array([pa.array(chunk, pa.list_(pa.int8())) for chunk in chunks])
+    lists = Lists.of(column)
+    assert lists.starts.tolist() == [0, 2, 2, 2, 4, 5]
+    assert lists.missing.tolist() == [False, True, False, False, False]
+    assert lists.nulls.tolist() == [False, False, False, True, False]
+    rows, sizes = np.array([4, 0, 1, 3]), np.array([1, 2, 2, 2])
+    assert lists.of_rows(rows, sizes).tolist() == [4, 1, 2, -1, -1, 3, 0]
