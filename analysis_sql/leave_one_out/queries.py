@@ -205,19 +205,25 @@ class QuerySums:
         variance = -products(u, u, made.noise)
         squares = several * (products(u, u) / len(u)) ** 2
         e = np.zeros((made.weights[0].size, u.shape[1]))
+        means, weights = np.zeros((len(u) * made.way, u.shape[1])), np.zeros((2, len(u) * made.way))
         for number, places in enumerate(made.slots):
             x = self._of_class(places)
             centre = x.mean(axis=0, dtype=np.float64)[None]
-            own = u[places // made.way]
-            mean = x.reshape(len(places), made.queries, -1).mean(axis=1, dtype=np.float64) - centre
+            mean = x.reshape(len(places), made.queries, -1).mean(axis=1, dtype=np.float64)
+            means[places], weights[:, places] = (
+                mean - centre,
+                [of_mean[[number]], of_both[[number]]],
+            )
             units, sums = made.units[number]
             e[units] = sums @ x - sums.sum(axis=1)[:, None] * centre
             whole = products(x, x) - len(x) * products(centre, centre)
-            variance = variance - of_e[number] * whole + of_mean[number] * products(mean, mean)
-            variance = variance + of_both[number] * products(own, mean)
+            variance = variance - of_e[number] * whole
+            own = u[places // made.way]
             d_u, d_e = products(own, own) / len(own), whole / len(x)
             squares = squares + of_u2[number] * d_u**2 + of_e2[number] * d_e**2
             squares = squares + of_ue[number] * d_u * d_e
+        both = (means * weights[1][:, None]).reshape(len(u), made.way, -1).sum(axis=1)
+        variance = variance + products(means, means, weights[0]) + products(u, both)
         a = made.support.T @ u
         w_s, w_q, w_x = made.weights
         variance = variance + products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
