@@ -190,12 +190,12 @@ class QuerySums:
         if len(self._u) <= _TOGETHER:
             variance, tau = (np.diagonal(values) for values in self._of_pairs)
             return np.asarray(variance), np.asarray(tau)
-        return self._sums(_of_each)
+        return self._sums(_products_of_each)
 
     @cached_property
     def _of_pairs(self) -> tuple[Floats, Floats]:
         """V and τ of all pairs (M, M), of the methods themselves on the diagonal."""
-        return self._sums(_of_pairs)
+        return self._sums(_products_of_pairs)
 
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
         """Add up V and τ from products of methods, or of differences of methods."""
@@ -210,10 +210,8 @@ class QuerySums:
             x = self._of_class(places)
             centre = x.mean(axis=0, dtype=np.float64)[None]
             mean = x.reshape(len(places), made.queries, -1).mean(axis=1, dtype=np.float64)
-            means[places], weights[:, places] = (
-                mean - centre,
-                [of_mean[[number]], of_both[[number]]],
-            )
+            means[places] = mean - centre
+            weights[0, places], weights[1, places] = of_mean[number], of_both[number]
             units, sums = made.units[number]
             e[units] = sums @ x - sums.sum(axis=1)[:, None] * centre
             whole = products(x, x) - len(x) * products(centre, centre)
@@ -255,14 +253,14 @@ class QuerySums:
         return x if runs is None else np.divide(x, runs)
 
 
-def _of_each(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
+def _products_of_each(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
     """Return Σ w x y of each method (M,), of x and y (n, M)."""
     if weights is None:
         return np.asarray(np.einsum("nm,nm->m", x, y), np.float64)
     return np.asarray(weights @ (x * y))
 
 
-def _of_pairs(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
+def _products_of_pairs(x: NDArray[Any], y: NDArray[Any], weights: Floats | None = None) -> Floats:
     """Return Σ w (x_j-x_k)(y_j-y_k) of pairs (M, M), and those of methods on the diagonal."""
     both = np.asarray((x if weights is None else x * weights[:, None]).T @ y, np.float64)
     own = np.diagonal(both)

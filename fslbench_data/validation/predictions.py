@@ -69,13 +69,12 @@ class Labels:
         """Read those of a task set."""
         if info.name.varies:
             table = release.task_table(info)
-            ways, queries = (
-                np.diff(Lists.of(table.column(name)).starts) for name in ("class_ids", "query")
-            )
-            return cls(Lists.of(table.column("query_label")).values, ways, queries)
-        label = release.query_labels(info)
-        sizes = (np.full(len(label), size) for size in (info.protocol.way, label.shape[1]))
-        return cls(label.reshape(-1), *sizes)
+            label = Lists.of(table.column("query_label"))
+            ways = np.diff(Lists.of(table.column("class_ids")).starts)
+            return cls(label.values, ways, np.diff(label.starts))
+        labels = release.query_labels(info)
+        sizes = (np.full(len(labels), size) for size in (info.protocol.way, labels.shape[1]))
+        return cls(labels.reshape(-1), *sizes)
 
     @cached_property
     def order(self) -> Ints:
@@ -136,18 +135,20 @@ class Predictions:
         told = self._table.column("n_correct").to_numpy()
         named = "class_correct" in self._table.column_names
         classes = Lists.of(self._table.column("class_correct")) if named else None
-        for info in dict.fromkeys(self._infos):
-            for group in (number for number, own in enumerate(self._infos) if own == info):
-                rows, labels = self.rows_of(group), self._labels_of(info)
-                ways, last = labels.ways[: len(rows)], labels.ways[: len(rows)].cumsum()
-                sums = np.append(0, self.right(group).cumsum(dtype=np.int64))
-                sums = np.append(0, sums[labels.ends[: last[-1]]])
-                counted, by_class = np.diff(sums[np.append(0, last)]), np.diff(sums)
+        groups: dict[TaskSetInfo, list[int]] = {}
+        for group, info in enumerate(self._infos):
+            groups.setdefault(info, []).append(group)
+        for info, members in groups.items():
+            for group in members:
+                rows = self.rows_of(group)
+                ways = self._labels_of(info).ways[: len(rows)]
+                last = ways.cumsum()
+                counted, by_class = self._counted(group, last)
                 wrong = counted != told[rows]
                 if classes is not None:
                     own = classes.of_rows(rows, ways)
                     differs = (own != by_class) & np.repeat(~classes.missing[rows], ways)
-                    wrong |= np.diff(np.append(0, differs.cumsum())[np.append(0, last)]) > 0
+                    wrong |= _sums_up_to(last, differs) > 0
                 for task in np.flatnonzero(wrong & ~self._lists.missing[rows]).tolist():
                     row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
                     made = [row, group, int(counted[task]), int(told[row]), by_class[span].tolist()]
@@ -157,6 +158,12 @@ class Predictions:
             if found:
                 break
         return pa.Table.from_pylist(found, pa.schema(fields))
+
+    def _counted(self, group: int, last: Ints) -> tuple[Ints, Ints]:
+        """Return how many queries are right, of each task, and of each class of each task."""
+        ends = self._labels_of(self._infos[group]).ends[: last[-1]]
+        by_class = _sums_up_to(ends, self.right(group))
+        return _sums_up_to(last, by_class), by_class
 
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
@@ -186,3 +193,9 @@ class Predictions:
         if info.text not in self._labels:
             self._labels[info.text] = Labels.of(self._release, info)
         return self._labels[info.text]
+
+
+def _sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
+    """Return the sums of values from the end of one part, which may be empty, to the next."""
+    sums = np.append(0, values.cumsum(dtype=np.int64))[ends]
+    return np.diff(sums, prepend=0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 from benchmark_spec.errors import ContradictionError, PredictionError
 from fslbench_data.release.release import Release
@@ -38,8 +38,10 @@ def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
     return Submission(table, {}, {}, "the test")
 
 
-def _rows(submission: Submission, order: NDArray[np.integer]) -> Submission:
-    return replace(submission, table=submission.table.take(order))
+def _with(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
+    """The table with other values in a column."""
+    number, field = table.column_names.index(name), table.schema.field(name)
+    return table.set_column(number, field, pa.array(values, field.type))
 
 
 def _named(release: Release, suites: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -85,7 +87,7 @@ def test_right_queries_are_those_of_a_loop(embedded: Release, shuffled: bool) ->
     submission = _submission(embedded, names)
     if shuffled:
         order = np.random.default_rng(1).permutation(submission.table.num_rows)
-        submission = _rows(submission, order)
+        submission = replace(submission, table=submission.table.take(order))
     expected = _by_hand(embedded, submission)
     found = _right(validate(submission, embedded, allow_unbound=True))
     assert found == {key: own for key, own in expected.items() if not key[1].startswith("open")}
@@ -95,9 +97,7 @@ def test_a_method_with_a_row_that_has_none_has_none(embedded: Release) -> None:
     submission = _submission(embedded, _named(embedded, ("closed",)))
     column = submission.table.column("predictions").to_pylist()
     column[7] = None
-    number = submission.table.column_names.index("predictions")
-    kind = submission.table.schema.field(number)
-    table = submission.table.set_column(number, kind, pa.array(column, kind.type))
+    table = _with(submission.table, "predictions", column)
     checked = validate(replace(submission, table=table), embedded, allow_unbound=True)
     assert {group.method: group.right is None for group in checked.groups} == {
         "a/one": True,
@@ -113,12 +113,10 @@ def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which
     rng = np.random.default_rng(2)
     table = submission.table.take(rng.permutation(submission.table.num_rows))
     bad = sorted(rng.choice(table.num_rows, 3, replace=False).tolist())
-    number = table.column_names.index(which)
     values = table.column(which).to_pylist()
     for row in bad:
         if which == "n_correct":
             values[row] += 1 if values[row] == 0 else -1
-            own = table.column("class_correct").to_pylist()
         elif which == "class_correct":  # the same sum, of other classes
             low, high = np.argsort(values[row])[[0, -1]]
             values[row][high] -= 1
@@ -126,12 +124,9 @@ def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which
         else:
             right = label[table.column("task_id")[row].as_py(), 0]
             values[row][0] = right if values[row][0] != right else (right + 1) % 5
-    table = table.set_column(
-        number, table.field(number), pa.array(values, table.field(number).type)
-    )
+    table = _with(table, which, values)
     if which == "n_correct":  # what it is beside, but the predictions, agrees with it
-        at = table.column_names.index("class_correct")
-        table = table.set_column(at, table.field(at), pa.nulls(len(own), table.field(at).type))
+        table = _with(table, "class_correct", [None] * len(table))
     with pytest.raises(ContradictionError) as error:
         validate(replace(submission, table=table), embedded, allow_unbound=True)
     named = re.search(r"data rows? ([\d, and]+)", error.value.where)
@@ -143,9 +138,7 @@ def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release
     submission = _submission(embedded, _named(embedded, ("closed",)))
     column = submission.table.column("predictions").to_pylist()
     column[5][-1], column[9][3] = 5, -1
-    number = submission.table.column_names.index("predictions")
-    kind = submission.table.schema.field(number)
-    table = submission.table.set_column(number, kind, pa.array(column, kind.type))
+    table = _with(submission.table, "predictions", column)
     with pytest.raises(PredictionError, match=r"predictions holds 5\n.*rows 6, 10"):
         validate(replace(submission, table=table), embedded, allow_unbound=True)
 
