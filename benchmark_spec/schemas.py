@@ -85,6 +85,9 @@ SUBMISSION_OPTIONAL = pa.schema(
 WIDE_PREDICTIONS = pa.list_(pa.int16())
 """Of predictions where some task has more than 127 classes."""
 
+WIDE_COUNTS = pa.int32()
+"""Of ``n_correct`` and ``n_query`` where some task has more than 32,767 queries."""
+
 
 def tasks(protocol: Protocol) -> pa.Schema:
     """Return the schema of a task set of `protocol`; K ways, S shots, Q queries per class.

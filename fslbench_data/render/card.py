@@ -20,7 +20,7 @@ from benchmark_spec.manifest import (
     config_and_split,
     named_config_and_split,
 )
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import MAX_QUERIES, TaskSetName, suite_of
 from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
@@ -128,6 +128,8 @@ def _declared(
         columns["classes"] = [*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]
     if kinds["results"]:
         wide = {"predictions": schemas.WIDE_PREDICTIONS}
+        if any(TaskSetName.parse(t.name).protocol.n_query > MAX_QUERIES for t in kinds["tasks"]):
+            wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
         columns["results"] = [
             field.with_type(wide.get(field.name, field.type))
             for field in (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)

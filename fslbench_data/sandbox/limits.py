@@ -32,7 +32,7 @@ class Limits:
     file_bytes: int = 64 * MIB
     metadata_bytes: int = 4 * MIB
     rows: int = 4_000_000
-    list_length: int = 32_767
+    list_length: int = 2_000_000
     list_values: int = 32_000_000
     methods: int = 100
     names: int = 1_000

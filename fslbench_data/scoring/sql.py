@@ -53,8 +53,8 @@ _RESULTS = pa.schema(
         ("task_set", pa.string()),
         ("task_id", pa.int32()),
         ("run", pa.string()),
-        ("n_correct", pa.int16()),
-        ("n_query", pa.int16()),
+        ("n_correct", schemas.WIDE_COUNTS),
+        ("n_query", schemas.WIDE_COUNTS),
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", schemas.WIDE_PREDICTIONS),
     ]

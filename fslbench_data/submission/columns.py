@@ -23,7 +23,7 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
-from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
+from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_COUNTS, WIDE_PREDICTIONS
 
 PREDICTIONS = SUBMISSION_OPTIONAL.field("predictions").type
 
@@ -289,6 +289,8 @@ _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
 
 NAMES = ("method", "dataset", "task_set")
 TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+WIDE = {"n_correct": WIDE_COUNTS, "n_query": WIDE_COUNTS, "predictions": WIDE_PREDICTIONS}
+"""Types of columns of which some numbers do not fit into :data:`TYPES`."""
 
 
 def canonical(table: pa.Table, where: str) -> pa.Table:
@@ -305,8 +307,7 @@ def is_canonical(table: pa.Table) -> bool:
     """Whether a table has the types that :func:`canonical` gives."""
     types = TYPES | dict.fromkeys((*NAMES, "run", "fingerprint"), TEXTS)
     names = table.column_names
-    if "predictions" in names and table.schema.field("predictions").type == WIDE_PREDICTIONS:
-        types["predictions"] = WIDE_PREDICTIONS
+    types |= {n: t for n, t in WIDE.items() if n in names and table.schema.field(n).type == t}
     return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
         table.schema.field(name).type == types[name]
         and (name not in SUBMISSION.names or not table.column(name).null_count)
@@ -385,7 +386,11 @@ def _column_remedy(columns: list[str], missing: list[str]) -> str:
 
 def typed(table: pa.Table, where: str) -> pa.Table:
     """The table with the promised types; its columns are some of a submission's."""
-    result = pa.table({n: _typed(table.column(n), n, where) for n in table.column_names})
+    typed_columns = {n: _typed(table.column(n), n, where) for n in table.column_names}
+    counts = {n: typed_columns[n] for n in ("n_correct", "n_query") if n in typed_columns}
+    if any(column.type == WIDE_COUNTS for column in counts.values()):  # of all, or of none
+        typed_columns |= {n: column.cast(WIDE_COUNTS) for n, column in counts.items()}
+    result = pa.table(typed_columns)
     try:
         result.validate(full=True)
     except pa.ArrowException as error:
@@ -409,7 +414,13 @@ def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
         return boolean_column(column, name, where)
     if name in SUBMISSION_OPTIONAL.names:
         return list_column(column, name, TYPES[name], where)
-    return integer_column(column, name, TYPES[name], where)
+    if name not in WIDE or column.type == TYPES[name]:
+        return integer_column(column, name, TYPES[name], where)
+    wide = integer_column(column, name, WIDE[name], where)
+    try:
+        return wide.cast(TYPES[name])
+    except pa.ArrowInvalid:
+        return wide
 
 
 def printable(error: Exception | str) -> str:

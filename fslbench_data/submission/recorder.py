@@ -20,8 +20,13 @@ from benchmark_spec.errors import (
     printable,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import MAX_WAY
-from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_PREDICTIONS
+from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY
+from benchmark_spec.schemas import (
+    SUBMISSION,
+    SUBMISSION_OPTIONAL,
+    WIDE_COUNTS,
+    WIDE_PREDICTIONS,
+)
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 from fslbench_data.submission.columns import TEXTS
 from fslbench_data.submission.model import Submission
@@ -176,6 +181,8 @@ class Recorder:
         kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
         if any(info.protocol.way > MAX_WAY for info in self._infos.values()):
             kinds["predictions"] = WIDE_PREDICTIONS
+        if any(info.protocol.n_query > MAX_QUERIES for info in self._infos.values()):
+            kinds |= {"n_correct": WIDE_COUNTS, "n_query": WIDE_COUNTS}
         table = pa.table(
             {
                 name: pa.array(values, TEXTS if kinds[name] == pa.string() else kinds[name])

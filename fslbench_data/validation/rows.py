@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.counts import EXACT, RightQueries, own_task_terms, run_means
 from analysis_sql.queries.engine import make_facts, view_by_task, working_database
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
-from benchmark_spec.protocol import suite_of
+from benchmark_spec.protocol import MAX_QUERIES, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
@@ -128,13 +128,14 @@ class Rows:
     def counts(self) -> list[Array]:
         """Correct queries of each task of each answer, all of whose runs have as many tasks.
 
-        Read from the view `by_task`, int16 (expected,), or int32 if there are runs: all rules are
-        met. Of episodes, which differ in queries, they are accuracies.
+        Read from the view `by_task`, int16 (expected,), or int32 if there are runs or more than
+        32,767 queries: all rules are met. Of episodes, which differ in queries, accuracies.
         """
         runs = np.array([len(members) for members in self.answers.values()])
         tasks = np.array([self.expected[members[0]] for members in self.answers.values()])
         rows, ends = np.cumsum(runs * tasks), np.cumsum(tasks)
-        kind = np.int16 if runs.max() == 1 else np.int32
+        queries = max(info.protocol.n_query for info in self.infos)
+        kind = np.int16 if runs.max() == 1 and queries <= MAX_QUERIES else np.int32
         view_by_task(self.connection)
         varies = [self.keys[members[0]].info.name.varies for members in self.answers.values()]
         sql = "SELECT correct, asked FROM by_task WHERE method BETWEEN ? AND ?"
@@ -314,7 +315,7 @@ class Group:
 
     Attributes
     ----------
-    counts : int16 (tasks,), or int32 where there are several runs
+    counts : int16 (tasks,), or int32 where there are several runs or more than 32,767 queries
         Correct queries of each task, summed over runs.  Floats, accuracies of 0 to 1, where a log
         has no counts; of several runs their mean.
     bound, runs

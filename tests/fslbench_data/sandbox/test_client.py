@@ -46,7 +46,7 @@ OUTCOMES: dict[str, tuple[type[errors.FSLBenchError], str]] = {
     "many_fingerprints": (TooLarge, "50000 different texts in fingerprint"),
     "many_groups": (TooLarge, "100000 combinations of"),
     "list_of_millions": (TooLarge, "3000000 entries in a list of predictions"),
-    "lists_too_long": (TooLarge, "32768 entries in a list of predictions"),
+    "lists_too_long": (TooLarge, "2000001 entries in a list of predictions"),
     "lists_too_many": (TooLarge, "32768000 entries in predictions"),
     "many_columns": (TooLarge, "500 columns"),
     "doubled_column": (Schema, "doubles column 'method'"),

@@ -225,3 +225,30 @@ def test_a_method_runs_once_a_draw(release: Release) -> None:
     assert calls[:DRAWS] == [(3, SHOTS, 4, 15, 4)] * DRAWS
     assert fb.score(found, release).sets[0].scores[0].accuracy.tasks == DRAWS
     assert release.load_dataset(f"tasks-{OWN_PART}", "few").num_rows == DRAWS
+
+
+def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
+    """As of ImageNet's test part: counts are int32 in files, and all else is the same."""
+    writer = ReleaseWriter(folder := tmp_path / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    writer.add_dataset("large", about, ["a", "b"], sizes := [16_500, 16_501])
+    name = TaskSetName.parse("allway-2w1s32999q")
+    writer.add_tasks("large", name, *draw_task_set("large", name, sizes, seed=1, tasks=2))
+    submission = _submission(writer.so_far(), "large", str(name), methods=1)
+    writer.add_results(submission, {})
+    writer.finish()
+    release = load_release(folder)
+    submission.write(path := tmp_path / "large.parquet")
+    read = fb.Submission.read(path).table
+    assert read.schema.field("n_correct").type == read.schema.field("n_query").type == pa.int32()
+    right = np.array(read.column("n_correct"))
+    assert right.min() > 20_000
+    (score,) = fb.score(path, release, references=False).scores
+    assert score.accuracy.mean == pytest.approx(100 * right.mean() / 32_999, abs=1e-10)
+    assert 0.1 < score.intervals["images"].halfwidth < 1.0
+    rows = _by_image(release, submission)
+    assert by_task(rows, release).table.column("n_correct").to_pylist() == right.tolist()
+    loaded = release.load_dataset("results", "test")
+    assert loaded["n_correct"] == right.tolist()
+    ((total,),) = fb.connect(release).sql("SELECT sum(n_correct) FROM results").fetchall()
+    assert total == right.sum()
