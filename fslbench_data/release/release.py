@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
+from benchmark_spec.catalogue import TestSplit, plain, test_split
 from benchmark_spec.errors import ReleaseError, UnknownNameError, many
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName, suite_of
@@ -358,3 +359,16 @@ def load_release(where: str | Path | None = None) -> Release:
 @cache
 def _embedded() -> Release:
     return load_release(embedded_folder())
+
+
+def split_of(dataset: str) -> TestSplit | None:
+    """Return a test split by name: one that papers use, or a data set of the package's release."""
+    if split := test_split(dataset):
+        return split
+    release, written = load_release(), plain(dataset)
+    for name in release.datasets:
+        if plain(name) == written:
+            classes = release.classes(name)
+            sizes = (classes.column(column).to_pylist() for column in ("class_name", "n_images"))
+            return TestSplit(dict(zip(*sizes, strict=True)))
+    return None

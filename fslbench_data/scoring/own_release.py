@@ -161,7 +161,7 @@ def open_log(
         rows.
     class_sizes
         Images that may be drawn of each class: a mapping, a .json file of one, a table with the
-        columns class and n_images, or the name of a test split that is known, such as
+        columns class and n_images, or the name of a known test split or data set, such as
         ``miniImageNet``.  Without it the images seen are taken for all, which is refused where many
         were seen only once.
     groups, superclasses

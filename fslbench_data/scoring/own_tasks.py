@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
 from analysis_sql.intervals.counts import RightQueries
-from benchmark_spec.catalogue import test_split, unknown_split
+from benchmark_spec.catalogue import unknown_split
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
@@ -21,6 +21,7 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
+from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.tasks.draw import check_images
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
@@ -424,9 +425,10 @@ def _sizes(log: TaskLog, given: object) -> dict[str, int]:
     """Return the images of each class, as given, or of the test split that is named."""
     if not isinstance(given, str | Path) or Path(given).suffix or Path(given).exists():
         return numbers_by_id(given, "class", "n_images", "class sizes")
-    split = test_split(str(given))
+    split = split_of(str(given))
     if split is None or not split.known:
-        raise unknown_split(str(given), "or give a file with the columns class and n_images")
+        fix = "or give a file with the columns class and n_images"
+        raise unknown_split(str(given), fix, load_release().datasets)
     return split.sizes_of(log.classes)
 
 

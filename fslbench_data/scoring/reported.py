@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.intervals.bounds import variance_factor
-from benchmark_spec.catalogue import plain, test_split, unknown_split
+from benchmark_spec.catalogue import plain, unknown_split
 from benchmark_spec.errors import (
     AccuracyError,
     FSLBenchError,
@@ -32,7 +32,7 @@ from benchmark_spec.errors import (
     listing,
     many,
 )
-from fslbench_data.release.release import load_release
+from fslbench_data.release.release import load_release, split_of
 from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
@@ -487,16 +487,16 @@ def _widths(method: str, mean: float, error: float, design: Design | None, level
 
 def _design(values: Mapping[str, Any]) -> Design:
     known: dict[str, Any] = {"dataset": str(values["dataset"] or "")}
-    sizes = None
     if known["dataset"] and None in (values["classes"], values["images"]):
-        sizes = _sizes(known["dataset"])
-        if sizes is None and values["classes"] is None:
+        split = split_of(known["dataset"])
+        if split is None and values["classes"] is None:
             more = load_release().datasets
             raise unknown_split(known["dataset"], f"or give {_SIZES}", more)
-    for position, name in enumerate(OF_TASKS[1:]):
+        if split is not None:
+            said = {name: value for name, value in values.items() if value is not None}
+            values = {**values, "classes": split.classes, "images": split.images, **said}
+    for name in OF_TASKS[1:]:
         value = values[name]
-        if value is None and sizes and position < len(sizes):
-            value = sizes[position]
         if value is None:
             fix = f"give {_OPTIONS.get(name, f'--{name}; in Python {name}=')}"
             raise ResultsError(f"it is not known how many {name} there are", fix=fix)
@@ -512,17 +512,6 @@ _OPTIONS = {
     "classes": f"--dataset, in Python dataset=, or {_SIZES}",
     "images": "--images, of the smallest class; in Python images=",
 }
-
-
-def _sizes(dataset: str) -> tuple[int, int | None] | None:
-    """Return classes and images of the smallest one, as known or in the package's release."""
-    if split := test_split(dataset):
-        return split.classes, split.images
-    release = load_release()
-    if (name := plain(dataset)) not in (names := {plain(each): each for each in release.datasets}):
-        return None
-    sizes = release.classes(names[name])["n_images"].to_pylist()
-    return len(sizes), min(sizes)
 
 
 def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:

@@ -65,6 +65,15 @@ def test_cub_by_the_names_of_its_classes() -> None:
         fb.interval(log, class_sizes="CUB")
 
 
+def test_a_data_set_of_the_package_by_its_name() -> None:
+    classes = fb.load_release().classes("digits")
+    sizes = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
+    log = _log([*sizes], [*sizes.values()])
+    assert means(fb.interval(log, class_sizes="Digits")) == means(
+        fb.interval(log, class_sizes=sizes)
+    )
+
+
 def test_names_that_give_no_sizes() -> None:
     log = _log([str(n) for n in range(20)], [600] * 20)
     for name in ("minimagenet", "cropdisease"):
