@@ -30,26 +30,23 @@ def results(published: str, embedded: Release) -> Validated:
 
 @pytest.fixture(scope="module")
 def recognised(results: Validated, embedded: Release) -> Recognised:
-    return recognise_tasks(results, embedded)
+    """All but the largest data sets, which `python -m studies.recognition` looks at, too."""
+    groups = [g for g in results.groups if g.info.dataset not in ("fungi", "mscoco", "quickdraw")]
+    return recognise_tasks(results, embedded, groups=groups)
 
 
 @pytest.mark.parametrize("shot", [1, 5])
-@pytest.mark.parametrize(
-    "dataset", ["fungi", "omniglot", "traffic_signs", "mscoco", "quickdraw", "aircraft"]
-)
+@pytest.mark.parametrize("dataset", ["omniglot", "traffic_signs", "aircraft"])
 def test_task_sets_are_recognised(dataset: str, shot: int, recognised: Recognised) -> None:
     found = recognised.found.task_sets[dataset, SHOTS[shot]]
     assert found.finding is Finding.RECOGNISED
 
 
-@pytest.mark.parametrize("dataset", ["fungi", "traffic_signs", "mscoco", "quickdraw"])
-def test_every_method_is_recognised_where_tasks_are_many(
-    dataset: str, recognised: Recognised
-) -> None:
+def test_every_method_is_recognised_where_tasks_are_many(recognised: Recognised) -> None:
     found = [
         each.finding
         for group, each in zip(recognised.groups, recognised.found.each, strict=True)
-        if group.info.dataset == dataset
+        if group.info.dataset == "traffic_signs"
     ]
     assert found == [Finding.RECOGNISED] * 36
 
