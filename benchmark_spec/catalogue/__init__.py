@@ -240,8 +240,8 @@ def unknown_split(
     more: Collection[str] = (),
 ) -> UnknownNameError:
     """Return the error for a name that is not known where sizes are needed; `more` are known."""
-    names = sorted((*map(_printed, test_splits()), *more), key=str.lower)
-    return UnknownNameError("data set", name, names, fix=fix)
+    names = {plain(each): each for each in (*more, *map(_printed, test_splits()))}
+    return UnknownNameError("data set", name, sorted(names.values(), key=str.lower), fix=fix)
 
 
 def _printed(name: str) -> str:

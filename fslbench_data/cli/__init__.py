@@ -38,7 +38,7 @@ class ErrorGroup(click.Group):
             except click.UsageError as error:
                 from fslbench_data.render.console import fitted
 
-                raise click.UsageError(fitted(error.message), error.ctx) from error
+                raise click.UsageError(fitted(error.format_message()), error.ctx) from error
             except (Exception, KeyboardInterrupt) as error:
                 # in the middle of an import Ctrl-C may come out as that import's own failure
                 if pressed or isinstance(error, KeyboardInterrupt):

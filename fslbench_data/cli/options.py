@@ -290,8 +290,11 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
     return sorted(queries)
 
 
-def log_options(command: Command) -> Command:
-    """Add what may be said of a log of one's own tasks, as one argument `pool`."""
+def log_options(command: Command, *, takes_queries: bool = True) -> Command:
+    """Add what may be said of a log of one's own tasks, as one argument `pool`.
+
+    Without ``--inductive`` where nothing is made of which queries were right.
+    """
 
     @wraps(command)
     def with_pool(
@@ -299,7 +302,7 @@ def log_options(command: Command) -> Command:
         groups: Path | None,
         superclasses: Path | None,
         trained: bool | None,
-        inductive: bool | None,
+        inductive: bool | None = None,
         **given: Any,
     ) -> Any:
         said = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
@@ -307,13 +310,14 @@ def log_options(command: Command) -> Command:
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
-    with_pool = click.option(
-        "--inductive",
-        is_flag=True,
-        default=None,
-        help="Of a log with the column correct: no answer depends on the task's other queries, so "
-        "that intervals for new images are the narrowest.",
-    )(with_pool)
+    if takes_queries:
+        with_pool = click.option(
+            "--inductive",
+            is_flag=True,
+            default=None,
+            help="Of a log with the column correct: no answer depends on the task's other queries, "
+            "so that intervals for new images are the narrowest.",
+        )(with_pool)
     return no_training_option("Of a log: the methods train")(with_pool)  # type: ignore[return-value]
 
 
@@ -372,7 +376,10 @@ def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ..
     for name, value in pool.items():
         if value is not None:
             option = "no-training" if name == "trained" else name.replace("_", "-")
-            raise click.UsageError(f"--{option} is of a log of one's own tasks, with class_ids")
+            without = f", a column that {files[0]} has not" if len(files) == 1 else ""
+            raise click.UsageError(
+                f"--{option} is of a log of one's own tasks, with class_ids{without}"
+            )
     return tuple(files)
 
 

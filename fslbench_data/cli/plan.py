@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ from fslbench_data.cli.options import (
 @click.option("--details", is_flag=True, help="Symbols, formulas, and the parts of the variance.")
 @release_option
 @unbound_option
-@log_options
+@partial(log_options, takes_queries=False)
 @click.option(
     "--format",
     "output_format",

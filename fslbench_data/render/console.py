@@ -350,7 +350,7 @@ class Fitted:
 
     def left_out(self) -> str:
         """Say which columns are left out; empty where all are there."""
-        return f"no room here for {', '.join(self.dropped)}: --format csv" if self.dropped else ""
+        return f"no room here for {'; '.join(self.dropped)}: --format csv" if self.dropped else ""
 
 
 def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
@@ -387,7 +387,7 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
     lines = 1
     for number in kept:
-        name = folded(table.columns[number].name, min(width, widths[number]))
+        name = folded(table.columns[number].heading, min(width, widths[number]))
         laid_out.add_column(name, justify=table.columns[number].align, no_wrap=True)
         lines = max(lines, name.count("\n") + 1)
     for row in rows:
@@ -398,7 +398,7 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
                 cells[at] = Text(text, style=cells[at].style)
         laid_out.add_row(*cells)
         lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
-    dropped = tuple(column.name for i, column in enumerate(table.columns) if i not in kept)
+    dropped = tuple(name for i, name in enumerate(table.names) if name and i not in kept)
     return Fitted(laid_out, lines, dropped)
 
 
@@ -408,9 +408,9 @@ def _widths(
     """Return the width of each column, the least that it may have, and that without breaks."""
     widths, least, unbroken = [], [], []
     for number, column in enumerate(table.columns):
-        words = max(map(cell_len, column.name.split()), default=0)
+        words = max(map(cell_len, column.heading.split()), default=0)
         cells = max((row[number].cell_len for row in rows), default=0)
-        lines = folded(column.name, max(heading, cells, words)).splitlines()
+        lines = folded(column.heading, max(heading, cells, words)).splitlines()
         widths.append(max([cells, *map(cell_len, lines)]))
         text = column.align == "left"
         least.append(min(widths[-1], max(LEAST, words)) if text else widths[-1])

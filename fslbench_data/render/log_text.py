@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -183,9 +183,9 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
         Column("versus", lambda c: c.versus),
         right("difference", lambda c: f"{c.difference.mean:+.2f}"),
     ]
-    for kind in each.shown_kinds:
+    for number, kind in enumerate(each.shown_kinds):
         columns += [
-            right("±", partial(_pair_width, kind)),
+            replace(right("±", partial(_pair_width, kind)), optional=int(number > 0)),
             verdict_column(_about(log, kind), partial(verdict_of, kind=kind)),
         ]
     return tuple(columns)

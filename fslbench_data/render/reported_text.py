@@ -116,25 +116,28 @@ def _results(found: Reported) -> Table:
             columns.append(Column(title, attrgetter(f"design.{name}")))
     columns += [
         right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"),
-        right("new images: typically ±", lambda one: _number(one.typical_images)),
-        right("at most ±", lambda one: _number(one.images)),
-        right("new classes: typically ±", lambda one: _number(one.typical_classes), "n/a"),
-        right("at most ±", lambda one: _number(one.classes), "n/a"),
+        _width("new images", "typical ±", lambda one: _number(one.typical_images)),
+        _width("new images", "at most ±", lambda one: _number(one.images)),
+        _width("new classes", "typical ±", lambda one: _number(one.typical_classes)),
+        _width("new classes", "at most ±", lambda one: _number(one.classes)),
     ]
     level = f"{100 * found.level:g} %"
     title = f"{many(len(results), 'printed result')} with {level} intervals"
-    sizes = dict.fromkeys(one.design.drawn_from for one in results if one.design)
+    sizes = dict.fromkeys(f"{one.design.drawn_from}." for one in results if one.design)
     return Table(title, tuple(columns), results, (*sizes, _NOTE))
+
+
+def _width(group: str, name: str, cell: Callable[[Printed], str | None]) -> Column:
+    return Column(name, cell, "right", missing="n/a", group=group)
 
 
 def _differences(found: Reported) -> Table:
     pairs = sorted(found.differences, key=lambda pair: _set(pair))  # stable: as the results come
     number = {kind: sum(getattr(pair, kind) for pair in pairs) for kind in _KINDS}
     counts = ", ".join(f"{number[kind]} for {text}" for kind, text in _KINDS.items())
+    title = f"{many(len(pairs), 'difference')} on the same data set, ways and shots"
     notes: tuple[str, ...] = (
-        f"Significant of {many(len(pairs), 'difference')} on the same data set, ways and shots: "
-        f"{counts}. "
-        "More may be: only the answers to tasks would show it.",
+        f"Significant: {counts}. Others may be, which only the answers to tasks would show.",
         "Differences above the sum of both ± at most; for other tasks only, above the root of the "
         "sum of squares of ±. Each stands alone, not corrected for their number.",
     )
@@ -147,7 +150,7 @@ def _differences(found: Reported) -> Table:
         right("difference", lambda pair: f"{pair.difference:.2f}"),
         Column("significant for", _significant, missing="nothing"),
     )
-    return Table("", columns, pairs[:MOST_PAIRS], notes)
+    return Table(title, columns, pairs[:MOST_PAIRS], notes)
 
 
 _KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classes"}

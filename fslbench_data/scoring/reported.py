@@ -31,8 +31,10 @@ from benchmark_spec.errors import (
     UnknownNameError,
     listing,
     many,
+    shown,
 )
 from fslbench_data.release.release import load_release, split_of
+from fslbench_data.submission.columns import column_remedy
 from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
@@ -376,12 +378,36 @@ def _of_accuracies(
         )
     tasks = int(accuracies.size)
     if given["tasks"] not in (None, tasks):
-        raise ResultsError(f"tasks is {given['tasks']}", where=where, expected=f"{tasks}, or none")
+        raise ResultsError(
+            f"tasks is {given['tasks']}",
+            where=where,
+            expected=f"{tasks}, as there are accuracies, or none",
+        )
     percent = accuracies * (100 / scale)
     error = float(percent.std(ddof=1)) / sqrt(tasks)
     known = any(given[name] is not None for name in given if name != "tasks")
     design = _design({**given, "tasks": tasks}) if known else None
-    return replace(_widths("", float(percent.mean()), error, design, level), n_tasks=tasks)
+    found = _widths("", float(percent.mean()), error, design, level)
+    return replace(found, n_tasks=tasks, warning=_perhaps_counts(accuracies, design, where))
+
+
+def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, where: str) -> str:
+    """Refuse numbers of right queries in place of accuracies; warn of what may be such."""
+    if accuracies.max() <= 1 or (accuracies % 1).any():
+        return ""
+    if design is None:  # in per cent with steps of 1, of 100 queries or a multiple
+        step = np.gcd.reduce(accuracies.astype(np.int64))
+        said = "all accuracies are whole numbers, read as per cent; if they are numbers of right"
+        return f"{said} queries, divide them by the queries of a task (K·Q)" if step == 1 else ""
+    queries = design.ways * design.queries
+    if (accuracies * queries % 100).any():
+        raise AccuracyError(
+            f"the accuracies are whole numbers, and no per cent of {queries} queries (K·Q)",
+            where=where,
+            expected="accuracies, in per cent or as fractions",
+            fix=f"if they are numbers of right queries, divide them by {queries}",
+        )
+    return ""
 
 
 def _read(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -400,7 +426,9 @@ def _read(path: Path) -> Sequence[Mapping[str, Any]]:
         raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
     expected = f"columns result, and perhaps {', '.join(COLUMNS[1:])}"
     if rows and "result" not in columns:
-        raise ResultsError("there is no column 'result'", where=str(path), expected=expected)
+        there = f"{path}, whose columns are {listing(list(map(shown, columns)), 12)}"
+        fix = column_remedy(columns, ["result"])
+        raise ResultsError("there is no column 'result'", where=there, expected=expected, fix=fix)
     _check_names(columns, str(path))
     if twice := [name for name in COLUMNS if columns.count(name) > 1]:
         raise SchemaError(f"the file doubles column {twice[0]}", where=str(path), expected=expected)

@@ -338,7 +338,7 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
                 f"{subject} {what} column{plural} {listing([shown(name) for name in names], 12)}",
                 where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
                 expected=expected,
-                fix=_column_remedy(columns, missing),
+                fix=column_remedy(columns, missing),
             )
     return table.select([name for name in valid if name in columns])
 
@@ -373,10 +373,20 @@ def index_columns(schema: pa.Schema) -> set[str]:
     return named | {name for name in schema.names if _INDEX.fullmatch(name)}
 
 
-def _column_remedy(columns: list[str], missing: list[str]) -> str:
+def commas(columns: list[str]) -> str:
+    """Say what to do about the header of a CSV file where it has other separators, else nothing."""
+    other = len(columns) == 1 and any(mark in columns[0] for mark in ";\t|")
+    return "separate the columns by commas" if other else ""
+
+
+def column_remedy(columns: list[str], missing: list[str]) -> str:
     """What to do about columns, guessed from what they are called."""
-    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
-        return "separate the columns by commas"
+    if fix := commas(columns):
+        return fix
+    if {"support_ids", "query_ids", "image_ids"} & {*columns}:
+        return "a log of your own tasks has the classes of each in a column class_ids"
+    if "image" in columns:
+        return "results with all classes at once have the columns method, image, class, predicted"
     renamed = {name.strip().lower(): name for name in columns}
     renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:

@@ -166,7 +166,7 @@ def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) 
     return SchemaError(
         f"column {name!r} holds a {kinds[0]} and then a {kinds[1]}"
         if kinds[0] != kinds[1]
-        else f"column {name!r} holds what Arrow does not know: {printable(error)}",
+        else f"column {name!r} holds values of several kinds, or of none: {printable(error)}",
         where=f"{where}, {rows([at])}",
         expected="values of one kind in a column, integers below 2^63; of lists each as deep",
         fix=fix,

@@ -26,6 +26,7 @@ from fslbench_data.submission.columns import (
     NAMES,
     TYPES,
     canonical,
+    commas,
     holds_all_ways,
     known_columns,
     printable,
@@ -251,7 +252,8 @@ def readable(path: Path) -> Iterator[None]:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
             expected="a whole file of that kind; texts in UTF-8",
-            fix="mend the row that is named; where none is, the file may be cut short, of another "
+            fix=commas(columns_of(path))
+            or "mend the row that is named; where none is, the file may be cut short, of another "
             "kind or not in UTF-8: write it again",
         ) from None
 

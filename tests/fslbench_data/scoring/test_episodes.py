@@ -12,7 +12,7 @@ import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
-from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
+from benchmark_spec.errors import FSLBenchWarning, NoIntervalError, SchemaError, TaskLogError
 from fslbench_data.cli import main
 from fslbench_data.scoring.own_release import open_log
 
@@ -212,3 +212,10 @@ def test_groups_want_tasks_of_one_shape(log: list[dict[str, Any]]) -> None:
     groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in SIZES for i in range(IMAGES)}
     with pytest.raises(TaskLogError, match="different numbers"):
         fb.interval(log, class_sizes=SIZES, groups=groups)
+
+
+def test_inductive_says_why_it_changes_nothing(log: list[dict[str, Any]]) -> None:
+    with pytest.warns(FSLBenchWarning, match="nothing where tasks differ in size"):
+        told = fb.interval(log, class_sizes=SIZES, inductive=True)
+    assert told.scores[0].intervals == fb.interval(log, class_sizes=SIZES).scores[0].intervals
+    assert CliRunner().invoke(main, ["plan", "--inductive"]).exit_code == 2

@@ -118,7 +118,7 @@ def test_a_papers_table(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
     result = CliRunner().invoke(main, ["reported", str(tmp_path / "table.csv"), *OPTIONS])
     assert result.exit_code == 0, result.output
-    assert "Significant of 4 differences" in result.stdout
+    assert "4 differences on the same data set" in result.stdout
     done = CliRunner().invoke(
         main, ["reported", str(tmp_path / "table.csv"), *OPTIONS, "--format", "json"]
     )
@@ -179,7 +179,7 @@ def test_data_sets_of_the_package_are_known() -> None:
 def test_sizes_that_were_taken_are_printed(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(TABLE.partition("RelationNet")[0], encoding="utf-8")
     result = CliRunner().invoke(main, ["reported", str(tmp_path / "table.csv"), *OPTIONS])
-    assert "\nminiImageNet, 20 classes of at least 600 images\n" in result.stdout
+    assert "\nminiImageNet, 20 classes of at least 600 images.\n" in result.stdout
     design = Design(20, 600, 5, 1, 1, 600)
     assert str(design).startswith("600 tasks of 5 ways, 1 shot, 1 query a class;")
 
@@ -230,6 +230,19 @@ def test_accuracies_that_are_refused(
 ) -> None:
     with pytest.raises(FSLBenchError, match=what):
         fb.reported(accuracies, **given)
+
+
+def test_counts_are_no_accuracies() -> None:
+    """Read as per cent, they would give a mean of 60 in place of 80."""
+    counts = np.rint(75 * ACCURACIES)
+    with pytest.raises(FSLBenchError, match="no per cent of 75 queries") as caught:
+        fb.reported(counts, **SIZES)
+    assert "divide them by 75" in str(caught.value)
+    (alone,) = fb.reported(counts).results
+    assert "all accuracies are whole numbers" in alone.warning
+    whole = np.rint(20 * ACCURACIES[:100]) * 5  # of 20 queries
+    assert not fb.reported(whole).results[0].warning
+    assert fb.reported(whole, **{**SIZES, "queries": 4}).results[0].mean == whole.mean()
 
 
 def test_sizes_are_of_accuracies_alone() -> None:
