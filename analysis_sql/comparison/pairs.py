@@ -167,9 +167,9 @@ def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) 
     tasks = counts.tasks
     if first.size < len(counts) and (tasks == tasks[0]).all():  # no need of all pairs
         return counts.differences(first, second, tasks[0]).moments()
-    everything = slice(0, len(counts))
-    moments = _Products(counts).moments(everything, everything)[2]
-    return moments.some((first, second))
+    rows, columns = (slice(int(own.min()), int(own.max()) + 1) for own in (first, second))
+    moments = _Products(counts).moments(rows, columns)[2]
+    return moments.some((first - rows.start, second - columns.start))
 
 
 class _Products:
