@@ -527,16 +527,16 @@ def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: flo
 def _p_values(
     name: LeftOut, design: Design, found: LeaveOneOut, at: Any, difference: Moments
 ) -> Floats:
-    """Give two-sided p-values at some rows and columns; the sign test's of constants."""
+    """Give two-sided p-values at some rows and columns; the sign test's of constants, or NaN."""
     constant = np.asarray(difference.constant)
     p: Floats = np.zeros(())
     for kind in _up_to(name):
         spread = getattr(found, kind)
         independent = design.disjoint_tasks(kind)
-        own = settled(spread.p[at])
+        widths = spread.halfwidth[at]
+        own = np.where(np.isinf(widths), np.nan, settled(spread.p[at]))
         if independent:
             own = np.where(constant, constant_p(independent), own)
-        widths = spread.halfwidth[at]
         own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p

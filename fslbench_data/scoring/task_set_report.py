@@ -476,8 +476,8 @@ class TaskSetReport:
         """Give the comparisons as rows of the relation, those of some pairs at a time.
 
         One a comparison and kind of interval, the carried kind first: the columns of
-        :data:`COMPARISONS`, and whether both are trained.  `p` and
-        the closed verdict are those of the carried kind alone.
+        :data:`COMPARISONS`, and whether both are trained.  The closed verdict is that of the
+        carried kind alone; `p` is each kind's own, unadjusted, and missing without `with_p`.
         """
         for rows, columns, found in self.pairs_at_once():
             yield self._batch(rows, columns, [*found.values()], with_p=with_p)
@@ -489,10 +489,12 @@ class TaskSetReport:
         there = np.ones((len(found), rows.size), np.bool_)
         there[1:, facts.stopped] = False  # of these there is only the carried kind
         pair, kind = np.nonzero(there.T)
-        p = np.full(rows.size, nan)
+        p = np.full((rows.size, len(found)), nan)
         if with_p:
             judged = ~(facts.stopped | self.of_prefix[rows, columns])
-            p[judged] = pair_p(self.counts, rows[judged], columns[judged], self.interval_kind)
+            pairs = self.counts, rows[judged], columns[judged]
+            for place, of in enumerate(self.kinds):
+                p[judged, place] = pair_p(*pairs, of, self.designs.get(of))
 
         def joined(name: str) -> Any:
             return np.stack([getattr(of_kind, name) for of_kind in found], axis=-1)[..., there.T]
@@ -521,7 +523,7 @@ class TaskSetReport:
             "verdict": marks.take(pa.array(joined("verdict"))),
             "verdict_direct": marks.take(pa.array(joined("direct"))),
             "verdict_closed": marks.take(pa.array(closed, mask=closed < 0)),
-            "p": np.where(kind == 0, p[pair], nan),
+            "p": p[pair, kind],
             "reason": pa.array(facts.reason).take(pa.array(pair)),
             "run_error": facts.run_error[pair],
             "of_one_model": pa.array(facts.of_one_model).take(pa.array(pair)),

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -110,8 +111,24 @@ def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
     apart = pair.intervals["images"].difference
     assert apart.mean == pytest.approx(100 * one.images.mean, abs=1e-10)
     assert apart.halfwidth == pytest.approx(100 * one.images.halfwidth, rel=1e-9)
-    assert found.p_values("images")[0, 1] == pytest.approx(one.images.p, abs=1e-9)
+    (row,) = (r for r in found.comparisons.to_arrow().to_pylist() if r["interval"] == "images")
+    assert row["p"] == pytest.approx(one.images.p, abs=1e-9)
+    error = row["halfwidth"] / stats.t.ppf(0.975, one.images.df)
+    p = 2 * stats.t.sf(abs(row["difference"]) / error, one.images.df)
+    assert row["p"] == pytest.approx(p, rel=1e-7)
     assert "scores of all classes" in found.units.missing["classes"]
+
+
+def test_what_never_varies_has_no_p(release: Release) -> None:
+    tasks, parts = release.task_set("few", OTHERS), []
+    for method, shift in (("right", 0), ("wrong", 1), ("wrong too", 1)):
+        (recorder := Recorder(method, trained=False)).add_task_set(
+            tasks, (tasks.query_label + shift) % 3
+        )
+        parts.append(recorder.submission())
+    rows = fb.score(fb.merge(parts), release).comparisons.to_arrow().to_pylist()
+    found = [(row["verdict"], row["p"]) for row in rows if row["interval"] == "images"]
+    assert found == [("?", None), ("?", None), ("=", 1.0)]
 
 
 def test_queries_are_the_test_part_or_all_others(release: Release) -> None:

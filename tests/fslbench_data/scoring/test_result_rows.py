@@ -59,20 +59,6 @@ def test_a_row_a_comparison_and_kind_of_interval(report: Report) -> None:
     assert [(r[:6], r[6:8], r[8:10], r[10:13], r[13:15], r[15]) for r in rows] == wanted
 
 
-def test_p_is_that_of_the_kind_that_the_task_set_carries(report: Report) -> None:
-    rows = report.comparisons.to_arrow().to_pylist()
-    evidence = [
-        one.p
-        for task_set in report.sets
-        for number in range(len(task_set.asked))
-        for one in task_set.evidence_of(number)
-    ]
-    carried = {str(s.scored): s.interval_kind for s in report.sets}
-    is_carried = [r["interval"] == carried[f"{r['dataset']}/{r['task_set']}"] for r in rows]
-    assert [r["p"] for r, own in zip(rows, is_carried, strict=True) if own] == evidence
-    assert not [r for r, own in zip(rows, is_carried, strict=True) if r["p"] and not own]
-
-
 def test_sql_has_the_same_tables(report: Report, path: Path) -> None:
     with fb.connect(None, path) as connection:
         for name in ("scores", "comparisons"):
