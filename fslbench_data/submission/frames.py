@@ -154,7 +154,9 @@ def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) 
     wrong = values[at] if at < len(values) else None
     first = next((value for value in values[:at] if not _is_missing(value)), wrong)
     kinds = [type(value).__name__ for value in (first, wrong)]
+    what = "what Arrow does not know"
     if isinstance(wrong, list | tuple):
+        what = "values of several kinds"
         fix = "write all ids as texts, as in [str(i) for i in ids], or all as integers, none empty"
     elif hasattr(wrong, "tolist"):
         fix = "leave the column out, or make plain lists and numbers of them: value.tolist()"
@@ -166,7 +168,7 @@ def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) 
     return SchemaError(
         f"column {name!r} holds a {kinds[0]} and then a {kinds[1]}"
         if kinds[0] != kinds[1]
-        else f"column {name!r} holds values of several kinds, or of none: {printable(error)}",
+        else f"column {name!r} holds {what}: {printable(error)}",
         where=f"{where}, {rows([at])}",
         expected="values of one kind in a column, integers below 2^63; of lists each as deep",
         fix=fix,

@@ -292,7 +292,7 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     "mixed ids": (
         _with("class_ids", ["a", "b", "c", "d", "e"]),
         SchemaError,
-        r"'class_ids' holds what Arrow does not know(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
+        r"'class_ids' holds values of several kinds(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
     ),
     "tasks by number and by name": (
         _with("task", "t3"),
