@@ -93,6 +93,7 @@ def made_up_release() -> Any:
         references=lambda **_: (),
         datasets=tuple(dict.fromkeys(d for d, _ in SETS)),
         manifest=SimpleNamespace(digest="0" * 64),
+        drawn_from="",
         hub="",
     )
 
