@@ -48,7 +48,7 @@ from fslbench_data.scoring.task_set_report import PrimarySet, TaskSetReport, pri
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_log
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks import TaskSetInfo, task_set_names
 from fslbench_data.validation.validate import Validated, counts_on
 
 
@@ -489,12 +489,19 @@ def _two_of_log(file: str, names: Sequence[str], pool: dict[str, Any]) -> OwnLog
     return own.only(methods)
 
 
-def answered_by_one(both: Submission) -> list[str]:
-    """Return the task sets that one of two methods answers alone, as ``dataset/task_set``."""
+def answered_by_one(both: Submission, selection: Selection) -> list[str]:
+    """Return the chosen task sets that one of two methods answers alone, ``dataset/task_set``."""
     keys = ["dataset", "task_set"]
     table = both.table.select(["method", *keys]).group_by(["method", *keys]).aggregate([])
     rows = table.group_by(keys).aggregate([("method", "count")]).to_pylist()
-    return sorted(f"{r['dataset']}/{r['task_set']}" for r in rows if r["method_count"] == 1)
+    chosen = task_set_names(selection.task_sets)
+    return sorted(
+        f"{r['dataset']}/{r['task_set']}"
+        for r in rows
+        if r["method_count"] == 1
+        and r["dataset"] in (selection.datasets or (r["dataset"],))
+        and r["task_set"] in (chosen or (r["task_set"],))
+    )
 
 
 def find_method(text: str, release: Release) -> Submission:
