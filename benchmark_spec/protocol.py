@@ -265,15 +265,18 @@ class LoggedProtocol(Protocol):
 
 @dataclass(frozen=True, order=True)
 class WholeProtocol(Protocol):
-    """The size of a task of all classes: `query` counts all its queries, of whatever class."""
+    """The size of a task of all classes: `query` counts all its queries, of whatever class.
+
+    `shot` is 0 where a log does not say it.
+    """
 
     def __post_init__(self) -> None:
         """Raise a SpecError if there is no such task."""
-        if not (self.shot >= 1 and 2 <= self.way <= self.query <= MAX_WHOLE_QUERIES):
+        if not 2 <= self.way <= self.query <= MAX_WHOLE_QUERIES:
             raise SpecError(
-                f"no such protocol of all classes: {self.way} ways, {self.shot} shots, "
-                f"{self.query} queries in all",
-                expected=f"at least 2 ways and 1 shot, and at most {MAX_WHOLE_QUERIES} queries",
+                f"no such protocol of all classes: {self.way} ways, {self.query} queries in all",
+                expected="at least 2 ways, a query of each class, and at most "
+                f"{MAX_WHOLE_QUERIES} queries",
             )
 
     @property

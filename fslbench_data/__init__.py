@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
-    from fslbench_data.scoring.all_ways import all_ways
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
@@ -78,7 +77,7 @@ _HOMES = {
     "Task": "tasks",
     "TaskSampler": "torch.task_sampler",
     "TaskSet": "tasks",
-    "all_ways": "scoring.all_ways",
+    "all_ways": "scoring.score",
     "compare": "scoring.score",
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",

@@ -27,32 +27,15 @@ the interval is at least as wide as for these.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import stdtr, stdtrit
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A mean over draws and test images, with its interval; fractions."""
-
-    mean: float
-    halfwidth: float
-    df: float
-    draws: float
-    """Share of the variance that new draws add; NaN of one draw."""
-    p: float
-    """Two-sided, of a mean of 0."""
-    new_classes: float = float("nan")
-    """Half-width for new classes; NaN where it is unknown."""
-    p_new_classes: float = float("nan")
 
 
 class Variances(NamedTuple):
@@ -177,46 +160,3 @@ def of_pairs(x: Floats) -> Floats:
     products = x @ x.T
     own = np.diag(products)
     return np.asarray(np.maximum(own[:, None] + own - 2.0 * products, 0.0))
-
-
-def spread(
-    right: NDArray[Any],
-    class_of_image: Ints,
-    level: float,
-    *,
-    alike: bool = True,
-    overlap: float = 0.0,
-    regained: Sequence[tuple[Floats, Ints]] = (),
-) -> Spread:
-    """Compute the intervals of one method, or of a difference.
-
-    `right` is x (R, n), 0 or 1, or a difference of two; NaN where an image is in the draw's
-    support. `regained` are, for new classes, x of the method, or of both, with what
-    :meth:`Cells.means_without` takes. The others are as of :class:`Cells`.
-    """
-    x = np.asarray(right, np.float64)
-    cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
-    found = cells.variances([*x[:, None]], of_each)
-    mean = float(found.means.mean())
-    whole, df, of_draws = (float(values[0]) for values in found[:3])
-    share = of_draws / whole if len(x) > 1 and whole else float("nan")
-    if not whole:
-        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, share, 1.0)
-    images = _width_and_p(mean, whole, df, level)
-    own = Spread(mean, images[0], df, share, images[1])
-    if not regained:
-        return own
-    without = [cells.means_without(*one) for one in regained]
-    apart = without[0] if len(without) == 1 else without[0] - without[1]
-    classes = float(np.square(apart - apart.mean()).sum()) * (apart.size - 1) / apart.size
-    if not (whole := classes + of_draws):
-        return own
-    below = classes**2 / (apart.size - 1) + of_draws**2 / max(len(x) - 1, 1)
-    width, p = _width_and_p(mean, whole, whole**2 / below, level)
-    return replace(own, new_classes=max(width, images[0]), p_new_classes=max(p, images[1]))
-
-
-def _width_and_p(mean: float, variance: float, df: float, level: float) -> tuple[float, float]:
-    error = float(np.sqrt(variance))
-    width = float(-stdtrit(df, (1.0 - level) / 2.0)) * error
-    return width, float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))

@@ -224,11 +224,13 @@ class Moments:
 class RightQueries:
     """In how many of its runs a method answers each query rightly.
 
-    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes.
+    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes. `regained`,
+    where it is known, is the class without which a wrong answer would be right, else -1.
     """
 
     counts: NDArray[np.integer[Any]]
     runs: int
+    regained: NDArray[np.integer[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -240,7 +242,10 @@ class RightQueries:
 
     def first(self, tasks: int) -> RightQueries | None:
         """Return the same of the first tasks; None where not all of them are answered."""
-        return RightQueries(self.counts[:tasks], self.runs) if len(self) >= tasks else None
+        regained = None if self.regained is None else self.regained[:tasks]
+        return (
+            RightQueries(self.counts[:tasks], self.runs, regained) if len(self) >= tasks else None
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -37,14 +37,17 @@ class AllWayDesign:
     """
 
     queries_of: Ints
-    """int64 (R, M): the images that are queries of each draw, class by class, 0..n-1."""
+    """int64 (R, M): the images that are queries of each draw, class by class, 0..n-1; then -1."""
     class_of_image: Ints
     """int64 (n,): of every image that is a query of some draw."""
     overlap: float
     """Share of a class's training images that a draw takes for support."""
     unit: str = "images"
+    second: bool = False
+    """Whether it is known what would be answered without each class."""
+    alike: bool = True
+    """As of :class:`Cells`."""
 
-    why: ClassVar[Mapping[LeftOut, str]] = _WHY
     bounded: ClassVar[Mapping[LeftOut, str]] = MappingProxyType({})
     jackknives: ClassVar[Mapping[LeftOut, Any]] = MappingProxyType({})
     takes_queries: ClassVar[bool] = False
@@ -56,9 +59,15 @@ class AllWayDesign:
         cls, queries: AnyInts, class_of_image: AnyInts, overlap: float, unit: str = "images"
     ) -> AllWayDesign:
         """Make a design of queries (R, M), by the class of every image of the data set."""
-        used, place = np.unique(queries, return_inverse=True)
+        there, place = queries >= 0, np.full(queries.shape, -1)
+        used, place[there] = np.unique(queries[there], return_inverse=True)
         owner = np.unique(np.asarray(class_of_image)[used], return_inverse=True)[1]
-        return cls(place.reshape(queries.shape), owner, overlap, unit)
+        return cls(place, owner, overlap, unit)
+
+    @property
+    def why(self) -> Mapping[LeftOut, str]:
+        """Return which kinds of interval there are not."""
+        return {kind: why for kind, why in _WHY.items() if not (self.second and kind == "classes")}
 
     @property
     def tasks(self) -> int:
@@ -69,7 +78,8 @@ class AllWayDesign:
         """Return the design of the first draws."""
         if tasks == self.tasks:
             return self
-        return self.of(self.queries_of[:tasks], self.class_of_image, self.overlap, self.unit)
+        first = self.of(self.queries_of[:tasks], self.class_of_image, self.overlap, self.unit)
+        return replace(first, second=self.second, alike=self.alike)
 
     def disjoint_tasks(self, name: LeftOut) -> int:
         """Return 0: a difference that is the same in all draws is no special case."""
@@ -77,62 +87,70 @@ class AllWayDesign:
 
     @cached_property
     def cells(self) -> Cells:
-        """Which draw answers which image; all answers alike."""
-        there = np.zeros((self.tasks, self.class_of_image.size), bool)
+        """Which draw answers which image."""
+        there = np.zeros((self.tasks, self.class_of_image.size + 1), bool)
         np.put_along_axis(there, self.queries_of, True, axis=1)
-        return Cells(there, self.class_of_image, overlap=self.overlap)
+        return Cells(there[:, :-1], self.class_of_image, self.alike, self.overlap)
 
 
 class AllWaySums:
-    """T and its degrees of freedom of methods and of pairs; NaN where answers are unknown.
+    """What intervals of methods and of pairs are made of; NaN where answers are unknown.
 
-    It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
+    It is T and df for new images, the part of T that is of draws, and where it is known the same
+    two for new classes. It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
     """
 
     def __init__(self, design: AllWayDesign, right: Sequence[RightQueries | None]) -> None:
         self._design, self._right = design, right
         self._known = np.array([own is not None for own in right])
         self._used: Ints = np.zeros(0, np.int64)
-        self._pairs = np.zeros((1, 1)), np.zeros((1, 1))
+        self._pairs: list[Floats] = []
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each method in each draw (M, R), all of whose answers are known."""
+        methods = np.arange(len(self._right))
+        return self._design.cells.variances(self._draws(methods), of_each).means
 
     @cached_property
-    def own(self) -> tuple[Floats, Floats]:
-        """T and df of each method (M,)."""
-        whole, df = np.full(len(self._right), np.nan), np.full(len(self._right), np.inf)
+    def own(self) -> list[Floats]:
+        """The numbers of each method (M,)."""
+        made = self._nothing((len(self._right),))
         known = np.flatnonzero(self._known)
         step = max(1, _NUMBERS_AT_ONCE // self._design.queries_of.size)
         for start in range(0, known.size, step):
             some = known[start : start + step]
-            draws = [self._of_draw(some, r) for r in self._draws]
-            found = self._design.cells.variances(draws, of_each)
-            whole[some], df[some] = found.whole, found.df
-        return whole, df
+            for values, own in zip(
+                made, self._found(self._draws(some), self._without(some), of_each), strict=True
+            ):
+                values[some] = own
+        return made
 
-    def block(self, rows: Ints, columns: Ints) -> tuple[Floats, Floats]:
-        """Return T and df (R, S) of differences; on the diagonal those of the methods."""
-        shape = len(rows), len(columns)
-        whole, df = np.full(shape, np.nan), np.full(shape, np.inf)
+    def block(self, rows: Ints, columns: Ints) -> list[Floats]:
+        """Return the numbers (R, S) of differences; on the diagonal those of the methods."""
+        made = self._nothing((len(rows), len(columns)))
         self._compute(np.unique(np.concatenate([rows, columns])))
         of_row, of_column = np.nonzero(self._known[rows][:, None] & self._known[columns])
         first, second = (
             np.searchsorted(self._used, some) for some in (rows[of_row], columns[of_column])
         )
-        pairs, _ = self._pairs
+        pairs = self._pairs[0]
         own = pairs[-1]
         hardly = ~(pairs[first, second] > _HARDLY * (own[first] + own[second]))
         second[first == second] = len(self._used)
-        whole[of_row, of_column], df[of_row, of_column] = (
-            values[first, second] for values in self._pairs
-        )
+        for values, found in zip(made, self._pairs, strict=True):
+            values[of_row, of_column] = found[first, second]
         for k in np.flatnonzero(hardly & (second < len(self._used))).tolist():
-            both = [rows[of_row[k]], columns[of_column[k]]]
-            draws = [x[:1] - x[1:] for x in (self._of_draw(both, r) for r in self._draws)]
-            found = self._design.cells.variances(draws, of_each)
-            whole[of_row[k], of_column[k]], df[of_row[k], of_column[k]] = (
-                found.whole[0],
-                found.df[0],
-            )
-        return whole, df
+            both = np.array([rows[of_row[k]], columns[of_column[k]]])
+            draws = [x[:1] - x[1:] for x in self._draws(both)]
+            without = self._without(both)
+            apart = without if without is None else without[:1] - without[1:]
+            for values, found in zip(made, self._found(draws, apart, of_each), strict=True):
+                values[of_row[k], of_column[k]] = found[0]
+        return made
+
+    def _nothing(self, shape: tuple[int, ...]) -> list[Floats]:
+        return [np.full(shape, np.nan) for _ in range(5 if self._design.second else 3)]
 
     def _compute(self, wanted: Ints) -> None:
         """Compute all pairs of some methods, once; the last row is of nothing, for them alone."""
@@ -140,20 +158,51 @@ class AllWaySums:
         if np.isin(wanted, self._used).all() and self._used.size:
             return
         self._used = wanted
-        nothing = np.zeros((1, self._design.class_of_image.size))
-        draws = [np.concatenate([self._of_draw(wanted, r), nothing]) for r in self._draws]
-        found = self._design.cells.variances(draws, of_pairs)
-        self._pairs = found.whole, found.df
+        draws = [np.pad(x, ((0, 1), (0, 0))) for x in self._draws(wanted)]
+        without = self._without(wanted)
+        more = without if without is None else np.pad(without, ((0, 1), (0, 0)))
+        self._pairs = self._found(draws, more, of_pairs)
+
+    def _found(
+        self,
+        draws: Sequence[Floats],
+        without: Floats | None,
+        squares: Callable[[Floats], Floats],
+    ) -> list[Floats]:
+        """Return the numbers, from what is right in each draw and the means without each class."""
+        found = self._design.cells.variances(draws, squares)
+        if without is None:
+            return [*found[:3]]
+        number = without.shape[1]
+        apart = squares(without - without.mean(axis=1, keepdims=True)) * (number - 1) / number
+        below = apart**2 / (number - 1) + found.draws**2 / max(self._design.tasks - 1, 1)
+        whole = apart + found.draws
+        df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)
+        return [*found[:3], whole, df]
+
+    def _draws(self, methods: Ints) -> list[Floats]:
+        """Return the share of runs that are right in each draw (M, n), 0 where it does not ask."""
+        told = [own for i in methods if (own := self._right[i]) is not None]
+        return [self._on_images([own.counts[r] / own.runs for own in told], r) for r in self._every]
+
+    def _without(self, methods: Ints) -> Floats | None:
+        """Return the methods' means without each class (M, C), if they are known."""
+        if not self._design.second:
+            return None
+        x, cells = np.stack(self._draws(methods)), self._design.cells
+        told = [self._right[i] for i in methods]
+        regained = np.stack(
+            [self._on_images([own.regained[r] for own in told], r, -1) for r in self._every]
+        )
+        every = range(len(methods))
+        return np.stack([cells.means_without(x[:, k], regained[:, k].astype(int)) for k in every])
 
     @property
-    def _draws(self) -> range:
+    def _every(self) -> range:
         return range(self._design.tasks)
 
-    def _of_draw(self, methods: Ints | list[int], draw: int) -> Floats:
-        """Return the share of runs that are right (M, n), 0 where a draw does not ask an image."""
-        x = np.zeros((len(methods), self._design.class_of_image.size))
-        asked = self._design.queries_of[draw]
-        for row, i in zip(x, methods, strict=True):
-            if (own := self._right[i]) is not None:
-                row[asked] = own.counts[draw] / own.runs
-        return x
+    def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
+        """Put what is known of a draw's queries where the images are (M, n)."""
+        x = np.full((len(values), self._design.class_of_image.size + 1), float(nothing))
+        x[:, self._design.queries_of[draw]] = values
+        return x[:, :-1]  # the last is of places without an image

@@ -205,7 +205,7 @@ class Influences:
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         if self._all_ways is not None:
-            parts["images"] = self._all_ways.block(rows, columns)
+            noise = _put_all_ways(parts, self._all_ways.block(rows, columns))
             still = parts["images"][0] == 0
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
         return self._result(mean, noise, parts, still, still & (mean == 0) & ~same, level)
@@ -218,13 +218,14 @@ class Influences:
         parts: dict[LeftOut, tuple[Floats, ...]] = {
             name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
         }
+        noise = self._noise.diagonal[:, None]
         if self._queries is not None:
             for sums, values in zip(parts["images"], self._queries.own, strict=False):
                 sums[self._known, 0] = values
         if self._all_ways is not None:
-            parts["images"] = tuple(values[:, None] for values in self._all_ways.own)
+            own = [values[:, None] for values in self._all_ways.own]
+            noise = _put_all_ways(parts, own)
             still = parts["images"][0] == 0
-        noise = self._noise.diagonal[:, None]
         return self._result(mean, noise, parts, still, np.zeros_like(still), level)
 
     def variance(self, name: LeftOut) -> Floats:
@@ -292,6 +293,14 @@ class Influences:
             spreads.get("superclasses"),
             self._design.why,
         )
+
+
+def _put_all_ways(parts: dict[LeftOut, tuple[Floats, ...]], found: Sequence[Floats]) -> Floats:
+    """Put T and df of draws of all classes, and return what draws are of T."""
+    parts["images"] = (found[0], found[1])
+    if found[3:]:
+        parts["classes"] = (found[3], found[4])
+    return found[2]
 
 
 _STEPS = 30
@@ -460,7 +469,7 @@ class FirstTasks:
 
     def at(self, tasks: int, name: LeftOut) -> Design | None:
         """Return the design of the first tasks; None where they have no interval of the kind."""
-        if tasks < 2:
+        if tasks < (1 if self.whole.tasks == 1 and isinstance(self.whole, AllWayDesign) else 2):
             return None
         if tasks not in self._designs:
             self._designs[tasks] = self.whole.prefix(tasks)

@@ -302,14 +302,25 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
         groups: Path | None,
         superclasses: Path | None,
         trained: bool | None,
+        training_images: int | None,
         inductive: bool | None = None,
         **given: Any,
     ) -> Any:
         said = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
-        return command(pool={**said, "trained": trained, "inductive": inductive}, **given)
+        more = {"trained": trained, "inductive": inductive, "pool": training_images}
+        return command(pool={**said, **more}, **given)
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
+    with_pool = click.option(
+        "--pool",
+        "training_images",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Of results with all classes at once: training images of a class, of which each draw "
+        "of the support takes some. Draws then overlap, and count for more; without it, they are "
+        "many.",
+    )(with_pool)
     if takes_queries:
         with_pool = click.option(
             "--inductive",
@@ -376,6 +387,8 @@ def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ..
     for name, value in pool.items():
         if value is not None:
             option = "no-training" if name == "trained" else name.replace("_", "-")
+            if name == "pool":
+                raise click.UsageError("--pool is of a log of all classes at once")
             without = f", a column that {files[0]} has not" if len(files) == 1 else ""
             raise click.UsageError(
                 f"--{option} is of a log of one's own tasks, with class_ids{without}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import many
 from fslbench_data.cli.options import ENDINGS, draw, output, say
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
-    from fslbench_data.scoring.all_ways import AllWays
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.own_release import LogFacts
     from fslbench_data.scoring.report import Report
@@ -72,17 +71,25 @@ def write_report(
 
     Files for machines hold everything in either case.
     """
+    from fslbench_data.render.draws_text import values
     from fslbench_data.render.report_formats import json_pieces, render_csv
+    from fslbench_data.render.table import csv_text
+    from fslbench_data.scoring.own_release import DrawFacts
+
+    def as_csv() -> str:
+        if isinstance(report.log, DrawFacts):
+            return csv_text(values(report, report.log), str(report.signature))
+        return render_csv(report)
 
     table, paper = _summary(all_references, whole_signature, report)
     if details:
         table, paper = _details(report)
     elif report.log is not None:
-        table, paper = _log(report, report.log)
+        table, paper = _log(report, report.log, format_of(output_format, path))
     write(
         output_format,
         path,
-        csv=lambda: render_csv(report),
+        csv=as_csv,
         json=lambda: json_pieces(report),
         table=table,
         paper=paper,
@@ -94,36 +101,18 @@ def write_report(
 def write_reported(found: Reported, output_format: str | None, path: Path | None) -> None:
     """Write what printed results, or accuracies alone, show; warnings go to standard error."""
     from fslbench_data.render import reported_text
+    from fslbench_data.render.table import csv_text, json_text
 
     for one in found.results:
         if one.warning:
             say(f"Warning: {one.warning}")
-    _write_found(found, reported_text, output_format, path)
-
-
-def write_all_ways(found: AllWays, output_format: str | None, path: Path | None) -> None:
-    """Write what results with all classes at once show."""
-    from fslbench_data.render import all_ways_text
-
-    form = format_of(output_format, path)
-    _write_found(found, all_ways_text, output_format, path, form)
-    for note in found.notes if form == "csv" else ():  # the other forms hold them
-        say(note)
-
-
-def _write_found(
-    found: Reported | AllWays, words: Any, output_format: str | None, path: Path | None, *form: str
-) -> None:
-    """Write what stands beside reports, by the module that has its tables."""
-    from fslbench_data.render.table import csv_text, json_text
-
     write(
         output_format,
         path,
-        csv=lambda: csv_text(words.values(found)),
+        csv=lambda: csv_text(reported_text.values(found)),
         json=lambda: json_text(found.to_dict()),
-        table=lambda console: words.print_found(found, console),
-        paper=lambda: (words.tables(found, *form), "", ()),
+        table=lambda console: reported_text.print_found(found, console),
+        paper=lambda: (reported_text.tables(found), "", ()),
     )
 
 
@@ -152,10 +141,10 @@ def _summary(all_references: bool, whole_signature: bool, report: Report) -> tup
     return table, lambda: summary_paper(found())
 
 
-def _log(report: Report, log: LogFacts) -> tuple[Draw, Paper]:
+def _log(report: Report, log: LogFacts, form: str) -> tuple[Draw, Paper]:
     from fslbench_data.render.log_text import log_paper, print_log
 
-    return lambda console: print_log(report, log, console), lambda: log_paper(report, log)
+    return lambda console: print_log(report, log, console), lambda: log_paper(report, log, form)
 
 
 def say_left_out(report: Report) -> None:

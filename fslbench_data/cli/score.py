@@ -71,14 +71,6 @@ from fslbench_data.cli.options import (
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
 @click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
-@click.option(
-    "--pool",
-    "training_images",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Of results with all classes at once: training images of a class, of which each draw of "
-    "the support takes some. Draws then overlap, and count for more; without it, they are many.",
-)
 @bias_option
 @log_options
 @design_options
@@ -95,7 +87,6 @@ def score(
     counts: bool,
     summary: bool,
     bias: bool,
-    training_images: int | None,
     pool: dict[str, Any],
     design: dict[str, Any],
     output_format: str | None,
@@ -121,7 +112,6 @@ def score(
         format_of,
         say_left_out,
         say_narrower,
-        write_all_ways,
         write_bias,
         write_counts,
         write_means,
@@ -131,7 +121,7 @@ def score(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import score_selected
-    from fslbench_data.submission.reading import is_accuracies, is_all_ways
+    from fslbench_data.submission.reading import is_accuracies
 
     views = {
         "--bias": bias,
@@ -143,10 +133,10 @@ def score(
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files, output_format=output_format)
-    whole = len(files) == 1 and (is_accuracies(files[0]) or is_all_ways(files[0]))
+    whole = len(files) == 1 and is_accuracies(files[0])
     if chosen["methods"] and (bias or whole):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
-    if len(files) == 1 and is_accuracies(files[0]):
+    if whole:
         from fslbench_data.scoring.reported import reported
 
         refuse_others({"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone")
@@ -154,16 +144,6 @@ def score(
         found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
         return
-    if len(files) == 1 and is_all_ways(files[0]):
-        from fslbench_data.scoring.all_ways import all_ways
-
-        refuse_others({"level", "against", "training_images"}, "results with all classes at once")
-        level, against = chosen["level"], chosen["against"]
-        found_at_once = all_ways(files[0], level=level, pool=training_images or 0, against=against)
-        write_all_ways(found_at_once, output_format, path)
-        return
-    if training_images is not None:
-        raise click.UsageError("--pool is of results with all classes at once")
     if asked := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{asked} is of accuracies alone, one a task")
     sources = sources_of(files, pool)
@@ -283,15 +263,17 @@ def interval(
     """
     from fslbench_data.cli.report_output import format_of, write_report
     from fslbench_data.render.log_text import log_csv, log_json
+    from fslbench_data.scoring.own_release import DrawFacts
     from fslbench_data.scoring.score import score
 
     of_pool = (file for file in pool.values() if isinstance(file, Path))
     check_output(path, log, *of_pool, output_format=output_format)
     own = log_in(log, pool)
     report, form = score(own, level=level), format_of(output_format, path)
-    if form == "csv":
+    random = not isinstance(report.log, DrawFacts)
+    if form == "csv" and random:
         output(log_csv(report), path)
-    elif form == "json":
+    elif form == "json" and random:
         output(log_json(report, own.release.facts), path)
     else:
         write_report(report, output_format, path, details=details)

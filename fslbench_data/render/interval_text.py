@@ -184,11 +184,15 @@ def set_title(
     first = ESTIMANDS[kinds[0]]
     if units.groups:
         first = first.replace("new images", "new groups of images")
-    name = family_of(kinds[0])
     if suite_of(scored.name.suite).whole:
-        first, name = f"{WHOLE_TEST_SET}, all answers weighted equally", "Student's t"
-    about = f"{first}{in_brackets(kinds, units)}"
+        first = f"{WHOLE_TEST_SET}, all answers weighted equally"
+    name, about = family_in(scored, kinds[0]), f"{first}{in_brackets(kinds, units)}"
     return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
+
+
+def family_in(scored: ScoredSet, kind: IntervalKind) -> str:
+    """Return what a kind is called in the titles of a task set."""
+    return "Student's t" if suite_of(scored.name.suite).whole else family_of(kind)
 
 
 def missing_text(units: Units) -> list[str]:

@@ -18,6 +18,8 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import EPISODES, IntervalKind
 from benchmark_spec.version import __version__
+from fslbench_data.render.draws_text import print_draws
+from fslbench_data.render.draws_text import tables as draw_tables
 from fslbench_data.render.interval_text import (
     AT_MOST,
     NARROWER,
@@ -29,7 +31,7 @@ from fslbench_data.render.interval_text import (
     width_text,
 )
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
-from fslbench_data.scoring.own_release import LogFacts
+from fslbench_data.scoring.own_release import DrawFacts, LogFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -45,14 +47,18 @@ _WIDTH = ("halfwidth", "p", "df", "monte_carlo_share", "widened", "is_bound", "r
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
     """Print on one screen: methods, as many pairs as fit, and what they mean."""
+    if isinstance(log, DrawFacts):
+        return print_draws(report, log, console)
     from fslbench_data.render.console import print_screen
 
     last = (sentence(report, log), report.signature.short)
-    print_screen(_tables(report, log), console, notes(report, log), last)
+    return print_screen(_tables(report, log), console, notes(report, log), last)
 
 
-def log_paper(report: Report, log: LogFacts) -> tuple[list[Table], str, list[str]]:
+def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: all tables, the signature, notes and the sentence."""
+    if isinstance(log, DrawFacts):
+        return draw_tables(report, log, form), str(report.signature), []
     tables = _tables(report, log, "Differences")
     return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.bounds import ABOVE
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
@@ -16,6 +15,7 @@ from fslbench_data.render.interval_text import (
     TRANSDUCTIVE_NOTE,
     by_queries_text,
     capital,
+    family_in,
     one_model_text,
     plus_minus,
 )
@@ -46,14 +46,15 @@ def cell_text(cell: PaperCell) -> str:
     if cell.verdict == "=":
         return "identical"
     signed = cell.verdict is not None
-    if cell.stopped or cell.interval.constant:
+    if cell.stopped or (cell.interval.constant and not cell.interval.halfwidth):
         return f"{cell.interval.mean:{'+' if signed else ''}.2f}"
     return plus_minus(cell.interval, signed=signed)
 
 
 def cell_marks(cell: PaperCell) -> str:
     """Return the marks of a cell."""
-    constant = cell.interval.constant and not cell.stopped and cell.verdict != "="
+    found = cell.interval
+    constant = found.constant and not (found.halfwidth or cell.stopped) and cell.verdict != "="
     marks = {
         NOT_TOLD_APART: cell.not_told_apart,
         CONSTANT: constant,
@@ -79,7 +80,9 @@ def label_of(content: PaperContent, row: PaperRow) -> str:
 
 def title_of(content: PaperContent) -> str:
     """Return what the numbers are, at which level and of which kinds."""
-    families = listing([*dict.fromkeys(family_of(column.kind) for column in content.columns)])
+    families = listing(
+        [*dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)]
+    )
     level = f"{100 * content.signature.level:.8g} %"
     width = f"{level} intervals for {_about(content)} ({families})"
     first, *_ = content.rows

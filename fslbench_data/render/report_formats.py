@@ -22,8 +22,10 @@ from analysis_sql.intervals.bounds import unseen_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
+from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import sentence_of, unseen_text
-from fslbench_data.render.table import json_text, one_line
+from fslbench_data.render.table import json_text, objects, one_line
+from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.task_set_report import (
@@ -158,6 +160,8 @@ def _content(report: Report) -> dict[str, Any]:
             k: asdict(count) for k, count in report.counts_where_reused.items()
         },
     }
+    if isinstance(report.log, DrawFacts):
+        content["all_classes"] = objects(draw_values(report, report.log))
     return content if report.log is None else content | {"log": asdict(report.log)}
 
 

@@ -99,9 +99,9 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
     owner = classes_of_images(sizes, info.dataset)
     if info.name.suite == "pooled":
         owner = _of_pool(release, info, sizes, owner, groups)
-    tasks = release.task_set(info.dataset, str(info.name))
     if suite_of(info.name.suite).whole:
-        return _all_ways(release, tasks, sizes, groups)
+        return _all_ways(release, info, sizes, groups)
+    tasks = release.task_set(info.dataset, str(info.name))
     names = release.superclasses(info.dataset)
     superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
     labels = classes.column("class_name").to_pylist()
@@ -112,10 +112,19 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
 
 
 def _all_ways(
-    release: Release, tasks: TaskSet, sizes: NDArray[Any], groups: Ints | None
+    release: Release, info: TaskSetInfo, sizes: NDArray[Any], groups: Ints | None
 ) -> AllWayDesign:
-    """Make the design of draws of all classes; support comes from few images of each."""
-    info, how = tasks.info, release.provenance(tasks.info)
+    """Make the design of draws of all classes; support comes from few images of each.
+
+    A log may say from how many, and its draws may leave out different images.
+    """
+    how = release.provenance(info)
+    if "seed" not in how:
+        queries = padded_lists(release.task_table(info).column("query"))
+        overlap = info.protocol.shot / how["pool"] if how.get("pool") else 0.0
+        design = AllWayDesign.of(queries, classes_of_images(sizes, info.dataset), overlap)
+        return replace(design, second=bool(how.get("second")) and sizes.size > 2)
+    tasks = release.task_set(info.dataset, str(info.name))
     test = str(how.get("test") or "")
     part = test_part(release.paths(info.dataset) if test else None, test)
     drawn: dict[str, Any] = {"dataset": info.dataset, "seed": int(how["seed"])}

@@ -13,28 +13,40 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.counts import EXACT
-from analysis_sql.leave_one_out.episodes import ABSENT
+from analysis_sql.intervals.all_ways import Cells, of_each
+from analysis_sql.intervals.counts import EXACT, RightQueries
+from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
     FSLBenchWarning,
+    SpecError,
     SubmissionError,
     TaskLogError,
     UnknownNameError,
     listing,
+    many,
 )
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
-from benchmark_spec.protocol import EPISODES, MAX_QUERIES, OWN, LoggedProtocol, TaskSetName
+from benchmark_spec.protocol import (
+    EPISODES,
+    MAX_QUERIES,
+    OWN,
+    LoggedProtocol,
+    TaskSetName,
+    WholeProtocol,
+    suite_of,
+)
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import is_log
+from fslbench_data.submission.reading import is_all_ways, is_log
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 if TYPE_CHECKING:
+    from fslbench_data.scoring.draw_log import DrawLog, Drawn
     from fslbench_data.scoring.own_tasks import Answers, Pool
     from fslbench_data.scoring.task_log import TaskLog
 
@@ -75,6 +87,18 @@ class LogFacts:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class DrawFacts(LogFacts):
+    """The same of results with all classes at once.
+
+    `draws` are how many each method has at each number of shots, 0 without any support, and `pool`
+    the training images of a class that they take some of, 0 where they are many.
+    """
+
+    draws: Mapping[str, Mapping[int, int]]
+    pool: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnRelease(Release):
     """The tasks of a log, a task set for each group of methods that answered the same ones.
@@ -101,9 +125,10 @@ class OwnRelease(Release):
             for i in self.task_sets
         )
         sizes = "known" if facts.sizes_known else "seen"
+        pool = facts.pool if isinstance(facts, DrawFacts) else 0
         return (
             f"own-tasks:{','.join(sets)}|classes:{facts.classes}|images:{facts.images}|"
-            f"sizes:{sizes}"
+            f"sizes:{sizes}{f'|pool:{pool}' if pool else ''}"
         )
 
     def classes(self, dataset: str) -> pa.Table:
@@ -146,10 +171,12 @@ def open_log(
     superclasses: object = None,
     trained: bool | None = None,
     inductive: bool | None = None,
+    pool: int | None = None,
 ) -> OwnLog:
     """Read a log of one's own random tasks, which reuse images.
 
     The tasks are drawn uniformly, K of the classes and then m images of each for support and query.
+    Or results with all classes at once, as :func:`fslbench_data.all_ways` takes them.
     See docs/own_tasks.md.
 
     Parameters
@@ -176,6 +203,8 @@ def open_log(
     inductive
         True where no answer to a query depends on the task's other queries: with `correct`,
         intervals for new images are then the narrowest.
+    pool
+        Of all classes at once alone: training images of a class, of which draws take some.
 
     Raises
     ------
@@ -185,15 +214,22 @@ def open_log(
     from fslbench_data.scoring.own_tasks import answers_of, pool_of
     from fslbench_data.scoring.task_log import TaskLog
 
+    given = (class_sizes, groups, superclasses, trained, inductive)
+    if is_all_ways(log):
+        if any(value is not None for value in given):
+            raise SpecError("of all classes at once, only a pool is to be told besides")
+        return open_draws(log, pool or 0)
+    if pool is not None:
+        raise SpecError("a pool is of results with all classes at once")
     read = TaskLog.read(log)
     answers = answers_of(read)
-    pool = pool_of(read, answers, class_sizes, groups, superclasses)
-    n_superclasses = len(set(pool.superclasses or ()))
+    drawable = pool_of(read, answers, class_sizes, groups, superclasses)
+    n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(
         read.source,
-        len(pool.classes),
+        len(drawable.classes),
         len(read.images),
-        pool.unseen,
+        drawable.unseen,
         class_sizes is not None,
         read.roles,
         read.run_column,
@@ -201,8 +237,8 @@ def open_log(
         (),
     )
     infos = [_info(read, group, number) for number, group in enumerate(answers)]
-    release = _release(read, pool, facts, answers, infos)
-    said = list(pool.warnings)
+    release = _release(read, drawable, facts, answers, infos)
+    said = list(drawable.warnings)
     for info, group in zip(infos, answers, strict=True):
         design = left_out_design(release, info)
         if inductive and (None in group.right or not design.takes_queries):
@@ -230,11 +266,112 @@ def open_log(
     made = [
         g
         for info, group in zip(infos, answers, strict=True)
-        for g in _groups(read, info, group, known=bool(inductive))
+        for g in _groups(read.queries, info, group, known=bool(inductive))
     ]
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     results = Submission(_results(read, answers, infos), about, source=read.source)
     return OwnLog(release, Validated(results, tuple(made)))
+
+
+def open_draws(log: object, pool: int = 0) -> OwnLog:
+    """Read results with all classes at once; see :func:`fslbench_data.all_ways`.
+
+    There is a task set for every number of shots, and one more for methods that leave out other
+    images, or whose draws differ.
+    """
+    from fslbench_data.scoring.draw_log import by_shots, on_same_draws, read_draws
+    from fslbench_data.scoring.own_tasks import Pool
+
+    read = read_draws(log)
+    classes, images = len(read.classes), len(read.images)
+    infos: list[TaskSetInfo] = []
+    answers: list[Answers] = []
+    draws: dict[str, dict[int, int]] = {name: {} for name in read.methods}
+    said: dict[str, list[str]] = {}
+    every = [*by_shots(read, pool)]
+    for shots, methods in every:
+        groups, pairs = on_same_draws(methods, read.class_of_image)
+        for own in groups:
+            group = _on_draws(read, own)
+            queries = int((group.image_ids >= 0).sum(axis=(1, 2)).max())
+            name = TaskSetName("allway", WholeProtocol(classes, max(shots, 0), queries))
+            same = sum(info.name == name for info in infos)
+            dataset = f"log{same + 1}" if same else "log"
+            infos.append(TaskSetInfo(dataset, name, len(group.tasks), _digest(read, group)))
+            answers.append(group)
+        for one in methods:
+            draws[one.name][max(shots, 0)] = len(one.draws) if one.support else 0
+        at = f" at {many(shots, 'shot')}" if len(every) > 1 else ""
+        for pair, why in pairs.items():
+            said.setdefault(why, []).append(f"{pair}{at}")
+    told = [f"{why}: {listing(pairs, 4)}" for why, pairs in said.items()]
+    if single := [name for name, numbers in draws.items() if 1 in numbers.values()]:
+        more = ", in differences too" * any(len(group.methods) > 1 for group in answers)
+        about_one = f"± is for new test images with this one support{more}"
+        told.insert(0, f"one draw of {listing(single, 4)}: {about_one}")
+    facts = DrawFacts(
+        read.source, classes, images, 0.0, True, True, "", 0, tuple(told), draws, pool
+    )
+    drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
+    how = {"pool": pool, "second": read.regained is not None}
+    release = _release(read, drawn, facts, answers, infos, how)
+    made = [
+        g for i, group in zip(infos, answers, strict=True) for g in _groups(0, i, group, known=True)
+    ]
+    about = {name: Method(name, trained=False) for name in read.methods}
+    results = Submission(_draw_results(answers, infos), about, source=read.source)
+    return OwnLog(release, Validated(results, tuple(made)))
+
+
+def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
+    """Return what methods answer in the same draws, class by class."""
+    from fslbench_data.scoring.own_tasks import Answers
+
+    order = np.argsort(read.class_of_image, kind="stable")
+    owner, classes = read.class_of_image[order], len(read.classes)
+    most = max(methods, key=lambda one: len(one.draws))
+    there = ~np.isnan(most.right[:, order])
+    asked = there.sum(axis=1)
+
+    def listed(values: NDArray[Any]) -> NDArray[Any]:
+        return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), asked)
+
+    draws, (draw, image) = len(there), np.nonzero(there)
+    number = np.bincount(draw * classes + owner[image], minlength=draws * classes)
+    x = np.stack([np.broadcast_to(one.right[:, order], there.shape) for one in methods])
+    none = np.zeros((draws, classes), np.int64)
+    return Answers(
+        tuple(one.name for one in methods),
+        most.draws,
+        none + np.arange(classes),
+        padded(order[image], number).reshape(draws, classes, -1).astype(np.int64),
+        Cells(there, owner).variances([*x.swapaxes(0, 1)], of_each).means,
+        (np.empty(0),) * len(methods),
+        None,
+        ((),) * len(methods),
+        tuple(
+            RightQueries(listed(m.right), 1, None if m.regained is None else listed(m.regained))
+            for m in methods
+        ),
+        none,
+    )
+
+
+def _draw_results(answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
+    """Return results with all classes at once: a row a method and draw."""
+    rows = []
+    for info, group in zip(infos, answers, strict=True):
+        row: dict[str, Any] = {"dataset": info.dataset, "task_set": str(info.name)}
+        there = group.image_ids >= 0
+        counted = info.protocol.query <= MAX_QUERIES
+        for method, own in zip(group.methods, group.right, strict=True):
+            right = np.zeros(there.shape, np.int64)
+            right[there] = own.counts[own.counts >= 0] if own else 0
+            for draw, (correct, asked) in enumerate(zip(right, there, strict=True)):
+                row |= {"method": method, "task_id": draw, "class_correct": correct.sum(axis=1)}
+                numbers = {"n_correct": correct.sum(), "n_query": asked.sum()} if counted else {}
+                rows.append(row | numbers)
+    return pa.Table.from_pylist(rows)
 
 
 def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
@@ -250,6 +387,13 @@ def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
     else:
         query = log.queries // way if log.queries and log.queries % way == 0 else per_class
         shot = per_class - query
+    name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
+    dataset = f"log{number + 1}" if number else "log"
+    return TaskSetInfo(dataset, name, len(group.tasks), _digest(log, group))
+
+
+def _digest(log: TaskLog | DrawLog, group: Answers) -> str:
+    """Return a fingerprint of a group's tasks."""
     digest = hashlib.sha256()
     for names, ids in ((log.classes, group.class_ids), (log.images, group.image_ids)):
         used = sorted(np.unique(ids[ids >= 0]).tolist(), key=names.__getitem__)
@@ -257,17 +401,16 @@ def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
         position[used] = np.arange(len(used))
         digest.update("\0".join([names[i] for i in used]).encode())
         digest.update(position[ids].tobytes())
-    name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
-    dataset = f"log{number + 1}" if number else "log"
-    return TaskSetInfo(dataset, name, len(group.tasks), digest.hexdigest())
+    return digest.hexdigest()
 
 
 def _release(
-    log: TaskLog,
+    log: TaskLog | DrawLog,
     pool: Pool,
     facts: LogFacts,
     answers: Sequence[Answers],
     infos: Sequence[TaskSetInfo],
+    how: Mapping[str, Any] | None = None,
 ) -> OwnRelease:
     """Number images class by class, and put classes, images and tasks in tables."""
     order = np.argsort(pool.class_of_image, kind="stable")
@@ -318,14 +461,16 @@ def _release(
         for kind, name, table in kinds:
             path = table_path(kind, info.dataset, name)
             digest = info.fingerprint if name else ""
-            entries.append(
-                Table(path, kind, info.dataset, name, len(table), 0, "", digest, digest, {})
-            )
+            about = how or {} if name else {}
+            if path not in tables:
+                entries.append(
+                    Table(path, kind, info.dataset, name, len(table), 0, "", digest, digest, about)
+                )
             tables[path] = table
     datasets = tuple(
         Dataset(info.dataset, facts.source, "", "", "", len(sizes), len(order), "",
                 n_superclasses=facts.superclasses)
-        for info in infos
+        for info in {info.dataset: info for info in infos}.values()
     )  # fmt: skip
     manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
     return OwnRelease(manifest, Folder(Path(log.source)), facts, tables)
@@ -340,13 +485,15 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
 
 def _shots(group: Answers, info: TaskSetInfo) -> NDArray[np.int64]:
     """Return how many images of each class of each task are taken for support (B, K)."""
-    return group.shots if group.varies else np.full_like(group.shots, info.protocol.shot)
+    logged = group.varies or suite_of(info.name.suite).whole
+    return group.shots if logged else np.full_like(group.shots, info.protocol.shot)
 
 
-def _groups(log: TaskLog, info: TaskSetInfo, group: Answers, *, known: bool) -> list[Group]:
+def _groups(queries: int, info: TaskSetInfo, group: Answers, *, known: bool) -> list[Group]:
     """Return what each method made of the tasks: counts where they are known, else accuracies.
 
-    And where methods are `known` to be inductive, which queries were right.
+    They are known of tasks with as many `queries`.  And where methods are `known` to be inductive,
+    which queries were right.
     """
     tasks, n_query = len(group.tasks), info.protocol.n_query
     numbers = [max(means.size, 1) for means in group.run_means]
@@ -354,7 +501,7 @@ def _groups(log: TaskLog, info: TaskSetInfo, group: Answers, *, known: bool) -> 
         numbers = [int(group.run_of_task.max()) + 1] * len(group.methods)
     counted = (
         group.run_of_task is None
-        and log.queries == n_query
+        and queries == n_query
         and tasks * n_query * max(numbers) ** 2 <= EXACT
     )
     made = []

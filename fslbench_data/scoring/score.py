@@ -22,7 +22,7 @@ from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
-from fslbench_data.scoring.own_release import OwnLog, OwnRelease, open_log
+from fslbench_data.scoring.own_release import OwnLog, OwnRelease, open_draws, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
     IntervalsOfMethod,
@@ -137,6 +137,33 @@ def interval(
         inductive=inductive,
     )
     return score(own, level=level)
+
+
+def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names = ()) -> Report:
+    """Compute intervals for new test images and new draws of the support.
+
+    It is :func:`fslbench_data.score` of a log of results with all classes at once.
+
+    Parameters
+    ----------
+    log
+        One row a method, draw and test image: method, image, class and predicted (names or
+        numbers), draw (of the support; not for methods without any, such as zero-shot ones), and
+        shots where several are compared; for intervals for new classes second, the class with the
+        highest score but one.  A file, a frame, a mapping of columns or a list of rows.
+    level
+        Such as 0.95.
+    pool
+        Training images of a class that support draws are taken from; 0 where they are many.
+    against
+        Compare only with these methods, by default all pairs.
+
+    Raises
+    ------
+    FSLBenchError
+        A kind of it for everything that can be wrong with the log.
+    """
+    return score(open_draws(log, pool), level=level, against=against)
 
 
 def score_selected(

@@ -23,7 +23,6 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
-from fslbench_data.submission.columns import refuse_all_ways
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "task", "class_ids")
@@ -122,7 +121,6 @@ def _check_columns(table: pa.Table, where: str) -> None:
     if RIGHT in names and "query_ids" not in names:
         missing += [name for name in ROLES if name not in missing]
     if missing:
-        refuse_all_ways(names, where)
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
             where=f"{where}, which has {listing(names) or 'none of them'}",

@@ -28,6 +28,8 @@ from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
+from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from analysis_sql.ranking.told_apart import (
     NO_EVIDENCE,
     Contest,
@@ -41,7 +43,15 @@ from analysis_sql.ranking.told_apart import (
 from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import PREFIX, ByKind, Score, ScoredSet, verdict_by_rule
+from fslbench_data.scoring.scores import (
+    PREFIX,
+    ByKind,
+    IntervalsOfMethod,
+    Score,
+    ScoredSet,
+    intervals_by_kind,
+    verdict_by_rule,
+)
 from fslbench_data.submission.frames import AsFrame
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int32(), float: pa.float64()}
@@ -425,6 +435,24 @@ class TaskSetReport:
         asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
         counts = self.counts.some(rows)
         return replace(self, scores=scores, counts=counts, asked=asked, at_other_level=None)
+
+    @cached_property
+    def over_classes(self) -> TaskSetReport | None:
+        """The same with all classes weighted alike, of draws of all classes; None of others."""
+        tasks, counts = self.designs.get("images"), self.counts
+        whole = None if tasks is None else tasks.whole
+        told = counts.right and None not in counts.right
+        every = (counts.tasks == self.scored.n_tasks).all()
+        if not (isinstance(whole, AllWayDesign) and told and every):
+            return None
+        alike = replace(whole, alike=False)
+        means = AllWaySums(alike, counts.right).means
+        counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
+        designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
+        of_all = intervals_by_kind(counts, self.interval_kind, self.level, designs)
+        own = [IntervalsOfMethod(of_all, self.kinds, i, {}) for i in range(len(counts))]
+        scores = tuple(replace(s, intervals=i) for s, i in zip(self.scores, own, strict=True))
+        return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
     @property
     def comparisons(self) -> Comparisons:

@@ -327,8 +327,6 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in columns]
-    if missing:
-        refuse_all_ways(columns, where)
     unknown = [name for name in columns if name not in valid]
     subject = where if where.startswith("the ") else "the file"
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
@@ -346,16 +344,6 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
 def holds_all_ways(columns: Iterable[str]) -> bool:
     """Whether these are the columns of one's own results with all classes at once."""
     return {"image", "class", "predicted"} <= {*columns}
-
-
-def refuse_all_ways(columns: Iterable[str], where: str) -> None:
-    """Refuse one's own results with all classes at once where other results are read."""
-    if holds_all_ways(columns):
-        raise SchemaError(
-            f"{where} holds results of your own with all classes at once, which only "
-            "`fslbench score FILE` reads (fb.all_ways in Python), one file alone",
-            fix="give it to `fslbench score`; --format latex makes a paper's table",
-        )
 
 
 def index_columns(schema: pa.Schema) -> set[str]:

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -125,9 +125,9 @@ _LINE = 1 << 24
 
 
 def is_log(source: object) -> bool:
-    """Whether a file or a frame holds own tasks: it has a column class_ids, and no task_set."""
+    """Whether a file or a frame holds own tasks, by their class_ids or all classes at once."""
     names = columns_of(source)
-    return "class_ids" in names and "task_set" not in names
+    return ("class_ids" in names or holds_all_ways(names)) and "task_set" not in names
 
 
 def columns_of(source: object) -> list[str]:
@@ -135,7 +135,9 @@ def columns_of(source: object) -> list[str]:
     if isinstance(source, str | Path):
         path = Path(source)
         return _columns_in(path, path.stat().st_mtime_ns) if path.is_file() else []
-    names = getattr(source, "column_names", getattr(source, "columns", ()))
+    first = next(iter(source), ()) if isinstance(source, list | tuple) else source
+    of_row = first if isinstance(first, Mapping) else ()
+    names = getattr(first, "column_names", getattr(first, "columns", of_row))
     return [*names] if isinstance(names, Collection) else []
 
 

@@ -15,14 +15,18 @@ weigh the dimensions by exp(N(0, ½²)), as a seed of training would.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
 
-from analysis_sql.intervals.all_ways import spread
+from analysis_sql.intervals.all_ways import Cells, of_each
+from analysis_sql.intervals.arrays import Floats, Ints
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.leave_one_out.lines import Classes, World
 
@@ -31,6 +35,22 @@ WIDEST = {3: 2.0, 5: 1.4, 16: 1.15}
 WORLD = World()
 METHODS = 8, 6
 """Dimensions that each of both methods sees."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean over draws and test images, with its interval; fractions."""
+
+    mean: float
+    halfwidth: float
+    df: float
+    draws: float
+    """Share of the variance that new draws add; NaN of one draw."""
+    p: float
+    """Two-sided, of a mean of 0."""
+    new_classes: float = float("nan")
+    """Half-width for new classes; NaN where it is unknown."""
+    p_new_classes: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -69,6 +89,49 @@ NEW_CLASSES = (
     Line("shared", (30,) * 20, 4, 3, shared=0.5),
     Line("shared", (30,) * 20, 4, 1, shared=0.5),
 )
+
+
+def spread(
+    right: NDArray[Any],
+    class_of_image: Ints,
+    level: float,
+    *,
+    alike: bool = True,
+    overlap: float = 0.0,
+    regained: Sequence[tuple[Floats, Ints]] = (),
+) -> Spread:
+    """Compute the intervals of one method, or of a difference.
+
+    `right` is x (R, n), 0 or 1, or a difference of two; NaN where an image is in the draw's
+    support. `regained` are, for new classes, x of the method, or of both, with what
+    :meth:`Cells.means_without` takes. The others are as of :class:`Cells`.
+    """
+    x = np.asarray(right, np.float64)
+    cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
+    found = cells.variances([*x[:, None]], of_each)
+    mean = float(found.means.mean())
+    whole, df, of_draws = (float(values[0]) for values in found[:3])
+    share = of_draws / whole if len(x) > 1 and whole else float("nan")
+    if not whole:
+        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, share, 1.0)
+    images = _width_and_p(mean, whole, df, level)
+    own = Spread(mean, images[0], df, share, images[1])
+    if not regained:
+        return own
+    without = [cells.means_without(*one) for one in regained]
+    apart = without[0] if len(without) == 1 else without[0] - without[1]
+    classes = float(np.square(apart - apart.mean()).sum()) * (apart.size - 1) / apart.size
+    if not (whole := classes + of_draws):
+        return own
+    below = classes**2 / (apart.size - 1) + of_draws**2 / max(len(x) - 1, 1)
+    width, p = _width_and_p(mean, whole, whole**2 / below, level)
+    return replace(own, new_classes=max(width, images[0]), p_new_classes=max(p, images[1]))
+
+
+def _width_and_p(mean: float, variance: float, df: float, level: float) -> tuple[float, float]:
+    error = float(np.sqrt(variance))
+    width = float(-stdtrit(df, (1.0 - level) / 2.0)) * error
+    return width, float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))
 
 
 def _right(means: Array, test: Array, label: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison
-from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
+from analysis_sql.interval_kinds import ABOUT, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
@@ -25,7 +25,7 @@ from fslbench_data.render.figures.charts import (
     Figure,
     Row,
 )
-from fslbench_data.render.interval_text import difference_text, plus_minus, width_text
+from fslbench_data.render.interval_text import difference_text, family_in, plus_minus, width_text
 from fslbench_data.scoring.bias import LadderReport, step_of
 from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
@@ -359,8 +359,9 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     """Level, kinds of interval and numbers of tasks; with `lines` the second kind is drawn thin."""
 
     def named(first: int, end: int | None) -> str:
-        every = dict.fromkeys(kind for each in sets for kind in each.shown_kinds[first:end])
-        return " and ".join(f"{ABOUT[kind]} ({family_of(kind)})" for kind in every)
+        every = [(kind, each.scored) for each in sets for kind in each.shown_kinds[first:end]]
+        texts = [f"{ABOUT[kind]} ({family_in(scored, kind)})" for kind, scored in every]
+        return " and ".join(dict.fromkeys(texts))
 
     about, more = named(0, 1), named(1, 2 if lines else None)
     if more:

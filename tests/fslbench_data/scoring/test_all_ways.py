@@ -1,6 +1,7 @@
 """All classes at once: the statistics by hand, logs of predictions, and the command."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,42 @@ from click.testing import CliRunner
 from scipy.stats import t as student
 
 import fslbench_data as fb
-from analysis_sql.intervals.all_ways import spread
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
     SchemaError,
+    SpecError,
     UnknownNameError,
 )
 from fslbench_data.cli import main
-from fslbench_data.render.all_ways_text import tables
+from fslbench_data.render.draws_text import Numbers, Row, rows, tables
 from fslbench_data.render.latex import latex, table_width
+from fslbench_data.scoring.own_release import DrawFacts
+from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
 ALIKE = np.array([8, 12, 20]) / 40
+
+
+def _facts(report: fb.Report) -> DrawFacts:
+    assert isinstance(report.log, DrawFacts)
+    return report.log
+
+
+def _rows(log: Any, **said: Any) -> tuple[list[Row], list[Row]]:
+    """Return what a log's report says of methods and of pairs."""
+    report = fb.all_ways(log, **said)
+    return rows(report, _facts(report))
+
+
+def _same(found: Numbers, expected: Spread) -> None:
+    """Reports settle half-widths and p-values to about ten digits."""
+    assert found.mean == pytest.approx(100 * expected.mean, abs=1e-12)
+    widths = 100 * expected.halfwidth, 100 * expected.new_classes
+    assert found.halfwidth == pytest.approx(widths, rel=1e-9, nan_ok=True)
+    if not np.isnan(found.p[0]):
+        p = expected.p, expected.p_new_classes
+        assert found.p == pytest.approx(p, rel=1e-9, nan_ok=True)
 
 
 def _right(draws: int, seed: int = 0) -> np.ndarray:
@@ -106,7 +130,7 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
     """A class is left out of scores and queries; nothing knows of second-best classes."""
     scores = {name: _scores(3, seed) for seed, name in enumerate(("one", "other"))}
     owner = scores["one"][1]
-    found = fb.all_ways([row for name in scores for row in _scored(name, *scores[name])])
+    results, differences = _rows([row for name in scores for row in _scored(name, *scores[name])])
     kind = "images" if alike else "classes"
 
     def mean(own: Any, kept: list[int]) -> Any:
@@ -123,64 +147,64 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
         classes = 4 / 5 * ((apart - apart.mean()) ** 2).sum()
         draws = of(every).var(ddof=1) / 3
         df = (classes + draws) ** 2 / (classes**2 / 4 + draws**2 / 2)
-        return float(student.ppf(0.975, df) * np.sqrt(classes + draws))
+        return float(100 * student.ppf(0.975, df) * np.sqrt(classes + draws))
 
-    for one in found.results:
+    for one in results:
         of_one = scores[one.method][0]
-        assert getattr(one, kind).new_classes == pytest.approx(
+        assert getattr(one, kind).halfwidth[1] == pytest.approx(
             width(lambda k, s=of_one: mean(s, k))
         )
-    (pair,) = found.differences
+    (pair,) = differences
     first, second = (scores[name][0] for name in (pair.method, pair.versus))
     new = getattr(pair, kind)
-    assert new.new_classes == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
-    assert new.new_classes > new.halfwidth
-    assert (new.p_new_classes < 0.05) == (abs(new.mean) > new.new_classes)
+    assert new.halfwidth[1] == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
+    assert new.halfwidth[1] > new.halfwidth[0]
+    assert (new.p[1] < 0.05) == (abs(new.mean) > new.halfwidth[1])
 
 
 def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
     """A missing answer counts as if the image were not there, in both parts."""
     scores, owner = _scores(4, 5)
-    rows = _scored("one", scores, owner)
-    without = [row for row in rows if row["image"] % 7 or row["draw"] != 1]
-    found, whole = (fb.all_ways(some).results[0].images for some in (without, rows))
-    assert found.new_classes == pytest.approx(whole.new_classes, rel=0.2)
-    assert found.new_classes != whole.new_classes
-    shown = [{**row, "method": "no draws", "draw": None} for row in rows if row["draw"] == 0]
-    (pair,) = fb.all_ways([*rows, *shown]).differences
-    assert pair.images.new_classes > 0
+    log = _scored("one", scores, owner)
+    without = [row for row in log if row["image"] % 7 or row["draw"] != 1]
+    found, whole = (_rows(some)[0][0].images.halfwidth[1] for some in (without, log))
+    assert found == pytest.approx(whole, rel=0.2)
+    assert found != whole
+    shown = [{**row, "method": "no draws", "draw": None} for row in log if row["draw"] == 0]
+    (pair,) = _rows([*without, *shown])[1]
+    assert pair.images.halfwidth[1] > 0
 
 
 def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
-    found = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
-    assert np.isnan(found.results[0].images.new_classes)
-    assert not found.of_new_classes
+    report = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
+    assert report.sets[0].kinds == ("closed", "images")
 
 
 def test_new_classes_in_every_format(tmp_path: Path) -> None:
-    rows = [row for seed, name in enumerate("ab") for row in _scored(name, *_scores(3, seed))]
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    found = fb.all_ways(path)
+    log = [row for seed, name in enumerate("ab") for row in _scored(name, *_scores(3, seed))]
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in log))
+    report = fb.all_ways(path)
+    ((first, *_), _), of_paper = _rows(path), tables(report, _facts(report), "latex")
 
     def printed(*form: str) -> str:
         return CliRunner().invoke(main, ["score", str(path), *form], env={"COLUMNS": "140"}).stdout
 
     content = json.loads(printed("--format", "json"))
-    width = 100 * found.results[0].images.new_classes
-    assert content["results"][0]["images"]["new_classes"] == pytest.approx(width)
-    assert content["differences"][0]["verdict_new_classes"] in ("better", "worse", "ns")
+    width = first.images.halfwidth[1]
+    assert content["all_classes"][0]["images_new_classes_halfwidth"] == pytest.approx(width)
+    assert content["all_classes"][-1]["images_new_classes_verdict"] in ("better", "worse", "ns")
     assert f"{width:.2f}" in printed()
     assert "Nothing is said about new classes" not in printed()
-    (first, *_) = printed("--format", "csv").splitlines()
-    assert "images_new_classes,images_p_new_classes" in first
-    assert table_width(tables(found, "latex")) <= 244
-    assert f"{width:.2f}" in latex(tables(found, "latex"), found.source)
+    (_, head, *_) = printed("--format", "csv").splitlines()
+    assert "images_new_classes_halfwidth,images_new_classes_p" in head
+    assert table_width(of_paper) <= 244
+    assert f"{width:.2f}" in latex(of_paper, "")
 
 
 def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> None:
     few = (6, 6, 6)
-    rows = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, few))]
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    log = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, few))]
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in log))
     run = CliRunner().invoke(main, ["score", str(path)], env={"COLUMNS": "80"})
     lines = run.stdout.splitlines()
     assert len(lines) <= 30
@@ -221,19 +245,20 @@ def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
         "jsonl": lambda: path.write_text("".join(json.dumps(r) + "\n" for r in rows)) and path,
         "parquet": lambda: frame.to_parquet(path, index=False) or path,
     }
-    found = fb.all_ways(sources[form]())
-    assert [(one.method, one.draws, one.shots) for one in found.results] == [
+    results, differences = _rows(sources[form]())
+    assert [(one.method, one.draws, one.shots) for one in results] == [
         ("adapter", 3, 16),
         ("prompt", 3, 16),
-        ("zero-shot", 1, 16),
+        ("zero-shot", 0, 16),
     ]
     right = _right(3, seed=len("adapter"))
-    assert found.results[0].images == spread(right, OWNER, 0.95)
+    _same(results[0].images, spread(right, OWNER, 0.95))
+    assert results[0].images.share == pytest.approx(spread(right, OWNER, 0.95).draws)
     apart = right - _right(1, seed=len("zero-shot"))
-    assert found.differences[1].versus == "zero-shot"
-    assert found.differences[1].images == spread(apart, OWNER, 0.95)
-    equal = spread(right, OWNER, 0.95, alike=False)
-    assert found.results[0].classes == equal
+    assert differences[1].versus == "zero-shot"
+    _same(differences[1].images, spread(apart, OWNER, 0.95))
+    _same(differences[1].classes, spread(apart, OWNER, 0.95, alike=False))
+    _same(results[0].classes, spread(right, OWNER, 0.95, alike=False))
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -243,12 +268,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert "40 test images, 3 classes at once" in " ".join(text.stdout.split())
     assert "adapter  zero-shot" in text.stdout
     content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
-    assert content["results"][0]["images"]["halfwidth"] > 0
-    assert content["results"][2]["images"]["draws"] is None
+    assert content["all_classes"][0]["images_halfwidth"] > 0
+    assert content["all_classes"][0]["images_p"] is None
+    draws = {"adapter": {"16": 3}, "prompt": {"16": 3}, "zero-shot": {"16": 0}}
+    assert content["log"]["draws"] == draws
     csv = CliRunner().invoke(main, ["score", str(path), "--format", "csv"])
-    assert len(csv.stdout.splitlines()) == 1 + 3 + 3
-    assert "Not corrected for multiple comparisons" in csv.stderr
-    assert repr(fb.all_ways(path)).startswith("<AllWays: 40 test images of 3 classes")
+    assert len(csv.stdout.splitlines()) == 2 + 3 + 3
+    assert "40 test images, 3 classes at once" in str(fb.all_ways(path))
 
 
 @pytest.mark.parametrize(
@@ -302,57 +328,56 @@ def test_few_training_images_on_the_command_line(tmp_path: Path) -> None:
         more: CliRunner().invoke(main, ["score", str(path), "--format", "json", *more])
         for more in ((), ("--pool", "8"))
     }
-    widths = [json.loads(s.stdout)["results"][0]["images"]["halfwidth"] for s in said.values()]
+    widths = [json.loads(s.stdout)["all_classes"][0]["images_halfwidth"] for s in said.values()]
     assert widths[0] < widths[1]
-    assert widths[1] == pytest.approx(100 * fb.all_ways(path, pool=8).results[0].images.halfwidth)
+    assert widths[1] == pytest.approx(_rows(path, pool=8)[0][0].images.halfwidth[0])
     with pytest.raises(SchemaError, match="without the number of shots"):
         fb.all_ways([{n: row[n] for n in row if n != "shots"} for row in log], pool=8)
-    page = str(tmp_path / "page")
-    commands = [[n] for n in ("table", "validate", "compare", "cite", "interval")]
-    for command in (*commands, ["report", "-o", page], ["plot", "forest", "-o", f"{page}.pdf"]):
-        refused = CliRunner().invoke(main, [*command, str(path)])
-        first = refused.stderr.splitlines()[0]
-        assert "results of your own with all classes at once" in first
-        assert "only `fslbench score FILE` reads" in first
-    assert not Path(page).exists()
 
 
 def test_names_against_numbers() -> None:
-    rows = [{**row, "class": int(row["class"][1:])} for row in _log()]
+    log = [{**row, "class": int(row["class"][1:])} for row in _log()]
     with pytest.raises(SchemaError, match=r"(?s)nothing that adapter predicts.*'c0'.*'0', '1'"):
-        fb.all_ways(rows)
-    rows = _log()
-    rows[0]["predicted"] = "a class that no image has"
-    assert fb.all_ways(rows).results[0].images.mean < fb.all_ways(_log()).results[0].images.mean
+        fb.all_ways(log)
+    log = _log()
+    log[0]["predicted"] = "a class that no image has"
+    assert fb.all_ways(log).scores[0].accuracy.mean < fb.all_ways(_log()).scores[0].accuracy.mean
 
 
 def test_what_is_not_compared_is_said() -> None:
-    rows = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
-    found = fb.all_ways(rows)
-    assert [(one.method, one.versus) for one in found.differences] == [
+    log = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
+    report = fb.all_ways(log)
+    assert [(one.method, one.versus) for one in rows(report, _facts(report))[1]] == [
         ("adapter", "zero-shot"),
         ("prompt", "zero-shot"),
     ]
-    said = "Not compared, since their draws differ (0, 1, 2 and 0, 1): adapter - prompt."
-    assert said in found.notes
-    assert said in found.to_dict()["notes"]
-    assert said in repr(found)
-    other = [{**row, "draw": row["draw"] + 1} if row["method"] == "prompt" else row for row in rows]
-    assert "(0, 1, 2 and 1, 2)" in repr(fb.all_ways(other))
-    twice = [{**row, "shots": shots} for row in rows if row["shots"] for shots in (1, 16)]
-    assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in repr(fb.all_ways(twice))
+    said = "ot compared, since their draws differ (0, 1, 2 and 0, 1): adapter - prompt"
+    assert f"n{said}" in report.to_dict()["log"]["warnings"]
+    assert f"N{said}." in " ".join(str(report).split())
+    other = [{**row, "draw": row["draw"] + 1} if row["method"] == "prompt" else row for row in log]
+    assert "(0, 1, 2 and 1, 2)" in str(fb.all_ways(other))
+    twice = [{**row, "shots": shots} for row in log if row["shots"] for shots in (1, 16)]
+    text = " ".join(str(fb.all_ways(twice)).split())
+    assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in text
 
 
 def test_images_that_one_of_two_methods_leaves_out() -> None:
-    rows = _log()
+    log = _log()
     few = [
         row
-        for row in rows
+        for row in log
         if row["method"] != "prompt"
         or row["draw"] == (0 if row["image"] == "3.jpg" else row["draw"])
     ]
-    found = fb.all_ways(few)
-    assert "Compared on the 39 to 40 of 40 images a draw that both answer" in repr(found)
+    report = fb.all_ways(few)
+    text = " ".join(str(report).split())
+    assert "Compared on the 39 to 40 of 40 images a draw that both answer: adapter - p" in text
+    assert [each.scored.dataset for each in report.sets] == ["log", "log2", "log3", "log4"]
+    assert [each.methods for each in report.sets[2:]] == [
+        ("adapter", "prompt"),
+        ("prompt", "zero-shot"),
+    ]
+    assert len(rows(report, _facts(report))[0]) == 3
     own = [
         row
         for row in few
@@ -360,75 +385,182 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
     ]  # no draw in which both answer it
     x, y = _right(3, seed=len("adapter")), _right(3, seed=len("prompt"))
     kept = np.arange(40) != 3
-    expected = spread((x - y)[:, kept], OWNER[kept], 0.95)
-    assert fb.all_ways(own).differences[0].images == expected
-    half = [row for row in rows if row["draw"] != 1 or row["class"] != "c2"]
+    _same(_rows(own)[1][0].images, spread((x - y)[:, kept], OWNER[kept], 0.95))
+    half = [row for row in log if row["draw"] != 1 or row["class"] != "c2"]
     with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
         fb.all_ways(half)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [("--details",), ("--inductive",), ("--ways", "5"), ("--release", "x"), ("--dataset", "d")],
-)
-def test_options_that_do_nothing(given: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [("--inductive",), ("--ways", "5"), ("--no-training",)])
+def test_options_of_other_results(given: tuple[str, ...], tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
     refused = CliRunner().invoke(main, ["score", str(path), *given])
     assert refused.exit_code == 2
-    assert f"{given[0]} does nothing for results with all classes at once" in refused.stderr
+    said = "accuracies alone" if given[0] == "--ways" else "only a pool is to be told besides"
+    assert said in refused.stderr
 
 
 def test_against_one_method(tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
     given = ["score", str(path), "--format", "json", "--against", "adapter"]
-    pairs = json.loads(CliRunner().invoke(main, given).stdout)["differences"]
+    every = json.loads(CliRunner().invoke(main, given).stdout)["all_classes"]
+    pairs = [row for row in every if row["versus"]]
     assert [(p["method"], p["versus"]) for p in pairs] == [
         ("prompt", "adapter"),
         ("zero-shot", "adapter"),
     ]
-    whole = fb.all_ways(path).differences[0].images
-    assert pairs[0]["images"]["mean"] == pytest.approx(-100 * whole.mean)
+    whole = _rows(path)[1][0].images
+    assert pairs[0]["images_mean"] == pytest.approx(-whole.mean)
     with pytest.raises(UnknownNameError, match="nobody"):
         fb.all_ways(path, against="nobody")
 
 
 def test_several_pairs_and_one_draw() -> None:
-    found = fb.all_ways(_log())
-    assert any("Not corrected for multiple comparisons: 3 pairs" in n for n in found.notes)
-    assert "zero-shot: " in repr(found)
-    assert "no support" in repr(found)
-    assert "One draw" not in repr(found)
+    text = str(fb.all_ways(_log()))
+    assert "Not corrected for multiple comparisons: 3 pairs" in text
+    assert "One draw" not in text
     single = [row for row in _log() if row["draw"] in (0, None)]
-    found = fb.all_ways(single)
-    assert "1 draw\n" in repr(found)
-    assert "1 draws" not in repr(found)
-    (said,) = [note for note in found.notes if note.startswith("One draw of adapter, prompt: ")]
-    assert "± is for new test images with this one support" in said
-    methods, pairs = tables(found)
+    report = fb.all_ways(single)
+    methods, pairs = tables(report, _facts(report))
     assert "draws" not in methods.title.rpartition("intervals")[2]
-    assert pairs.notes[0] == said
+    assert [row[1] for row in map(methods.texts, methods.rows)] == ["1", "1", "none"]
+    (said,) = [note for note in pairs.notes if note.startswith("One draw of adapter, prompt: ")]
+    assert "± is for new test images with this one support, in differences too." in said
     alone = [row for row in _log() if row["method"] == "zero-shot"]
-    assert "no support" in repr(fb.all_ways(alone))
+    assert "none" in str(fb.all_ways(alone))
     unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
-    assert "One draw of zero-shot: " in repr(fb.all_ways(unsaid))
+    assert "One draw of zero-shot: " in str(fb.all_ways(unsaid))
 
 
 def test_tables() -> None:
-    methods, pairs = tables(fb.all_ways(_log()))
+    report = fb.all_ways(_log())
+    methods, pairs = tables(report, _facts(report))
     assert methods.names == ["method", "draws", "accuracy", "from draws", "mean over classes"]
     assert [row[1] for row in map(methods.texts, methods.rows)] == ["3", "3", "none"]
     assert pairs.names == ["method", "versus", "difference", "verdict", "mean over classes"]
     assert "--pool N" in pairs.notes[0]
-    right = [{**row, "predicted": row["class"]} for row in _log()]
-    methods, _ = tables(fb.all_ways(right))  # the same for all, also over classes
+    report = fb.all_ways([{**row, "predicted": row["class"]} for row in _log()])
+    methods, _ = tables(report, _facts(report))  # the same for all, also over classes
     assert methods.names == ["method", "draws", "accuracy", "from draws"]
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
 
 
 def test_latex_fits_a_column() -> None:
-    both = tables(fb.all_ways(_log()), "latex")
+    report = fb.all_ways(_log())
+    both = tables(report, _facts(report), "latex")
     assert table_width(both) < 240
     text = latex(both, "")
     assert r"\label{tab:all-classes}" in text
     assert r"\label{tab:paired-differences-all-classes}" in text
     assert "pool" not in text
+
+
+def _lacking(images: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
+    """Return the rows of :func:`_log` without some images, by method, in draw 1 alone."""
+    return [
+        row
+        for row in _log()
+        if row["draw"] != 1 or int(row["image"][:-4]) not in images.get(row["method"], ())
+    ]
+
+
+def _at(shots: int) -> list[dict[str, Any]]:
+    """Return the rows of :func:`_log` at other shots, in whose draws 1 shot does worse."""
+    wrong = {"predicted": "c0"} if shots == 1 else {}
+    own = [row | {"shots": shots} for row in _log() if row["shots"]]
+    own = [row | wrong if i % 7 == 0 else row for i, row in enumerate(own)]
+    return [*own, *(row for row in _log() if not row["shots"])] if shots == 16 else own
+
+
+_SAME = {"adapter": (3, 30, 31), "prompt": (3, 30, 31)}
+
+
+def _array(log: list[dict[str, Any]], method: str, shots: int | None) -> np.ndarray:
+    """Return what a method answers (R, n), NaN where a draw leaves an image out."""
+    own = [row for row in log if row["method"] == method and row["shots"] in (shots, None)]
+    draws = [*dict.fromkeys(row["draw"] for row in own)]
+    x = np.full((len(draws), OWNER.size), np.nan)
+    for row in own:
+        right = row["predicted"] == row["class"]
+        x[draws.index(row["draw"]), int(row["image"].removesuffix(".jpg"))] = right
+    return x
+
+
+@pytest.mark.parametrize("pool", [0, 40])
+@pytest.mark.parametrize(
+    "log",
+    [
+        _log(),
+        _lacking(_SAME),
+        _lacking({"adapter": (3, 30)}),
+        [row for shots in (1, 16) for row in _at(shots)],
+        [row for row in _log() if row["draw"] in (0, None)],
+    ],
+    ids=["whole", "images left out", "by one", "two numbers of shots", "one draw"],
+)
+def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
+    results, differences = _rows(log, pool=pool)
+    named = [*dict.fromkeys(row["method"] for row in log)]
+    shots = [*dict.fromkeys(row["shots"] for row in log if row["shots"])]
+    assert [(one.method, one.shots) for one in results] == [(m, s) for s in shots for m in named]
+    assert [(one.method, one.versus, one.shots) for one in differences] == [
+        (*pair, s) for s in shots for pair in combinations(named, 2)
+    ]
+    for one in (*results, *differences):
+        x = _array(log, one.method, one.shots)
+        if one.versus:
+            x = x - _array(log, one.versus, one.shots)
+        for found, alike in ((one.images, True), (one.classes, False)):
+            overlap = (one.shots or 0) / pool if pool else 0.0
+            expected = spread(x, OWNER, 0.95, alike=alike, overlap=overlap)
+            _same(found, expected)
+            if one.versus:
+                apart = abs(expected.mean) > expected.halfwidth
+                said = ("better" if expected.mean > 0 else "worse") if apart else "ns"
+                assert found.verdict == (said, "n/a")
+
+
+def test_every_command_takes_it(tmp_path: Path) -> None:
+    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    results, differences = _rows(path, pool=20)
+    first, apart, zero = results[0].images, differences[0].images, results[2].images
+    own, page = f"{first.mean:.2f} ± {first.halfwidth[0]:.2f}", tmp_path / "page"
+    alike = f"{zero.mean:.2f} ± {zero.halfwidth[0]:.2f}"
+
+    def run(*given: str) -> str:
+        done = CliRunner().invoke(main, [*given, "--pool", "20"], env={"COLUMNS": "140"})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert own in run("table", str(path))
+    assert alike in run("table", str(path))  # the same in every draw, and of images all the same
+    assert own in run("interval", str(path))
+    assert '"pool:20"' in run("interval", str(path), "--format", "json").replace("|", '"')
+    said = run("compare", f"{path}::adapter", "prompt", "--details")
+    assert f"{apart.mean:+.2f} ± {apart.halfwidth[0]:.2f}" in said
+    assert "zero-shot" not in said
+    run("report", str(path), "-o", str(page))
+    assert "new test images and new draws" in (page / "index.html").read_text()
+    run("plot", "forest", str(path), "-o", str(tmp_path / "forest.pdf"))
+    sql = "SELECT mean, halfwidth FROM scores WHERE interval = 'images' ORDER BY method"
+    (row, *_) = json.loads(run("sql", sql, "--submission", str(path), "--format", "json"))
+    assert row["halfwidth"] == pytest.approx(first.halfwidth[0])
+    sql = "SELECT avg(accuracy) AS a FROM class_accuracies WHERE method = 'adapter'"
+    (row, *_) = json.loads(run("sql", sql, "--submission", str(path), "--format", "json"))
+    assert row["a"] == pytest.approx(results[0].classes.mean)
+    assert "zero-shot on log/allway-3w16s40q: 3 tasks" in run("validate", str(path))
+    assert "fslbench" in CliRunner().invoke(main, ["cite", str(path)]).stdout
+    refused = CliRunner().invoke(main, ["table", str(path), "--inductive"])
+    assert "only a pool is to be told besides" in refused.output
+    with pytest.raises(SpecError, match="a pool is of results with all classes at once"):
+        fb.open_log([{"method": "m", "task": 0, "class_ids": [0]}], pool=3)
+
+
+def test_more_test_images_than_counts_hold() -> None:
+    images = np.arange(40_000)
+    log = {"method": ["m"] * images.size, "image": images, "class": images % 5}
+    (one,) = fb.score(fb.open_log({**log, "predicted": images % 7 % 5})).scores
+    assert one.task_set == "allway-5w0s40000q"
+    right = (images % 7 % 5 == images % 5)[None]
+    expected = spread(right, images % 5, 0.95).halfwidth
+    assert one.intervals["images"].halfwidth == pytest.approx(100 * expected)

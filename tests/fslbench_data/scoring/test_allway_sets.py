@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from scipy import stats
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -103,19 +102,18 @@ def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
     log = log.append_column("shots", pa.array([SHOTS] * len(log)))
     expected = fb.all_ways(log.select(["method", "draw", "image", "class", "predicted", "shots"]),
                            pool=np.mean(trained))  # fmt: skip
-    for score, one in zip(found.scores, expected.results, strict=True):
-        interval = score.intervals["images"]
-        assert interval.mean == pytest.approx(100 * one.images.mean, abs=1e-10)
-        assert interval.halfwidth == pytest.approx(100 * one.images.halfwidth, rel=1e-9)
-    (pair,), (one,) = found.comparisons, expected.differences
-    apart = pair.intervals["images"].difference
-    assert apart.mean == pytest.approx(100 * one.images.mean, abs=1e-10)
-    assert apart.halfwidth == pytest.approx(100 * one.images.halfwidth, rel=1e-9)
+    for score, one in zip(found.scores, expected.scores, strict=True):
+        interval, of_log = score.intervals["images"], one.intervals["images"]
+        assert interval.mean == pytest.approx(of_log.mean, abs=1e-12)
+        assert interval.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
+    (pair,), (one,) = found.comparisons, expected.comparisons
+    apart, of_log = (c.intervals["images"].difference for c in (pair, one))
+    assert apart.mean == pytest.approx(of_log.mean, abs=1e-12)
+    assert apart.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
+    p = expected.sets[0].p_values("images")[0, 1]
+    assert found.p_values("images")[0, 1] == pytest.approx(p, rel=1e-9)
     (row,) = (r for r in found.comparisons.to_arrow().to_pylist() if r["interval"] == "images")
-    assert row["p"] == pytest.approx(one.images.p, abs=1e-9)
-    error = row["halfwidth"] / stats.t.ppf(0.975, one.images.df)
-    p = 2 * stats.t.sf(abs(row["difference"]) / error, one.images.df)
-    assert row["p"] == pytest.approx(p, rel=1e-7)
+    assert row["p"] == pytest.approx(p, rel=1e-9)
     assert "scores of all classes" in found.units.missing["classes"]
 
 

@@ -1,0 +1,261 @@
+"""Read a log of results with all classes at once: predictions of all test images, of few draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import (
+    DoubledTaskError,
+    MissingTaskError,
+    SchemaError,
+    SpecError,
+    listing,
+    many,
+    rows,
+    shown,
+)
+from benchmark_spec.naming import check_method_name
+from fslbench_data.scoring.task_log import names_in, whole_numbers
+from fslbench_data.validation.log_source import table_of
+
+NEEDED = ("method", "image", "class", "predicted")
+OPTIONAL = ("draw", "shots", "second")
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawLog:
+    """The predicted class of every test image, a row a method, draw and image."""
+
+    source: str
+    methods: tuple[str, ...]
+    draws: tuple[str, ...]
+    images: tuple[str, ...]
+    classes: tuple[str, ...]
+    method: Ints
+    draw: Ints
+    image: Ints
+    shots: Ints
+    class_of_image: Ints
+    right: NDArray[np.bool_]
+    regained: Ints | None
+    """The class without which a row is right that is not now, or -1; None without `second`."""
+    told: bool
+    """Whether it says which methods have a support, by the columns draw or shots."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a method answers at a number of shots."""
+
+    name: str
+    draws: tuple[str, ...]
+    support: bool
+    right: NDArray[np.float64]
+    """1 or 0 (R, n), NaN where a draw leaves the image out."""
+    regained: Ints | None
+    """As of :class:`DrawLog`, (R, n)."""
+
+
+def read_draws(log: object) -> DrawLog:
+    """Read what :func:`fslbench_data.all_ways` takes; an FSLBenchError says what is wrong."""
+    where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
+    table = table_of(log, NEEDED, where, OPTIONAL)
+    if missing := [name for name in NEEDED if name not in table.column_names]:
+        raise SchemaError(
+            f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
+            where=f"{where}, which has {listing(table.column_names)}",
+            expected="method, image, class, predicted, and perhaps draw, shots and second",
+        )
+    if not table.num_rows:
+        raise SchemaError("the log has no rows", where=where)
+    names, codes = zip(*(_codes(table, name, where) for name in (*NEEDED, "draw")), strict=True)
+    methods, images, classes, guesses, draws = names
+    for name in methods:
+        check_method_name(name, where)
+    owner = np.zeros(len(images), np.int64)
+    owner[codes[1]] = codes[2]
+    if (bad := np.flatnonzero(owner[codes[1]] != codes[2])).size:
+        raise SchemaError(
+            f"image {shown(images[codes[1][bad[0]]])} is of two classes",
+            where=f"{where}, {rows(bad)}",
+            expected="one class for every test image",
+        )
+    same = {name: number for number, name in enumerate(classes)}
+    position = np.array([same.get(name, -1) for name in guesses], np.int64)
+    regained = None
+    if "second" in table.column_names:
+        seconds, at = _codes(table, "second", where)
+        second = np.array([same.get(name, -2) for name in seconds], np.int64)[at]
+        if (bad := np.flatnonzero(second == position[codes[3]])).size:
+            raise SchemaError(
+                f"second is {shown(seconds[at[bad[0]]])}, as predicted",
+                where=f"{where}, {rows(bad)}",
+                expected="the class with the highest score but one",
+            )
+        regained = np.where(second == codes[2], position[codes[3]], -1)
+    shots = np.full(table.num_rows, -1, np.int64)
+    if "shots" in table.column_names:
+        shots = _shots(table.column("shots"), where)
+    for number, name in enumerate(methods):
+        own = np.flatnonzero(codes[0] == number)
+        if (position[codes[3][own]] < 0).all():
+            said = [shown(guesses[code]) for code in np.unique(codes[3][own])]
+            raise SchemaError(
+                f"nothing that {name} predicts is a class of an image: {listing(said, 4)}",
+                where=f"{where}, {rows(own, 3)}",
+                expected=f"classes as in the column class: {listing([*map(shown, classes)], 4)}",
+                fix="write class and predicted alike, both as names or both as numbers",
+            )
+    right = position[codes[3]] == codes[2]
+    told = any(name in table.column_names for name in ("draw", "shots"))
+    ids = codes[0], codes[4], codes[1]
+    return DrawLog(
+        where, methods, draws, images, classes, *ids, shots, owner, right, regained, told
+    )
+
+
+def _shots(column: pa.ChunkedArray, where: str) -> Ints:
+    """Return the shots of each row, -1 where there is none."""
+    try:
+        numbers = pc.fill_null(column.cast(pa.float64()), -1.0).to_numpy()
+    except pa.ArrowException:
+        numbers = np.full(len(column), np.nan)
+    if (bad := np.flatnonzero((numbers != np.floor(numbers)) | (numbers < -1))).size:
+        raise SchemaError(
+            f"shots is {shown(column[int(bad[0])].as_py())}",
+            where=f"{where}, {rows(bad)}",
+            expected="a whole number, or nothing of a method without support",
+        )
+    return np.asarray(numbers, np.int64)
+
+
+def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
+    """Return the different values of a column as texts, and each row's position."""
+    if name not in table.column_names:
+        return ("",), np.zeros(table.num_rows, np.int64)
+    column = whole_numbers(table.column(name))
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    if name == "draw":
+        column = pc.fill_null(column.cast(pa.string()), "")
+    return names_in(column, name, where)
+
+
+def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
+    """Give the answers of each method, those of one number of shots after another.
+
+    A method without shots, such as a zero-shot one, stands beside all. `pool` is as of
+    :func:`fslbench_data.all_ways`.
+    """
+    numbers = np.unique(read.shots)
+    wanted = numbers[numbers > 0] if (numbers > 0).any() else numbers[:1]
+    for shots in wanted.tolist():
+        found = []
+        for number, name in enumerate(read.methods):
+            own = np.flatnonzero((read.method == number) & (read.shots == shots))
+            if not own.size:
+                own = np.flatnonzero((read.method == number) & (read.shots <= 0))
+            if own.size:
+                found.append(_method(read, name, own))
+        if pool and shots >= pool:
+            raise SpecError(
+                f"{many(shots, 'shot')} of {many(pool, 'training image')}", expected="fewer shots"
+            )
+        if pool and shots < 1 and any(len(one.draws) > 1 for one in found):
+            raise SchemaError(
+                f"a pool of {pool} training images says nothing without the number of shots",
+                where=read.source,
+                expected="the column shots",
+                fix="log the shots, or leave the pool out",
+            )
+        yield shots, found
+
+
+def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]], dict[str, str]]:
+    """Put methods together that answer the same images in the same draws.
+
+    One with a single draw stands beside all draws of the same images, as if in each of them. Two
+    that leave out different images stand together once more, with what both answer. `images` are
+    their classes. Gives also what is to be said of such pairs, the first time with why.
+    """
+    groups: dict[tuple[object, bytes], list[Drawn]] = {}
+    for one in sorted(methods, key=lambda one: -len(one.draws)):
+        lacking, single = np.isnan(one.right), len(one.draws) == 1
+        alike = [g for g in groups.values() if single and not np.isnan(g[0].right).any()]
+        for group in alike:
+            group.append(one)
+        if not alike:
+            key = None if single else one.draws, lacking.tobytes()
+            groups.setdefault(key, []).append(one)
+    made, said = [sorted(group, key=methods.index) for group in groups.values()], {}
+    for one, other in combinations(methods, 2):
+        if any(one in group and other in group for group in made):
+            continue
+        pair = f"{one.name} - {other.name}"
+        if one.draws != other.draws and 1 not in (len(one.draws), len(other.draws)):
+            draws = " and ".join(
+                listing([d.removesuffix(".0") for d in m.draws], 4) for m in (one, other)
+            )
+            said[pair] = f"not compared, since their draws differ ({draws})"
+            continue
+        there = ~np.isnan(one.right + other.right)
+        if any(np.unique(images[here]).size <= images.max() for here in there):
+            said[pair] = "not compared, since a draw has no image of some class that both answer"
+            continue
+        number = there.sum(axis=1)
+        few, most = int(number.min()), int(number.max())
+        asked = f"{few:,}" if few == most else f"{few:,} to {most:,}"
+        said[pair] = f"compared on the {asked} of {images.size:,} images a draw that both answer"
+        both = [replace(m, right=np.where(there, m.right, np.nan)) for m in (one, other)]
+        made.append(both)
+    return made, said
+
+
+def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
+    draws, of = np.unique(read.draw[own], return_inverse=True)
+    images = len(read.class_of_image)
+    key = of.ravel() * images + read.image[own]
+    times = np.bincount(key, minlength=len(draws) * images)
+    if (twice := np.flatnonzero(times[key] > 1)).size:
+        raise DoubledTaskError(
+            f"{name} answers an image twice in one draw",
+            where=f"{read.source}, {rows(own[twice])}",
+            expected="one row a method, draw and test image",
+            fix="name the draws of the support (seeds) in a column `draw`, and shots in `shots`",
+        )
+    x = np.full(len(draws) * images, np.nan)
+    x[key] = read.right[own]
+    answers, regained = x.reshape(len(draws), images), None
+    if read.regained is not None:
+        flat = np.full(x.size, -1)
+        flat[key] = read.regained[own]
+        regained = flat.reshape(answers.shape)
+    called = tuple(read.draws[draw] for draw in draws)
+    lacking = np.isnan(answers).all(axis=0)
+    if lacking.any():
+        raise MissingTaskError(
+            f"{name} answers {int((~lacking).sum())} of {images} test images",
+            where=read.source,
+            expected="every test image in some draw, of every method",
+            fix="answer the images that others answer, or leave these out of all methods",
+        )
+    for draw, here in zip(called, ~np.isnan(answers), strict=True):
+        there = np.bincount(read.class_of_image[here], minlength=len(read.classes))
+        if not there.all():
+            raise MissingTaskError(
+                f"{name} answers no image of class {shown(read.classes[int(there.argmin())])} in "
+                f"draw {shown(draw)}",
+                where=read.source,
+                expected="images of every class in every draw",
+                fix="log the whole test set of the draw, or leave the draw out",
+            )
+    support = not read.told or called != ("",) or bool((read.shots[own] > 0).any())
+    return Drawn(name, called, support, answers, regained)
