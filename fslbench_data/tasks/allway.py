@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError, many
-from benchmark_spec.protocol import MAX_QUERIES, Protocol, TaskSetName, WholeProtocol
+from benchmark_spec.protocol import MAX_WHOLE_QUERIES, Protocol, TaskSetName, WholeProtocol
 from fslbench_data.tasks.draw import Groups, Ints, classes_of_images, first_of_unit, table_of
 
 LEAST_DRAWS = 2
@@ -105,11 +105,11 @@ def draw_allway(
             fix="ask for fewer shots",
         )
     expected = parts.protocol(shot, test=test is not None)
-    if shot < 1 or expected.query > MAX_QUERIES:
+    if shot < 1 or expected.query > MAX_WHOLE_QUERIES:
         raise SamplingError(
             f"a task of {many(shot, 'shot')} and {expected.query} queries",
             where=where,
-            expected=f"at least 1 shot, and at most {MAX_QUERIES} queries in all",
+            expected=f"at least 1 shot, and at most {MAX_WHOLE_QUERIES} queries in all",
         )
     if protocol != expected:
         raise SamplingError(
