@@ -307,7 +307,8 @@ def paired_verdicts(
     """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
     Conclusive when 0 lies outside the interval, *not estimable* without one (a half-width of NaN).
-    Differences that are all 0 are *identical*; where all are equal but not 0, the exact sign-flip
+    Differences that are all 0 are *identical*, unless right answers to other queries give them a
+    half-width; where all are equal but not 0, the exact sign-flip
     test of the `independent` tasks stands in, unless there are 0 of them.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
@@ -323,7 +324,8 @@ def paired_verdicts(
         beyond = np.abs(mean) > reach
         alike = np.where(alike, np.where(beyond, claim, inconclusive), none)
         codes = codes if independent == 0 else np.where(constant, alike, codes)
-        codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), np.int8(IDENTICAL), codes)
+        same = np.where(np.asarray(widths) > 0, inconclusive, np.int8(IDENTICAL))
+        codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), same, codes)
     return np.asarray(codes)
 
 

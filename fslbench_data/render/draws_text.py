@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import Verdict, adjust
+from analysis_sql.comparison.verdicts import adjust
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.console import print_screen
 from fslbench_data.render.interval_text import VERDICT_WORDS, capital, verdict_of, width_text
@@ -152,12 +152,9 @@ def _of_pair(each: TaskSetReport, i: int, j: int) -> Numbers:
         there = kind in pair.intervals
         found = pair.intervals[kind].difference if there else None
         width = _width(None if found is None else found.halfwidth)
-        verdict = verdict_of(pair, kind)
-        if verdict is Verdict.IDENTICAL and width > 0:  # as many right, of other images
-            verdict = Verdict.INCONCLUSIVE
         widths.append(width)
         p.append(float(each.p_values(kind)[i, j]) if there else nan)
-        verdicts.append(VERDICT_WORDS[verdict])
+        verdicts.append(VERDICT_WORDS[verdict_of(pair, kind)])
     mean = pair.intervals["images"].difference.mean
     return Numbers(mean, (widths[0], widths[1]), (p[0], p[1]), (verdicts[0], verdicts[1]))
 

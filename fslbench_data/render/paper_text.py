@@ -188,6 +188,7 @@ def _about(content: PaperContent) -> str:
 
 def _release(content: PaperContent) -> str:
     if content.signature.release == OWN_TASKS:
-        return f"own tasks (digest {content.signature.release_digest[:12]})"
+        digests = [each.fingerprint[:12] for each in content.signature.sets]
+        return f"own tasks ({'digests' if len(digests) > 1 else 'digest'} {listing(digests, 4)})"
     name, _, version = content.signature.release.partition("@")
     return f"release {name} {version} (digest {content.signature.release_digest[:12]})"

@@ -257,5 +257,6 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
                 expected="images of every class in every draw",
                 fix="log the whole test set of the draw, or leave the draw out",
             )
-    support = not read.told or called != ("",) or bool((read.shots[own] > 0).any())
+    shots = not any(read.draws) and bool((read.shots[own] > 0).any())
+    support = not read.told or called != ("",) or shots
     return Drawn(name, called, support, answers, regained)

@@ -28,7 +28,6 @@ from benchmark_spec.errors import (
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
 from benchmark_spec.protocol import (
     EPISODES,
-    MAX_QUERIES,
     OWN,
     LoggedProtocol,
     TaskSetName,
@@ -363,14 +362,12 @@ def _draw_results(answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> p
     for info, group in zip(infos, answers, strict=True):
         row: dict[str, Any] = {"dataset": info.dataset, "task_set": str(info.name)}
         there = group.image_ids >= 0
-        counted = info.protocol.query <= MAX_QUERIES
         for method, own in zip(group.methods, group.right, strict=True):
             right = np.zeros(there.shape, np.int64)
             right[there] = own.counts[own.counts >= 0] if own else 0
             for draw, (correct, asked) in enumerate(zip(right, there, strict=True)):
                 row |= {"method": method, "task_id": draw, "class_correct": correct.sum(axis=1)}
-                numbers = {"n_correct": correct.sum(), "n_query": asked.sum()} if counted else {}
-                rows.append(row | numbers)
+                rows.append(row | {"n_correct": correct.sum(), "n_query": asked.sum()})
     return pa.Table.from_pylist(rows)
 
 
@@ -533,7 +530,7 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
         task_id[rows] = found.ravel()  # numpy 2.0 gives a column
     counts = np.rint(log.y * log.queries).astype(np.int32)
-    known = 0 < log.queries <= MAX_QUERIES
+    known = log.queries > 0
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(names, pa.string()))

@@ -213,8 +213,8 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     assert run.stdout.count("more rows left out: --format csv gives all") == 2
 
 
-def _log() -> list[dict[str, Any]]:
-    """Rows of two methods with three draws each, and of one without draws."""
+def _log(shots: int | None = None) -> list[dict[str, Any]]:
+    """Rows of two methods with three draws each, and of one without draws, perhaps with shots."""
     rows = []
     for method, draws in (("adapter", 3), ("prompt", 3), ("zero-shot", 1)):
         for draw, own in enumerate(_right(draws, seed=len(method))):
@@ -223,13 +223,33 @@ def _log() -> list[dict[str, Any]]:
                     {
                         "method": method,
                         "draw": draw if draws > 1 else None,
-                        "shots": 16 if draws > 1 else None,
+                        "shots": 16 if draws > 1 else shots,
                         "image": f"{image}.jpg",
                         "class": f"c{label}",
                         "predicted": f"c{label}" if right else f"c{(label + 1) % 3}",
                     }
                 )
     return rows
+
+
+def test_without_a_draw_beside_draws_there_is_no_support() -> None:
+    """As where zero-shot rows have the shots of the others."""
+    assert [one.draws for one in _rows(_log(16))[0]] == [3, 3, 0]
+
+
+def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
+    rows = [row for row in _log() if row["method"] == "adapter" and row["draw"] == 0]
+    right = [row["predicted"] == row["class"] for row in rows]
+    one, other = right.index(True), right.index(False)
+    moved = [{**row, "method": "moved"} for row in rows]
+    for at in (one, other):
+        moved[at]["predicted"] = (
+            moved[at]["class"] if not right[at] else "c0" if moved[at]["class"] != "c0" else "c1"
+        )
+    for versus, verdict in ((moved, "0"), ([{**row, "method": "moved"} for row in rows], "=")):
+        found = fb.all_ways([*rows, *versus]).comparisons.to_arrow().to_pylist()
+        (pair,) = (row for row in found if row["interval"] == "images")
+        assert (pair["verdict"], pair["difference"]) == (verdict, 0)
 
 
 @pytest.mark.parametrize("form", ["rows", "columns", "csv", "jsonl", "parquet"])
