@@ -204,5 +204,6 @@ class AllWaySums:
     def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
         """Put what is known of a draw's queries where the images are (M, n)."""
         x = np.full((len(values), self._design.class_of_image.size + 1), float(nothing))
-        x[:, self._design.queries_of[draw]] = values
+        if values:  # else no method says which queries were right
+            x[:, self._design.queries_of[draw]] = values
         return x[:, :-1]  # the last is of places without an image

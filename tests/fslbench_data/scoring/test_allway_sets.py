@@ -229,6 +229,17 @@ def test_more_classes_than_a_byte_holds(release: Release, tmp_path: Path) -> Non
             fb.score(replace(submission, table=changed), release)
 
 
+def test_counts_alone_are_compared_by_the_usual_interval(release: Release) -> None:
+    """Where no method says which queries were right, nothing is said of new images."""
+    known = _submission(release, "few", OTHERS)
+    names = [n for n in known.columns if n not in ("predictions", "class_correct")]
+    found = fb.score(replace(known, table=known.table.select(names)), release)
+    rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
+    assert (rows["closed"]["halfwidth"] or 0) > 0
+    assert rows["images"]["halfwidth"] is None
+    assert rows["images"]["p"] is None
+
+
 def test_a_method_runs_once_a_draw(release: Release) -> None:
     calls = []
 
