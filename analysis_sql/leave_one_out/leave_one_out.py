@@ -543,7 +543,7 @@ def _p_values(
         spread = getattr(found, kind)
         independent = design.disjoint_tasks(kind)
         widths = spread.halfwidth[at]
-        own = np.where(np.isinf(widths), np.nan, settled(spread.p[at]))
+        own = np.where(np.isfinite(widths), settled(spread.p[at]), np.nan)
         if independent:
             own = np.where(constant, constant_p(independent), own)
         own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
