@@ -71,15 +71,7 @@ def write_report(
 
     Files for machines hold everything in either case.
     """
-    from fslbench_data.render.draws_text import values
     from fslbench_data.render.report_formats import json_pieces, render_csv
-    from fslbench_data.render.table import csv_text
-    from fslbench_data.scoring.own_release import DrawFacts
-
-    def as_csv() -> str:
-        if isinstance(report.log, DrawFacts):
-            return csv_text(values(report, report.log), str(report.signature))
-        return render_csv(report)
 
     table, paper = _summary(all_references, whole_signature, report)
     if details:
@@ -89,7 +81,7 @@ def write_report(
     write(
         output_format,
         path,
-        csv=as_csv,
+        csv=lambda: render_csv(report),
         json=lambda: json_pieces(report),
         table=table,
         paper=paper,

@@ -150,9 +150,7 @@ def _of_pair(each: TaskSetReport, i: int, j: int) -> Numbers:
     widths, p, verdicts = [], [], []
     for kind in KINDS:
         there = kind in pair.intervals
-        found = pair.intervals[kind].difference if there else None
-        width = _width(None if found is None else found.halfwidth)
-        widths.append(width)
+        widths.append(_width(pair.intervals[kind].difference.halfwidth if there else None))
         p.append(float(each.p_values(kind)[i, j]) if there else nan)
         verdicts.append(VERDICT_WORDS[verdict_of(pair, kind)])
     mean = pair.intervals["images"].difference.mean

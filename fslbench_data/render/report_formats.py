@@ -24,7 +24,7 @@ from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import sentence_of, unseen_text
-from fslbench_data.render.table import json_text, objects, one_line
+from fslbench_data.render.table import csv_text, json_text, objects, one_line
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
@@ -56,7 +56,11 @@ def render_csv(report: Report) -> str:
     A method that there is nothing to compare with gets a line of its own with an empty
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
     says why nothing is concluded where the tasks as such would allow it.
+
+    Of a log of all classes at once: a line a method, and one a pair.
     """
+    if isinstance(report.log, DrawFacts):
+        return csv_text(draw_values(report, report.log), str(report.signature))
     lines = [f"# {one_line(str(report.signature))}\n", _line(COLUMNS)]
     for each in report.sets:
         for batch in each.batches(with_p=False):
