@@ -3,7 +3,8 @@
 ``python -m benchmarks.protocols``: 20,000 episodes by Meta-Dataset's rule; 16 draws of 16 shots of
 ten classes, each of which asks 10,000 test images; and 600 tasks of 75 queries on each of ten data
 sets, of which it is known how many queries of a class were right, or which.  A release is made with
-the tasks, and files of results; the command is timed as `benchmarks.commands` times it.
+the tasks, and files of results; the command is timed as `benchmarks.commands` times it.  Last, a
+log without a release: three draws of ten classes and 1,000 test images, a row a prediction.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import fslbench_data as fb
 from benchmark_spec.protocol import TaskSetName
@@ -26,7 +28,7 @@ from builders.sources.image_set import About
 
 ABOUT = About("Nothing", "https://example.org", "CC0", "@misc{x}")
 METHODS, EPISODES, DRAWS, DATASETS = 100, 20_000, 16, 10
-LIMITS = {"episodes": (20.0, 2.0), "allway": (5.0, None)}
+LIMITS = {"episodes": (20.0, 2.0), "allway": (5.0, None), "log": (10.0, None)}
 """Seconds of processor time, and gigabytes."""
 QUERIES_KNOWN = 1.5
 """Times the seconds without predictions."""
@@ -53,6 +55,24 @@ def allway(writer: ReleaseWriter) -> TaskSetName:
     drawn = draw_task_set("ten", name, sizes, seed=0, tasks=DRAWS, paths=paths, test="test/")
     writer.add_tasks("ten", name, *drawn, drawn=True)
     return name
+
+
+def log(path: Path) -> str:
+    """Write predictions of methods that are right 60 to 80 % of the time, and return a heading."""
+    methods, draws, images = np.indices((METHODS, 3, 1000)).reshape(3, -1)
+    owner, rng = images % 10, np.random.default_rng(0)
+    right = rng.random(methods.size) < 0.6 + methods / 500
+    names = np.array([f"method{number:03d}" for number in range(METHODS)])
+    columns = {
+        "method": names[methods],
+        "draw": draws,
+        "shots": np.full(methods.size, 16),
+        "image": images,
+        "class": owner,
+        "predicted": np.where(right, owner, (owner + 1) % 10),
+    }
+    pq.write_table(pa.table(columns), path)
+    return "log: 3 draws, 1,000 images"
 
 
 def closed(writer: ReleaseWriter) -> TaskSetName:
@@ -129,11 +149,14 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            writer = ReleaseWriter(folder / "release", "r", "1.0.0", "R.")
-            task_set = {"episodes": episodes, "allway": allway}[name](writer)
-            writer.finish()
-            answers(fb.load_release(folder / "release"), folder / "results.parquet")
-            command = ["score", "results.parquet", "--release", "release"]
+            if name == "log":
+                task_set, command = log(folder / "log.parquet"), ["score", "log.parquet"]
+            else:
+                writer = ReleaseWriter(folder / "release", "r", "1.0.0", "R.")
+                task_set = str({"episodes": episodes, "allway": allway}[name](writer))
+                writer.finish()
+                answers(fb.load_release(folder / "release"), folder / "results.parquet")
+                command = ["score", "results.parquet", "--release", "release"]
             found = run(["-c", COMMAND, *command], folder)
         over = found.processor > seconds or found.gigabytes > (gigabytes or np.inf)
         limit = f"{seconds:g} s{f', {gigabytes:g} GB' if gigabytes else ''}"

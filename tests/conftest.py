@@ -26,6 +26,7 @@ from hub_server import HubServer
 from hub_server.client import ENVIRONMENT, point_at, quicken
 from hub_server.server import bound_socket
 
+from analysis_sql.queries.engine import working_database
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
@@ -49,8 +50,9 @@ os.environ |= {"COLUMNS": "120", "LINES": "50"}
 if hasattr(time, "tzset"):
     time.tzset()
 
-# Each worker has a core: PyTorch's threads would wait for each other, and cost three times as much.
+# Each worker has a core: threads would wait for each other, PyTorch's at three times the cost.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+working_database().execute("SET threads = 1")
 
 # The same examples in every run, and none too slow for a busy machine.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40)
@@ -88,12 +90,14 @@ def _memory_given_back() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _imports_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a test imports out of a temporary folder is not there for the worker's next test."""
-    path, modules = list(sys.path), set(sys.modules)
+    path, last = list(sys.path), next(reversed(sys.modules))
     yield
     sys.path[:] = path
+    if next(reversed(sys.modules)) == last:
+        return  # whatever is imported comes last
     folder = str(tmp_path_factory.getbasetemp())
-    for name in set(sys.modules) - modules:
-        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(folder):
             del sys.modules[name]
 
 

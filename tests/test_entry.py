@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CODE = """
 import sys
 from fslbench_data.entry import fslbench
@@ -16,6 +18,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_a_file_is_read_without_pandas(root: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(root)}
     subprocess.run([sys.executable, "-c", CODE], cwd=root, env=environment, check=True)

@@ -129,11 +129,11 @@ def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
             if (key := (shots, order[name])) not in methods:
                 own = [_of_method(one, i) for one in both]
                 methods[key] = Row(name, "", shots or None, log.draws[name][shots], *own)
-        for i, j in np.argwhere(each.asked).tolist():
-            one, other = each.methods[i], each.methods[j]
-            if (at := (shots, order[one], order[other])) not in pairs:
-                own = [_of_pair(one, i, j) for one in both]
-                pairs[at] = Row(one, other, shots or None, None, *own)
+        for images, classes in zip(*(_of_pairs(one) for one in both), strict=True):
+            (one, other), *own = images[0], images[1], classes[1]
+            pairs.setdefault(
+                (shots, order[one], order[other]), Row(one, other, shots or None, None, *own)
+            )
     return [methods[key] for key in sorted(methods)], [pairs[key] for key in sorted(pairs)]
 
 
@@ -145,16 +145,17 @@ def _of_method(each: TaskSetReport, i: int) -> Numbers:
     return Numbers(own["images"].mean, (widths[0], widths[1]), share=share)
 
 
-def _of_pair(each: TaskSetReport, i: int, j: int) -> Numbers:
-    (pair,) = each.comparisons_of(i, np.array([j]))
-    widths, p, verdicts = [], [], []
-    for kind in KINDS:
-        there = kind in pair.intervals
-        widths.append(_width(pair.intervals[kind].difference.halfwidth if there else None))
-        p.append(float(each.p_values(kind)[i, j]) if there else nan)
-        verdicts.append(VERDICT_WORDS[verdict_of(pair, kind)])
-    mean = pair.intervals["images"].difference.mean
-    return Numbers(mean, (widths[0], widths[1]), (p[0], p[1]), (verdicts[0], verdicts[1]))
+def _of_pairs(each: TaskSetReport) -> Iterator[tuple[tuple[str, str], Numbers]]:
+    p = {kind: each.p_values(kind) for kind in KINDS if kind in each.kinds}
+    for i in range(len(each.asked)):
+        for pair, j in zip(each.comparisons_of(i), np.flatnonzero(each.asked[i]), strict=True):
+            there = [kind if kind in pair.intervals else None for kind in KINDS]
+            widths = [_width(pair.intervals[k].difference.halfwidth if k else None) for k in there]
+            of_pair = [float(p[kind][i, j]) if kind else nan for kind in there]
+            verdicts = [VERDICT_WORDS[verdict_of(pair, kind)] for kind in KINDS]
+            mean = pair.intervals["images"].difference.mean
+            both = (widths[0], widths[1]), (of_pair[0], of_pair[1]), (verdicts[0], verdicts[1])
+            yield (each.methods[i], each.methods[j]), Numbers(mean, *both)
 
 
 def _width(halfwidth: float | None) -> float:

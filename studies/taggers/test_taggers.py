@@ -45,6 +45,7 @@ def test_what_is_printed_of_two_taggers_is_on_the_page(
         assert set(lines) <= set(table)
 
 
+@pytest.mark.slow
 def test_every_table_of_words_is_what_its_recipe_makes(release: Release) -> None:
     """The truth and the images are all it takes: nothing else was put into the tables."""
     truth = release.attributes("glyphs_sample", "truth").column("attributes").to_pylist()

@@ -55,6 +55,7 @@ def test_a_drawing_is_what_the_command_draws(kind: str, path: Path, tmp_path: Pa
     assert "\n" not in repr(drawing)
 
 
+@pytest.mark.slow
 def test_a_drawing_of_reference_methods_and_of_frames(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     pair = ("pixels/NCC", "pixels/LR")

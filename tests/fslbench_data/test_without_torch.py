@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from benchmark_spec.extras import install_line
 
 
@@ -13,6 +15,7 @@ def _python(code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_without_pytorch_an_error_says_how_to_install_it() -> None:
     said = _python(
         "import sys; sys.modules['torch'] = None\n"
@@ -29,6 +32,7 @@ def test_without_pytorch_an_error_says_how_to_install_it() -> None:
     assert said.count(install_line("torch")) == 3
 
 
+@pytest.mark.slow
 def test_a_method_on_arrays_imports_neither_pytorch_nor_scikit_learn() -> None:
     assert not _python(
         "import sys, numpy as np, fslbench_data as fb\n"

@@ -69,6 +69,7 @@ def test_the_parts_add_up_to_what_was_observed() -> None:
     assert low < parts.classes < high
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(3, 30), st.integers(2, 9))
 @settings(max_examples=200)
 def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(

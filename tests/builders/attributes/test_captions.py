@@ -68,6 +68,7 @@ def test_the_same_however_they_are_batched(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
     transformers = pytest.importorskip("transformers")
     captioner: Any = CaptionerName("vit_gpt2@vit", captioners).load()
@@ -80,6 +81,7 @@ def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> No
     assert max(len(caption.split()) for caption in expected) == 15
 
 
+@pytest.mark.slow
 def test_blip_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
     transformers = pytest.importorskip("transformers")
     captioner: Any = CaptionerName("blip@blip", captioners).load()

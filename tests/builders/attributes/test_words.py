@@ -140,6 +140,7 @@ def test_names_of_taggers() -> None:
             check_tagger(wrong)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_installed() -> None:
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     with pytest.raises(MissingPackageError, match="no_such_model") as error:

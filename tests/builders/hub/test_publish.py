@@ -190,6 +190,7 @@ def test_what_diff_refuses_is_not_published(
     assert not hub.repo(REPO).pulls
 
 
+@pytest.mark.slow
 def test_the_version_is_compared_with_the_published_one_below_it(
     hub: HubServer, release: Path, build: Build, publish: Publish
 ) -> None:

@@ -295,6 +295,7 @@ def test_tasks_hold_what_they_say(embedded: Release) -> None:
             assert np.unique(images).size == images.size
 
 
+@pytest.mark.slow
 def test_the_example_is_what_its_script_writes(tmp_path: Path, root: Path, example: object) -> None:
     path = tmp_path / "again.parquet"
     script = root / "examples/my_method.py"

@@ -200,6 +200,7 @@ def test_a_card_of_something_else(built: Path, tmp_path: Path) -> None:
     assert [p.what for p in verify(folder).problems] == ["is not the card of this manifest"]
 
 
+@pytest.mark.slow
 def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(built, folder)

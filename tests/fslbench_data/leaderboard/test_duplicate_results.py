@@ -54,6 +54,7 @@ def test_a_copy_under_another_name(
     assert text.partition(said)[2].partition("\n")[0].count(", ") == 5  # all six sets
 
 
+@pytest.mark.slow
 def test_one_task_that_differs(repository: Repository, answers: Answers, embedded: Release) -> None:
     counts = np.random.default_rng(0).integers(10, 20, 31)
     other = counts.copy()

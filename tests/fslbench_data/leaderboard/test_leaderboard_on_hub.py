@@ -66,6 +66,7 @@ def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
     assert not hub.seen(r"/cdn/", "GET")  # all of it lies in the cache
 
 
+@pytest.mark.slow
 def test_bad_ones_among_them(full: tuple[HubServer, Repository]) -> None:
     hub, _ = full
     alone = json.loads(_leaderboard("--results", REPO, "--format", "json").stdout)

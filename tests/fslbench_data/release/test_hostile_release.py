@@ -415,6 +415,7 @@ def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None
         release.references()
 
 
+@pytest.mark.slow
 def test_every_table_of_the_package_is_small_beside_its_bounds(
     embedded: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:

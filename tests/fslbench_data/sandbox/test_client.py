@@ -297,6 +297,7 @@ def _pid() -> int:
     return client._server.pid
 
 
+@pytest.mark.slow
 def test_one_process_reads_many_files(
     fresh: None, tmp_path: Path, bombs: Callable[[str], Path]
 ) -> None:
@@ -346,6 +347,7 @@ def test_a_file_that_ends_the_process(
                 read_untrusted(path)
 
 
+@pytest.mark.slow
 @on_linux
 def test_the_process_gets_no_token(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -357,6 +359,7 @@ def test_the_process_gets_no_token(
     assert b"PATH=" in environment
 
 
+@pytest.mark.slow
 def test_the_process_runs_no_code_that_lies_about(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

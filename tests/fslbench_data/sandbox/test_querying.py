@@ -217,6 +217,7 @@ def test_limits_that_are_none_are_refused(options: list[str]) -> None:
     assert "for a query\n  expected: a " in result.stderr
 
 
+@pytest.mark.slow
 def test_limits_that_are_large_are_none_in_effect(started: Callable[..., QueryProcess]) -> None:
     assert started(seconds=1e300, memory="900PB".replace("P", "T")).run("SELECT 1").num_rows == 1
 

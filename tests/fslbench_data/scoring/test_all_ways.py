@@ -24,6 +24,7 @@ from fslbench_data.cli import main
 from fslbench_data.render.draws_text import Numbers, Row, rows, tables
 from fslbench_data.render.latex import latex, table_width
 from fslbench_data.scoring.own_release import DrawFacts
+from fslbench_data.scoring.task_set_report import TaskSetReport
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
@@ -211,6 +212,23 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     assert max(map(len, lines)) <= 80
     assert "Not corrected for multiple comparisons: 435 pairs" in run.stdout
     assert run.stdout.count("more rows left out: --format csv gives all") == 2
+
+
+def test_p_of_many_pairs_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not of all pairs for each of them: 30 methods took 15 seconds."""
+    asked = []
+
+    def counted(each: TaskSetReport, kind: Any) -> Any:
+        asked.append(kind)
+        return of_all(each, kind)
+
+    of_all = TaskSetReport.p_values
+    monkeypatch.setattr(TaskSetReport, "p_values", counted)
+    for methods in (3, 8):
+        log = [r for m in range(methods) for r in _scored(f"adapter {m}", *_scores(2, m))]
+        asked.clear()
+        assert len(_rows(log)[1]) == methods * (methods - 1) / 2
+        assert sorted(asked) == ["classes", "classes", "images", "images"]
 
 
 def _log(shots: int | None = None) -> list[dict[str, Any]]:
@@ -540,6 +558,7 @@ def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
                 assert found.verdict == (said, "n/a")
 
 
+@pytest.mark.slow
 def test_every_command_takes_it(tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
     results, differences = _rows(path, pool=20)

@@ -253,6 +253,7 @@ def test_a_method_runs_once_a_draw(release: Release) -> None:
     assert release.load_dataset(f"tasks-{OWN_PART}", "few").num_rows == DRAWS
 
 
+@pytest.mark.slow
 def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
     """As of ImageNet's test part: counts are int32 in files, and all else is the same."""
     writer = ReleaseWriter(folder := tmp_path / "r", "r", "1.0.0", "R.")

@@ -159,6 +159,7 @@ def test_what_is_left_out(release: Release) -> None:
     assert ladder.answers.left_out == ("only counts",)
 
 
+@pytest.mark.slow
 def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.parquet" for name in "ab"]
     for seed, path in enumerate(paths):

@@ -89,6 +89,7 @@ def test_the_published_rule() -> None:
     assert -2 * np.log(2) - 0.4 < min(ratios) < -0.7  # weights between a half and two
 
 
+@pytest.mark.slow
 def test_every_image_is_as_likely(release: Release) -> None:
     shown = np.zeros(sum(SIZES))
     for task in release.task_set("toy", str(NAME)):

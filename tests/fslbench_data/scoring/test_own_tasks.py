@@ -609,7 +609,7 @@ def test_formats_give_the_same(tmp_path: Path) -> None:
     assert content["sentence"] in " ".join(run().split("\n"))
 
 
-@pytest.mark.parametrize("methods", [3, 40])
+@pytest.mark.parametrize("methods", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
     tmp_path: Path, methods: int
 ) -> None:

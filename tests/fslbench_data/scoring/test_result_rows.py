@@ -59,6 +59,7 @@ def test_a_row_a_comparison_and_kind_of_interval(report: Report) -> None:
     assert [(r[:6], r[6:8], r[8:10], r[10:13], r[13:15], r[15]) for r in rows] == wanted
 
 
+@pytest.mark.slow
 def test_sql_has_the_same_tables(report: Report, path: Path) -> None:
     with fb.connect(None, path) as connection:
         for name in ("scores", "comparisons"):

@@ -190,6 +190,7 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert answered.other_sets == 2
 
 
+@pytest.mark.slow
 def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:
     report = fb.score(
         None, embedded, datasets="fashion_mnist", against="efficientnet_lite0/NCC",

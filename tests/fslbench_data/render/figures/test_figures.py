@@ -318,6 +318,7 @@ def test_one_pair_on_several_task_sets(embedded: Release) -> None:
         rows.forest(report.sets)
 
 
+@pytest.mark.slow
 def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
     recorder = Recorder("mine")
     info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
