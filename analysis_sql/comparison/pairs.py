@@ -139,6 +139,8 @@ class Pairs:
         if self.kind in ("closed", "open"):
             paired = np.where(verdict == NOT_ESTIMABLE, np.nan, paired)
             paired = np.where((verdict == IDENTICAL) & np.isnan(paired), 0.0, paired)
+        if self.kind in ("images", "classes", "superclasses"):  # as many right, but others
+            verdict = np.where((verdict == IDENTICAL) & np.isnan(paired), NOT_ESTIMABLE, verdict)
         mean, halfwidth, constant = (
             np.stack([*of_methods[at.reshape(2, -1)], of_pairs])
             for of_methods, of_pairs in (

@@ -11,7 +11,7 @@ weight of a class, N_c its test images; with S shots of N training images a clas
 
 s_r² is the variance of the draws' means, s²_c that of the images' means over draws, MS_c the
 interaction mean square of draws and images. Of one draw the first part is unknown, and of a method
-without draws it is 0.
+without draws it is 0. Classes of one image, which say nothing of s²_c, are taken for one class.
 
 For new classes, with all that comes with them, a class is left out of the queries and of what may
 be answered; an image then gets the class with the next highest score. θ_c is the mean without class
@@ -105,6 +105,23 @@ class Cells:
         share = self._by_class(1.0 / self._shown)[0] / self._size  # 1/R
         return np.asarray(self._weights**2 / freedom * share / self._size)
 
+    def _of_lone_images(
+        self, image: Floats, apart: Floats, squares: Callable[[Floats], Floats]
+    ) -> tuple[Floats, float]:
+        """Compute what classes of one image count in T, and its degrees of freedom.
+
+        Such a class does not say how its images differ.  Several are taken for one class, which
+        counts how classes differ too (collapsed strata: Cochran, Sampling Techniques, 5A.12); a
+        single one has the variance within the others.
+        """
+        lone, weights, size = self._size == 1, self._weights, self._size
+        number, rest = int(lone.sum()), int((size - 1).sum())
+        if number > 1:
+            own = image[:, lone[self.class_of_image]]
+            factor = weights[lone].sum() ** 2 / (number * (number - 1.0))
+            return factor * squares(own - own.mean(axis=1, keepdims=True)), number - 1.0
+        return float(weights[lone].sum()) ** 2 * squares(apart) / max(rest, 1), max(rest, 1.0)
+
     def means_without(self, x: Floats, regained: Ints) -> Floats:
         """Compute the mean without each class, as a query and as an answer (C,).
 
@@ -134,6 +151,8 @@ class Cells:
         for own, factor, freedom in zip(by_class, self._of_images, size - 1.0, strict=True):
             part = factor * squares(apart[:, own])
             images, below = images + part, below + part**2 / max(freedom, 1.0)
+        part, freedom = self._of_lone_images(image, apart, squares)
+        images, below = images + part, below + part**2 / freedom
         means, roots = [], np.sqrt(self._of_both)[owner]
         for here, x, answers in zip(self.there, there, self._answers, strict=True):
             of_class = (into @ x.T).T / answers

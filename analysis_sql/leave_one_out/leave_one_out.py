@@ -208,7 +208,13 @@ class Influences:
             noise = _put_all_ways(parts, self._all_ways.block(rows, columns))
             still = parts["images"][0] == 0
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
-        return self._result(mean, noise, parts, still, still & (mean == 0) & ~same, level)
+        identical = still & (mean == 0) & ~same
+        if self._all_ways is not None:  # as many right answers to other images are none the same
+            for row, column in np.argwhere(identical).tolist():
+                one, other = self._right[rows[row]], self._right[columns[column]]
+                if one is not None and other is not None:
+                    identical[row, column] = np.array_equal(one.shares, other.shares)
+        return self._result(mean, noise, parts, still, identical, level)
 
     def own(self, level: float) -> LeaveOneOut:
         """Compute the intervals of the methods by themselves, (M, 1)."""

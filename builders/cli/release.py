@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchmark_spec.errors import listing, many
 from builders.cli.options import (
     ABSOLUTE,
     FOLDER,
@@ -82,6 +83,7 @@ def release(
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
     from builders.release.features import uses_networks
+    from builders.release.preflight import unpublishable
     from builders.release.spec_file import find_spec, read_spec
     from builders.release.writer import is_finished
     from fslbench_data.render.console import steps
@@ -92,6 +94,12 @@ def release(
     if uses_networks(specification) or elsewhere:
         settings = settings_from(**extraction)
     before = is_finished(folder)
+    if kept := unpublishable(specification):
+        click.echo(
+            f"{listing(kept)}: `publish` will refuse what is computed from the images, unless the "
+            'data set\'s options say redistribution = "features"',
+            err=True,
+        )
     with steps(f"making {specification.name} {specification.version}") as progress:
         manifest = build_release(
             specification,
@@ -106,7 +114,7 @@ def release(
     tasks = [table for table in manifest.tables if table.kind == "tasks"]
     click.echo(
         f"{f'{folder} is finished' if before else f'wrote {folder}'}: "
-        f"{len(manifest.datasets)} data sets, {len(tasks)} task sets, "
+        f"{many(len(manifest.datasets), 'data set')}, {many(len(tasks), 'task set')}, "
         f"{sum(table.rows for table in tasks):,} tasks",
         err=True,
     )

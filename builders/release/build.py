@@ -82,7 +82,7 @@ def build_release(
     finished = finished_release(folder, spec.name, spec.version, recipe)
     if finished is not None:
         return finished
-    for problem in refusals(spec, raw, settings, features):
+    for problem in refusals(spec, raw, settings, features, allow_missing=allow_missing):
         raise problem
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)

@@ -21,7 +21,7 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import backbone_of, no_number, release_of
+from builders.release.queries import backbone_of, no_number, release_of, tells_variances
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.packaged import canaries
@@ -210,6 +210,13 @@ def _check_pictures(dataset: DatasetSpec, where: str) -> None:
         )
 
 
+def unpublishable(spec: ReleaseSpec) -> list[str]:
+    """Name the data sets with features or attributes, whose terms do not let these be published."""
+    made = [d for d in spec.datasets if d.features or d.attributes]
+    own = [d for d in made if d.source != CATALOGUE]
+    return [d.name for d in own if terms_of(d.source, d.options)[0] == "tables"]
+
+
 # ---- what is there -------------------------------------------------------------------------------
 
 
@@ -218,6 +225,8 @@ def refusals(
     raw: Path | None,
     settings: Settings,
     extracted: Sequence[PrecomputedFeatures] = (),
+    *,
+    allow_missing: bool = False,
 ) -> Iterator[FSLBenchError]:
     """Yield what is missing or cannot be made, as far as it shows without opening an image."""
     for dataset in spec.datasets:
@@ -226,7 +235,8 @@ def refusals(
                 sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
             else:
                 folder = None if raw is None else raw / dataset.folder
-                sizes = listed_sizes(dataset.source, folder, dataset.name, dataset.options)
+                named = dataset.source, folder, dataset.name, dataset.options
+                sizes = listed_sizes(*named, allow_missing=allow_missing)
         except FSLBenchError as error:
             yield error
             continue
@@ -296,5 +306,5 @@ def _no_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> Iterator[Samplin
         return  # its images are not read yet
     for way, shot in dataset.left_open:
         draws = Draws(dataset.name, rule.suite, way, shot, sizes)
-        if draws.tasks(1, 0) < 2:
+        if not tells_variances(draws):
             yield no_number(dataset.name, draws)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from analysis_sql.planning.query_size import MIN_TASKS
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.protocol import TaskSetName
@@ -79,9 +80,9 @@ class QueryChoices:
         told(what := "{}: the number of queries of {}w{}s".format(dataset.name, *pair))
         own = Draws.of(self._features.writer.so_far(), dataset.name, rule.suite, *pair)
         sets = self._sets(dataset, rule, pair)
-        queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
-        if not queries:
+        if not tells_variances(sets.draws):
             raise no_number(dataset.name, sets.draws)
+        queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
         swept = sweep(
             sets, queries, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}")
         )
@@ -102,13 +103,18 @@ class QueryChoices:
         return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "", compared)
 
 
+def tells_variances(draws: Draws) -> bool:
+    """Tell whether images give tasks enough of two queries to estimate variances from."""
+    return draws.tasks(2, 0) >= MIN_TASKS
+
+
 def no_number(dataset: str, draws: Draws) -> SamplingError:
     """Say that the images on which a data set's number of queries would be chosen are too few."""
     protocol = f"{draws.way}w{draws.shot}s"
     return SamplingError(
         f"no number of queries can be chosen for {protocol}",
         where=dataset,
-        expected=f"images of {draws.dataset} for two such tasks",
+        expected=f"images of {draws.dataset} for {MIN_TASKS} tasks of two queries a class",
         fix="ask for fewer ways or shots, or write the number: "
         f"{protocol}1q in place of {protocol}",
     )

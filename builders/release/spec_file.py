@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +12,12 @@ from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
 from benchmark_spec.declared import declared_in, read_toml
-from benchmark_spec.errors import SpecError, UnknownNameError, listing
+from benchmark_spec.errors import SourceError, SpecError, UnknownNameError, listing
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
+from builders.query_size.draws import Draws
+from builders.release.queries import tells_variances
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
@@ -36,15 +39,21 @@ def first_spec(folder: Path, file: str = "") -> str:
     name = re.sub(r"[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_") or "my_images"
     name = name if name[0].isalpha() else f"d_{name}"
     ways = min(WAYS, len(sizes))
-    shots = [shot for shot in (1, 5, 10) if sum(n > shot for n in sizes) >= ways]
+    if ways < 2:
+        raise SourceError(
+            "one class gives no tasks",
+            where=str(folder),
+            expected="a folder of images for each of two classes or more",
+        )
+    every = (Draws(name, "open", ways, shot, tuple(sizes)) for shot in (1, 5, 10))
+    protocols = [f"{ways}w{draws.shot}s" for draws in every if tells_variances(draws)]
     return template("release/templates/first_spec.toml.j2", "builders").render(
         name=name,
         folder=folder.resolve().name,
-        raw=folder.resolve().parent,
-        file=file or f"{name}.toml",
+        raw=shlex.quote(str(folder.resolve().parent)),
+        file=shlex.quote(file or f"{name}.toml"),
         sizes=sizes,
-        ways=ways,
-        shots=shots or [1],
+        protocols=protocols or [f"{ways}w1s1q"],
         lists=[key for key in HEADERS if _is_list(folder / f"{key}.csv", HEADERS[key])],
         known_lists=HEADERS,
     )

@@ -139,8 +139,11 @@ class CataloguedSource:
         other = (self.elsewhere or {}).get(name, name)
         return other if not (folder / name).is_file() and (folder / other).is_file() else name
 
-    def sizes_in(self, folder: Path) -> tuple[int, ...]:
-        """Give the images of each class, if the files and folders that must be there are."""
+    def sizes_in(self, folder: Path, *, allow_missing: bool = False) -> tuple[int, ...]:
+        """Give the images of each class, if the files and folders that must be there are.
+
+        With `allow_missing` too, which only reading can tell.
+        """
         entries = (self.place_of(folder, name) for name in self.entries)
         require_entries(self.name, folder, *entries)
         return tuple(self.counts.values())

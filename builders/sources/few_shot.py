@@ -83,12 +83,14 @@ class FewShotSource:
         """What the card of a release says of it."""
         return About.of(self.dataset)
 
-    def sizes_in(self, folder: Path, part: str = "novel") -> tuple[int, ...]:
+    def sizes_in(
+        self, folder: Path, part: str = "novel", *, allow_missing: bool = False
+    ) -> tuple[int, ...]:
         """Check the classes of a part and their numbers of images; give these, opening none."""
         found, expected = self._found(folder, part)
         sizes = {label: len(items) for label, items in found.classes.items()}
-        check_counts(self.name, sizes, expected, found.place, None)
-        return tuple(expected.values())
+        check_counts(self.name, sizes, expected, found.place, {} if allow_missing else None)
+        return tuple(number for number in sizes.values() if number)
 
     def read(
         self,

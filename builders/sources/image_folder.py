@@ -71,8 +71,11 @@ def read(
     return images.with_superclasses(listed.superclass_of) if superclasses else images
 
 
-def sizes_in(folder: Path, **options: str) -> tuple[int, ...]:
-    """Count the images of each class, if the lists are as :func:`read` takes them."""
+def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
+    """Count the images of each class, if the lists are as :func:`read` takes them.
+
+    With `allow_missing` too, which only reading can tell.
+    """
     lists = {key: options[key] for key in LISTS if key in options}
     return tuple(map(len, list_images(folder, **lists).paths.values()))
 

@@ -74,7 +74,12 @@ def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[st
 
 
 def listed_sizes(
-    source: str, folder: Path | None, name: str, options: Mapping[str, Any]
+    source: str,
+    folder: Path | None,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    allow_missing: bool = False,
 ) -> tuple[int, ...] | None:
     """Refuse a raw folder that lacks what its source reads, as far as a listing tells.
 
@@ -88,7 +93,7 @@ def listed_sizes(
         unpacked(package, folder, source)
     sizes: tuple[int, ...] | None = None
     if hasattr(module, "sizes_in"):
-        sizes = module.sizes_in(folder, **options)
+        sizes = module.sizes_in(folder, allow_missing=allow_missing, **options)
     return sizes
 
 
@@ -99,7 +104,7 @@ def check_given(source: str, folder: Path | None, name: str, options: Mapping[st
         raise SourceError(
             f"{name or source} is read from a raw folder, and none is given",
             expected=module.LAYOUT,
-            fix="name the folder; of a release, that of all raw folders with --raw",
+            fix="name its folder, or for `release` the one that holds all of them, with --raw",
         )
 
 

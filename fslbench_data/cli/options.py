@@ -293,7 +293,7 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
 def log_options(command: Command, *, takes_queries: bool = True) -> Command:
     """Add what may be said of a log of one's own tasks, as one argument `pool`.
 
-    Without ``--inductive`` where nothing is made of which queries were right.
+    Without ``--inductive`` and ``--pool`` where nothing is made of which queries were right.
     """
 
     @wraps(command)
@@ -302,7 +302,7 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
         groups: Path | None,
         superclasses: Path | None,
         trained: bool | None,
-        training_images: int | None,
+        training_images: int | None = None,
         inductive: bool | None = None,
         **given: Any,
     ) -> Any:
@@ -312,16 +312,16 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
-    with_pool = click.option(
-        "--pool",
-        "training_images",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Of results with all classes at once: training images of a class, of which each draw "
-        "of the support takes some. Draws then overlap, and count for more; without it, they are "
-        "many.",
-    )(with_pool)
     if takes_queries:
+        with_pool = click.option(
+            "--pool",
+            "training_images",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Of results with all classes at once: training images of a class, of which each "
+            "draw of the support takes some. Draws then overlap, and count for more; without it, "
+            "they are many.",
+        )(with_pool)
         with_pool = click.option(
             "--inductive",
             is_flag=True,

@@ -79,7 +79,9 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
         results,
         (f"{_SAME if same else _ALIKE}{_FROM if drawn and not narrow else ''}",),
     )
-    below = [*_notes(differences, log, report.signature.level), *([] if new else [_NEW])]
+    below = [*_notes(differences, log, report.signature.level)]
+    if not new:
+        below.append(_NEW if log.classes > 2 else _FEW)
     if drawn:
         many = _MANY if form != "table" else f"{_MANY}{_GIVE}"
         below.insert(0, _POOL.format(log.pool) if log.pool else f"{many}.")
@@ -113,6 +115,7 @@ _ALIKE = "Accuracy: all test images alike, as papers print it. Percentage points
 _SAME = "Accuracy, which is the mean over classes here, too. Percentage points."
 _FROM = " From draws: draws' share of the variance."
 _NEW = "Nothing is said about new classes: that needs a column `second`, the second-best class."
+_FEW = "Nothing is said about new classes: that needs three classes."
 _POOL = "Draws of the support take their images from {} of a class."
 _MANY = "Draws of the support are taken to be from many images"
 _GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
@@ -121,19 +124,19 @@ _GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
 def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
     """Return methods at every number of shots, each once, and the pairs that are compared."""
     order = {name: number for number, name in enumerate(log.draws)}
+    told = any(each.scored.name.protocol.shot for each in report.sets)
     methods: dict[tuple[int, int], Row] = {}
     pairs: dict[tuple[int, int, int], Row] = {}
     for each in report.sets:
         shots, both = each.scored.name.protocol.shot, (each, each.over_classes or each)
+        logged = shots if told else None
         for i, name in enumerate(each.methods):
             if (key := (shots, order[name])) not in methods:
                 own = [_of_method(one, i) for one in both]
-                methods[key] = Row(name, "", shots or None, log.draws[name][shots], *own)
+                methods[key] = Row(name, "", logged, log.draws[name][shots], *own)
         for images, classes in zip(*(_of_pairs(one) for one in both), strict=True):
             (one, other), *own = images[0], images[1], classes[1]
-            pairs.setdefault(
-                (shots, order[one], order[other]), Row(one, other, shots or None, None, *own)
-            )
+            pairs.setdefault((shots, order[one], order[other]), Row(one, other, logged, None, *own))
     return [methods[key] for key in sorted(methods)], [pairs[key] for key in sorted(pairs)]
 
 

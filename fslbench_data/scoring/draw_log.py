@@ -67,7 +67,7 @@ class Drawn:
 def read_draws(log: object) -> DrawLog:
     """Read what :func:`fslbench_data.all_ways` takes; an FSLBenchError says what is wrong."""
     where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
-    table = table_of(log, NEEDED, where, OPTIONAL)
+    table = table_of(log, (*NEEDED, *OPTIONAL), where)
     if missing := [name for name in NEEDED if name not in table.column_names]:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -90,8 +90,15 @@ def read_draws(log: object) -> DrawLog:
         )
     same = {name: number for number, name in enumerate(classes)}
     position = np.array([same.get(name, -1) for name in guesses], np.int64)
-    regained = None
+    regained, named = None, [("predicted", guesses, codes[3])]
     if "second" in table.column_names:
+        if (bad := np.flatnonzero(pc.is_null(table.column("second")))).size:
+            raise SchemaError(
+                "second is empty",
+                where=f"{where}, {rows(bad)}",
+                expected="the class with the highest score but one, of every method",
+                fix="fill it in, or leave the column out: nothing is then said of new classes",
+            )
         seconds, at = _codes(table, "second", where)
         second = np.array([same.get(name, -2) for name in seconds], np.int64)[at]
         if (bad := np.flatnonzero(second == position[codes[3]])).size:
@@ -101,18 +108,22 @@ def read_draws(log: object) -> DrawLog:
                 expected="the class with the highest score but one",
             )
         regained = np.where(second == codes[2], position[codes[3]], -1)
+        named.append(("second", seconds, at))
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
         shots = _shots(table.column("shots"), where)
     for number, name in enumerate(methods):
         own = np.flatnonzero(codes[0] == number)
-        if (position[codes[3][own]] < 0).all():
-            said = [shown(guesses[code]) for code in np.unique(codes[3][own])]
+        for column, texts, code in named:
+            there = np.unique(code[own])
+            if any(texts[number] in same for number in there):
+                continue
             raise SchemaError(
-                f"nothing that {name} predicts is a class of an image: {listing(said, 4)}",
+                f"{column} of {name} is never a class of an image: "
+                f"{listing([shown(texts[number]) for number in there], 4)}",
                 where=f"{where}, {rows(own, 3)}",
                 expected=f"classes as in the column class: {listing([*map(shown, classes)], 4)}",
-                fix="write class and predicted alike, both as names or both as numbers",
+                fix=f"write class and {column} alike, both as names or both as numbers",
             )
     right = position[codes[3]] == codes[2]
     told = any(name in table.column_names for name in ("draw", "shots"))
@@ -155,17 +166,19 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
     A method without shots, such as a zero-shot one, stands beside all. `pool` is as of
     :func:`fslbench_data.all_ways`.
     """
-    numbers = np.unique(read.shots)
-    wanted = numbers[numbers > 0] if (numbers > 0).any() else numbers[:1]
+    logged = np.maximum(read.shots, 0)
+    each = [np.unique(logged[read.method == number]) for number in range(len(read.methods))]
+    wanted = np.unique(logged[logged > 0])
+    if not wanted.size or any(0 in numbers and numbers.size > 1 for numbers in each):
+        wanted = np.append(0, wanted)  # also of a method that has shots, without them
     for shots in wanted.tolist():
         found = []
         for number, name in enumerate(read.methods):
-            own = np.flatnonzero((read.method == number) & (read.shots == shots))
-            if not own.size:
-                own = np.flatnonzero((read.method == number) & (read.shots <= 0))
+            told = shots if shots in each[number] else 0
+            own = np.flatnonzero((read.method == number) & (logged == told))
             if own.size:
                 found.append(_method(read, name, own))
-        if pool and shots >= pool:
+        if 0 < pool <= shots:
             raise SpecError(
                 f"{many(shots, 'shot')} of {many(pool, 'training image')}", expected="fewer shots"
             )

@@ -296,7 +296,8 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
             name = TaskSetName("allway", WholeProtocol(classes, max(shots, 0), queries))
             same = sum(info.name == name for info in infos)
             dataset = f"log{same + 1}" if same else "log"
-            infos.append(TaskSetInfo(dataset, name, len(group.tasks), _digest(read, group)))
+            digest = _digest(read, _in_order(read, group))
+            infos.append(TaskSetInfo(dataset, name, len(group.tasks), digest))
             answers.append(group)
         for one in methods:
             draws[one.name][max(shots, 0)] = len(one.draws) if one.support else 0
@@ -354,6 +355,18 @@ def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
         ),
         none,
     )
+
+
+def _in_order(read: DrawLog, group: Answers) -> Answers:
+    """Return draws with classes and images by their names: a log may list them in any order."""
+    rank = np.empty(len(read.images) + 1, np.int64)
+    rank[np.argsort(np.array(read.images))] = np.arange(len(read.images))
+    rank[ABSENT] = len(read.images)  # the last place, of none
+    classes = np.argsort(np.array(read.classes))
+    ids = group.image_ids[:, classes]
+    ids = np.take_along_axis(ids, np.argsort(rank[ids], axis=2), axis=2)
+    order = np.lexsort(rank[ids].reshape(len(ids), -1).T[::-1])
+    return replace(group, class_ids=group.class_ids[:, classes], image_ids=ids[order])
 
 
 def _draw_results(answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
@@ -440,16 +453,16 @@ def _release(
         drawn = np.where(group.image_ids >= 0, place[group.image_ids], ABSENT)
         is_support = np.arange(drawn.shape[2]) < _shots(group, info)[:, :, None]
         there = drawn >= 0
-        label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape[1:])
+        label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape)
         tasks = {
             "task_id": np.arange(info.n_tasks, dtype=np.int32),
             "class_ids": _lists(group.class_ids, group.class_ids >= 0, pa.int32()),
             "support": _lists(drawn, there & is_support, pa.int32()),
             "query": _lists(drawn, there & ~is_support, pa.int32()),
-            "query_label": _lists(
-                np.broadcast_to(label, drawn.shape), there & ~is_support, pa.int16()
-            ),
+            "query_label": _lists(label, there & ~is_support, pa.int16()),
         }
+        if info.name.varies:
+            tasks["support_label"] = _lists(label, there & is_support, pa.int16())
         kinds: tuple[tuple[Kind, str, pa.Table], ...] = (
             ("classes", "", made["classes"]),
             ("images", "", made["images"]),
@@ -550,6 +563,8 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
 
 def log_of(sources: object) -> OwnLog | None:
     """Return the log given in place of submissions, or None; it stands beside no other file."""
+    if isinstance(sources, list) and all(isinstance(row, Mapping) for row in sources):
+        return open_log(sources) if is_log(sources) else None  # rows
     several = sources if isinstance(sources, list | tuple) else [sources]
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -215,8 +215,8 @@ class Answers:
 
     @property
     def varies(self) -> bool:
-        """Whether tasks differ in their numbers of classes and images."""
-        return bool((self.image_ids < 0).any())
+        """Whether tasks differ in their numbers of classes and images, or classes in shots."""
+        return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
@@ -231,13 +231,29 @@ def answers_of(log: TaskLog) -> list[Answers]:
         apart = len({_key(log, of_run) for of_run in runs}) > 1
         if apart:
             for first, other in combinations(runs, 2):
-                names = [f"run {shown(log.runs[log.run[r[0]]])} of {name}" for r in (first, other)]
+                names = [_run_name(log, name, of_run) for of_run in (first, other)]
                 _check_apart(log, first, other, *names)
         key = (*_key(log, own if apart else runs[0]), log.run[own].tobytes() if apart else b"")
         groups.setdefault(key, []).append((name, own if apart else runs[0], runs))
     for one, two in combinations(groups.values(), 2):
-        _check_apart(log, one[0][1], two[0][1], one[0][0], two[0][0])
+        for left, right in product(_with_names(log, one), _with_names(log, two)):
+            _check_apart(log, left[1], right[1], left[0], right[0])
     return [_group(log, members) for members in groups.values()]
+
+
+def _with_names(
+    log: TaskLog, group: Sequence[tuple[str, Ints, list[Ints]]]
+) -> Iterator[tuple[str, Ints]]:
+    """Give the rows of a group's first method, each task once: run by run if runs name alike."""
+    name, own, runs = group[0]
+    if np.unique(log.task[own]).size == own.size:
+        yield name, own
+    else:
+        yield from ((_run_name(log, name, of_run), of_run) for of_run in runs)
+
+
+def _run_name(log: TaskLog, method: str, of_run: Ints) -> str:
+    return f"run {shown(log.runs[log.run[of_run[0]]])} of {method}"
 
 
 def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:

@@ -201,7 +201,7 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
         fill = _differences if asked.against else _accuracies
         cells, pairs = fill(each, kind, rows, frozenset(unbound))
         columns.append(PaperColumn(each.scored, heading, kind, pairs, cells))
-    if asked.means:
+    if asked.means and report.log is None:
         columns += _means(chosen, rows, asked.about)
     scored = tuple(each.scored for each in sets)
     shown = {name for row in rows for name in (row.method, row.versus)}

@@ -84,17 +84,20 @@ class Report:
 
     @cached_property
     def dataset_means(self) -> list[DatasetMean]:
-        """Means over data sets of the same ways and shots, of methods and of pairs."""
+        """Means over data sets of the same ways and shots, of methods and of pairs.
+
+        A log is of one data set, of which there are none.
+        """
         from fslbench_data.scoring.dataset_means import dataset_means
 
-        return dataset_means(self.sets)
+        return dataset_means(self.sets) if self.log is None else []
 
     @cached_property
     def harmonic_means(self) -> list[DatasetMean]:
         """The same of harmonic means, by which papers average base and new classes."""
         from fslbench_data.scoring.dataset_means import dataset_means
 
-        return dataset_means(self.sets, harmonic=True)
+        return dataset_means(self.sets, harmonic=True) if self.log is None else []
 
     def __str__(self) -> str:
         """Return the answer as the terminal shows it, where the package has said how."""

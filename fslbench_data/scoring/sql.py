@@ -141,6 +141,9 @@ def tables(
             return ()
         return score(own or read, release, allow_unbound=allow_unbound).sets
 
+    def of_datasets() -> Sequence[TaskSetReport]:
+        return reports() if own is None else ()  # a log is of one
+
     return {
         "task_sets": _task_sets(release),
         "tasks": _tasks(release),
@@ -157,7 +160,7 @@ def tables(
         **result_tables(reports),
         "dataset_means": MadeWhenRead(
             DATASET_MEANS,
-            lambda: iter(dataset_mean_table(dataset_means(reports())).to_batches()),
+            lambda: iter(dataset_mean_table(dataset_means(of_datasets())).to_batches()),
         ),
     }
 

@@ -102,8 +102,8 @@ class TaskLog:
 
     @property
     def varies(self) -> bool:
-        """Whether tasks differ in their numbers of classes and images."""
-        return bool((self.image_ids < 0).any())
+        """Whether tasks differ in their numbers of classes and images, or classes in shots."""
+        return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
 
 
 def _check_columns(table: pa.Table, where: str) -> None:

@@ -1,5 +1,6 @@
 """From a folder of images to a release: a first specification, texts of one's own."""
 
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -7,7 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 from tiny_features import ABOUT, write_pictures
 
+from benchmark_spec.errors import SourceError
 from builders.cli import main
+from builders.release.spec_file import first_spec
 from fslbench_data.release.release import load_release
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -103,3 +106,35 @@ def test_a_folder_without_classes_is_no_start(tmp_path: Path) -> None:
     told = _run("init", tmp_path)
     assert told.exit_code == 2
     assert "no folders of classes with images" in told.output
+
+
+@pytest.mark.parametrize(
+    ("images", "protocols"), [(6, '["5w1s1q"]'), (9, '["5w1s"]'), (26, '["5w1s", "5w5s"]')]
+)
+def test_it_asks_for_what_the_images_allow(tmp_path: Path, images: int, protocols: str) -> None:
+    """A number of queries is chosen only where three tasks of two queries can be drawn."""
+    raw = write_pictures(tmp_path / "a b" / "birds", images, classes=6)
+    text = first_spec(raw)
+    assert f"protocols = {protocols}" in text
+    assert f"--raw '{tmp_path / 'a b'}'" in text
+    options = set(re.findall(r"--[a-z-]+", text.split("\n\n")[0].split("name =")[0]))
+    (release,) = (command for name, command in main.commands.items() if name == "release")
+    assert options <= {option for parameter in release.params for option in parameter.opts}
+
+
+def test_one_class_is_no_data_set(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="one class gives no tasks"):
+        first_spec(write_pictures(tmp_path / "birds", 9, classes=1))
+
+
+def test_what_cannot_be_published_is_said_before_anything_is_made(
+    folder: Path, tmp_path: Path
+) -> None:
+    spec = tmp_path / "birds.toml"
+    _run("init", folder, "-o", spec)
+    (tmp_path / "none").mkdir()
+    text = _filled(spec.read_text()).replace("\nsuites", '\nattributes = { p = "pixels" }\nsuites')
+    for more, said in (("", True), ('redistribution = "features"\n', False)):
+        spec.write_text(text.replace("[dataset.options]\n", f"[dataset.options]\n{more}"))
+        made = _run("release", spec, "--raw", tmp_path / "none", "-o", tmp_path / "r")
+        assert ("my_birds: `publish` will refuse" in made.output) == said

@@ -23,7 +23,7 @@ def _recipe(name: str) -> ReleaseSpec:
 def test_a_recipe_passes_preflight(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shrink(monkeypatch, 20)
+    shrink(monkeypatch, 30)
     weights: list[str] = []
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: weights.append(of))
     spec = _recipe(name)
@@ -32,10 +32,24 @@ def test_a_recipe_passes_preflight(
     preflight.check_spec(spec, Settings())
     (missing,) = preflight.refusals(spec, tmp_path, Settings())
     assert f"is not the raw folder of {name}" in str(missing)
-    write_few_shot(name, tmp_path / name, {"novel": all_classes(name, 20)["novel"]})
+    write_few_shot(name, tmp_path / name, {"novel": all_classes(name, 30)["novel"]})
     weights.clear()
     assert list(preflight.refusals(spec, tmp_path, Settings())) == []
     assert weights == [CLIP, DINO]
+
+
+@pytest.mark.parametrize("name", ["eurosat", "miniimagenet"])
+def test_a_folder_that_is_not_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What --allow-missing leaves out is not asked for before anything is read."""
+    shrink(monkeypatch, 30)
+    monkeypatch.setattr(preflight, "check_weights", lambda of, folder: None)
+    classes = dict(all_classes(name, 30)["novel"])
+    write_few_shot(name, tmp_path / name, {"novel": classes | {min(classes): 29}})
+    (missing,) = preflight.refusals(_recipe(name), tmp_path, Settings())
+    assert "--allow-missing leaves out and records what is missing" in str(missing)
+    assert [*preflight.refusals(_recipe(name), tmp_path, Settings(), allow_missing=True)] == []
 
 
 def test_a_folder_of_the_same_name_is_not_taken_for_the_recipe(

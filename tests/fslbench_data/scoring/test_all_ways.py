@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from scipy.stats import t as student
 
 import fslbench_data as fb
+from analysis_sql.intervals.all_ways import Cells, of_each
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
@@ -375,7 +376,7 @@ def test_few_training_images_on_the_command_line(tmp_path: Path) -> None:
 
 def test_names_against_numbers() -> None:
     log = [{**row, "class": int(row["class"][1:])} for row in _log()]
-    with pytest.raises(SchemaError, match=r"(?s)nothing that adapter predicts.*'c0'.*'0', '1'"):
+    with pytest.raises(SchemaError, match=r"(?s)predicted of adapter is never.*'c0'.*'0', '1'"):
         fb.all_ways(log)
     log = _log()
     log[0]["predicted"] = "a class that no image has"
@@ -603,3 +604,85 @@ def test_more_test_images_than_counts_hold() -> None:
     right = (images % 7 % 5 == images % 5)[None]
     expected = spread(right, images % 5, 0.95).halfwidth
     assert one.intervals["images"].halfwidth == pytest.approx(100 * expected)
+
+
+def test_classes_of_one_image_are_taken_for_one() -> None:
+    """One draw of them has the variance of a simple sample; a single one has that of the others."""
+    right = np.array([1.0, 0, 1, 1, 0, 1])
+    whole = Cells(np.ones((1, 6), bool), np.arange(6)).variances([right[None]], of_each).whole
+    assert whole == pytest.approx(right.var(ddof=1) / 6)
+    owner = np.array([0, 1, 1, 1, 2, 2])
+    (whole,) = Cells(np.ones((1, 6), bool), owner).variances([right[None]], of_each).whole
+    squares = np.array(
+        [((right[owner == c] - right[owner == c].mean()) ** 2).sum() for c in (1, 2)]
+    )
+    own = 0.5**2 * squares[0] / 2 / 3 + (1 / 3) ** 2 * squares[1] / 2
+    assert whole == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
+
+
+def test_coverage_with_a_hundred_classes_of_one_image() -> None:
+    rng, times, held = np.random.default_rng(0), 200, 0
+    cells = Cells(np.ones((5, 100), bool), np.arange(100))
+    for _ in range(times):
+        p = rng.beta(2, 1, 100)
+        same = rng.random(100) < p
+        draws = [
+            np.where(rng.random(100) < 0.05, ~same, same)[None].astype(float) for _ in range(5)
+        ]
+        found = cells.variances(draws, of_each)
+        width = student.ppf(0.975, found.df) * np.sqrt(found.whole)
+        held += int(abs(np.mean(draws) - (0.05 + 0.9 * p.mean())) <= width[0])
+    assert held / times >= 0.93
+
+
+def _rows_of(
+    method: str, draws: Any = (None,), classes: int = 3, **more: Any
+) -> list[dict[str, Any]]:
+    """Rows of 30 images, of which one in three has another class."""
+    return [
+        {
+            "method": method,
+            "draw": draw,
+            "image": image,
+            "class": f"c{image % classes}",
+            "predicted": f"c{(image + (image // classes % 3 == 0)) % classes}",
+            **more,
+        }
+        for draw in draws
+        for image in range(30)
+    ]
+
+
+def test_two_constant_answers_are_not_identical() -> None:
+    both = [{**row, "method": f"all {c}", "predicted": c} for c in ("c0", "c1") for row in
+            _rows_of("m", classes=2)]  # fmt: skip
+    ((pair,), said) = _rows(both)[1], str(fb.all_ways(both))
+    assert (pair.images.mean, pair.images.verdict[0]) == (0.0, "n/a")
+    assert "that needs three classes" in said
+
+
+def test_a_method_with_shots_and_without() -> None:
+    log = _rows_of("tip", (0, 1), shots=4) + _rows_of("tip", shots=0) + _rows_of("clip", shots=0)
+    found = [(one.method, one.shots, one.draws) for one in _rows(log)[0]]
+    assert found == [("tip", 0, 0), ("clip", 0, 0), ("tip", 4, 2), ("clip", 4, 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("second", lambda row: 1, "second of m is never a class of an image"),
+        ("second", lambda row: None if row["image"] == 3 else "c9", "second is empty"),
+        ("shots", lambda row: "none" if row["image"] else 4, "'shots' holds a int and then a str"),
+        ("draw", lambda row: "none" if row["image"] else 4, "'draw' holds a int and then a str"),
+    ],
+)
+def test_columns_that_cannot_be_meant(name: str, value: Any, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        fb.all_ways([{**row, name: value(row)} for row in _rows_of("m", (0,))])
+
+
+def test_a_log_is_one_data_set_in_any_order() -> None:
+    log = _rows_of("a", range(3)) + _rows_of("b", range(4)) + _rows_of("zero")
+    report = fb.score(log)
+    assert report.dataset_means == report.harmonic_means == []
+    assert len({str(fb.all_ways(some).signature) for some in (log, log[::-1])}) == 1

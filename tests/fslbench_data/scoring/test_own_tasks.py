@@ -633,3 +633,58 @@ def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
     everything = " ".join(shown("--format", "markdown"))
     assert "taken on trust" in everything  # a note that has no room
     assert not any("taken on trust" in line for line in lines)
+
+
+def _of_run(method: str, run: str, seed: int, shots: Any = lambda task, place: 2) -> list[Any]:
+    """Rows of a run with 60 tasks of its own, of 4 of 8 classes and 5 of 20 images."""
+    rng, rows = np.random.default_rng(seed), []
+    for task in range(60):
+        chosen = rng.choice(8, 4, replace=False)
+        images = [(20 * c + rng.choice(20, 5, replace=False)).tolist() for c in chosen]
+        support = [own[: shots(task, k)] for k, own in enumerate(images)]
+        queries = [own[shots(task, k) :] for k, own in enumerate(images)]
+        right = [int(rng.random() < 0.7) for own in queries for _ in own]
+        ids = {"class_ids": chosen.tolist(), "support_ids": support, "query_ids": queries}
+        rows.append({"method": method, "run": run, "task": task, **ids, "correct": right})
+    return rows
+
+
+def _sets(log: list[Any], **said: Any) -> list[list[str]]:
+    """Methods of each task set of a log."""
+    sizes = dict.fromkeys(range(8), 20)
+    return [[*s.methods] for s in fb.interval(log, class_sizes=sizes, **said).sets]
+
+
+@pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
+def test_runs_that_number_tasks_of_their_own_from_zero() -> None:
+    """Compared with those of another method where they are the same, run by run."""
+    first, second = _of_run("a", "1", 0), _of_run("a", "2", 1)
+    others = [_of_run("b", "1", 2), _of_run("b", "2", 3), _of_run("b", "3", 4)]
+    assert _sets([*first, *second, *others[0], *others[1]]) == [["a"], ["b"]]
+    assert _sets([*first, *second, *others[0], *others[1], *others[2]]) == [["a"], ["b"]]
+    assert _sets([*first, *second, *others[0]]) == [["a"], ["b"]]
+    assert _sets([*first, *second, *({**row, "method": "b"} for row in first)]) == [["a"], ["b"]]
+    both = [*first, *second]
+    assert _sets([*both, *({**row, "method": "b"} for row in both)]) == [["a", "b"]]
+    lacking = [{**row, "method": "b"} for row in first[:-1]]
+    with pytest.raises(MissingTaskError, match="b lacks tasks that run '1' of a answers: 59"):
+        _sets([*both, *lacking])
+
+
+@pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
+def test_classes_that_differ_in_shots_alone() -> None:
+    """Their tasks are episodes, whichever comes first; support is what is logged."""
+    shots = ((1, 2, 2, 3), (2, 1, 2, 3), (3, 2, 1, 2))
+    log = _of_run("a", "1", 0, lambda task, place: shots[task % 3][place])
+    sizes, found = dict.fromkeys(range(8), 20), []
+    for rows in (log, log[1:] + log[:1], log[2:] + log[:2]):
+        numbered = [{**row, "task": task} for task, row in enumerate(rows)]
+        own = fb.open_log(numbered, class_sizes=sizes, inductive=True)
+        (info,) = own.release.task_sets
+        assert info.name.suite == "episodes"
+        support = [[len(own) for own in row["support_ids"]] for row in numbered]
+        tasks = own.release.task_set(info.dataset, str(info.name))
+        assert [[len(own) for own in task.support] for task in tasks] == support
+        (score,) = fb.score(own).scores
+        found.append(score.intervals["images"].halfwidth)
+    assert found == pytest.approx([found[0]] * 3)
