@@ -33,6 +33,12 @@ from fslbench_data.tasks.draw import checked_sizes
 
 def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
     """Refuse a specification that cannot be followed with these settings."""
+    if not spec.description.strip():
+        raise SpecError(
+            "the description is empty",
+            where=f"release {spec.name}",
+            expected="a sentence: what the release is for",
+        )
     for position, dataset in enumerate(spec.datasets):
         where = f"data set {dataset.name}"
         if dataset.queries is not None and dataset.left_open:

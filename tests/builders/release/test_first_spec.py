@@ -36,6 +36,7 @@ def _run(*arguments: object) -> Result:
 
 def _filled(text: str) -> str:
     """Fill in what only the owner knows, and take small protocols and no network."""
+    text = text.replace('description = ""', 'description = "Birds."')
     for key in ("title", "homepage", "licence", "citation"):
         text = text.replace(f'{key} = ""', f'{key} = "{ABOUT[key]}"')
     text = text.replace('["5w1s", "5w5s"]', '["2w1s1q"]').replace('["5w1s"]', '["2w1s1q"]')
@@ -53,6 +54,9 @@ def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
     assert 'suites = ["open", "closed", "pooled", "grouped"]' in text
     unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
     assert unfilled.exit_code == 2
+    assert "the description is empty" in unfilled.output
+    spec.write_text(text.replace('description = ""', 'description = "Birds."'))
+    unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
     assert "options are empty: title, homepage, licence, citation" in unfilled.output
     spec.write_text(_filled(text))
     assert not (tmp_path / "r").exists()
