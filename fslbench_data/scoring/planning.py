@@ -435,6 +435,12 @@ def plan(
     own = log_of(pilot)
     if own is not None:
         release, protocol, suite = own.release, own.release.task_sets[0].protocol, POOLED
+        if any(suite_of(info.name.suite).whole for info in release.task_sets):
+            raise SubmissionError(
+                "results with all classes at once are no pilot: they have no random tasks",
+                where=release.facts.source,
+                expected="a log of random tasks, with the column class_ids",
+            )
         way, shot, queries = protocol.way, protocol.shot, [protocol.query]
     suites = (*PLANNED_SUITES, POOLED)
     if suite not in suites:

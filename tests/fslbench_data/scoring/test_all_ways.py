@@ -19,6 +19,7 @@ from benchmark_spec.errors import (
     MissingTaskError,
     SchemaError,
     SpecError,
+    SubmissionError,
     UnknownNameError,
 )
 from fslbench_data.cli import main
@@ -686,3 +687,8 @@ def test_a_log_is_one_data_set_in_any_order() -> None:
     report = fb.score(log)
     assert report.dataset_means == report.harmonic_means == []
     assert len({str(fb.all_ways(some).signature) for some in (log, log[::-1])}) == 1
+
+
+def test_they_are_no_pilot() -> None:
+    with pytest.raises(SubmissionError, match="no pilot: they have no random tasks"):
+        fb.plan(_rows_of("m", (0, 1)))
