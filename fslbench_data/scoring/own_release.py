@@ -40,7 +40,7 @@ from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
@@ -137,6 +137,16 @@ class OwnRelease(Release):
     def images(self, dataset: str) -> pa.Table:
         """The images that may be drawn; `path` is what the log calls an image, if it shows it."""
         return self.tables[self._find("images", dataset, "").path]
+
+    def task_set(self, dataset: str, name: str) -> TaskSet:
+        """Return a task set; of all classes at once, no log says which images are support."""
+        if suite_of(TaskSetName.parse(name).suite).whole:
+            raise SubmissionError(
+                "a log of all classes at once does not say which images were support",
+                where=self.facts.source,
+                expected="images and results alone, as release.images and fb.score give them",
+            )
+        return super().task_set(dataset, name)
 
     def _tasks(self, entry: Table, column: str = "") -> pa.Table:
         table = self.tables[entry.path]

@@ -692,3 +692,10 @@ def test_a_log_is_one_data_set_in_any_order() -> None:
 def test_they_are_no_pilot() -> None:
     with pytest.raises(SubmissionError, match="no pilot: they have no random tasks"):
         fb.plan(_rows_of("m", (0, 1)))
+
+
+def test_support_is_not_logged() -> None:
+    release = fb.open_log(_rows_of("m", (0, 1), shots=4)).release
+    with pytest.raises(SubmissionError, match="does not say which images were support"):
+        release.task_set("log", "allway-3w4s30q")
+    assert release.images("log").num_rows == 30
