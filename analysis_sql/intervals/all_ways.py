@@ -114,8 +114,8 @@ class Cells:
         counts how classes differ too (collapsed strata: Cochran, Sampling Techniques, 5A.12); a
         single one has the variance within the others.
         """
-        lone, weights, size = self._size == 1, self._weights, self._size
-        number, rest = int(lone.sum()), int((size - 1).sum())
+        lone, weights = self._size == 1, self._weights
+        number, rest = int(lone.sum()), int((self._size - 1).sum())
         if number > 1:
             own = image[:, lone[self.class_of_image]]
             factor = weights[lone].sum() ** 2 / (number * (number - 1.0))
@@ -151,8 +151,9 @@ class Cells:
         for own, factor, freedom in zip(by_class, self._of_images, size - 1.0, strict=True):
             part = factor * squares(apart[:, own])
             images, below = images + part, below + part**2 / max(freedom, 1.0)
-        part, freedom = self._of_lone_images(image, apart, squares)
-        images, below = images + part, below + part**2 / freedom
+        if (size == 1).any():
+            part, freedom = self._of_lone_images(image, apart, squares)
+            images, below = images + part, below + part**2 / freedom
         means, roots = [], np.sqrt(self._of_both)[owner]
         for here, x, answers in zip(self.there, there, self._answers, strict=True):
             of_class = (into @ x.T).T / answers

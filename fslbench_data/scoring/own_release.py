@@ -303,14 +303,14 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
         for own in groups:
             group = _on_draws(read, own)
             queries = int((group.image_ids >= 0).sum(axis=(1, 2)).max())
-            name = TaskSetName("allway", WholeProtocol(classes, max(shots, 0), queries))
+            name = TaskSetName("allway", WholeProtocol(classes, shots, queries))
             same = sum(info.name == name for info in infos)
             dataset = f"log{same + 1}" if same else "log"
             digest = _digest(read, _in_order(read, group))
             infos.append(TaskSetInfo(dataset, name, len(group.tasks), digest))
             answers.append(group)
         for one in methods:
-            draws[one.name][max(shots, 0)] = len(one.draws) if one.support else 0
+            draws[one.name][shots] = len(one.draws) if one.support else 0
         at = f" at {many(shots, 'shot')}" if len(every) > 1 else ""
         for pair, why in pairs.items():
             said.setdefault(why, []).append(f"{pair}{at}")
