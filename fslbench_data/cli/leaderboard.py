@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -64,13 +64,11 @@ def _results_option(about: str) -> Callable[[Command], Command]:
 def leaderboard(
     where: str,
     names: tuple[str, ...],
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    level: float,
     every: bool,
     check: bool,
     output_format: str | None,
     path: Path | None,
+    **chosen: Any,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
 
@@ -95,15 +93,8 @@ def leaderboard(
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
-        ranking = run(
-            files,
-            open_releases(names or settings.releases),
-            title=settings.title,
-            datasets=datasets,
-            task_sets=task_sets,
-            level=level,
-            progress=step,
-        )
+        releases = open_releases(names or settings.releases)
+        ranking = run(files, releases, title=settings.title, progress=step, **chosen)
     if form == "html":
         from fslbench_data.leaderboard.page import leaderboard_page
         from fslbench_data.leaderboard.repository import HubResults

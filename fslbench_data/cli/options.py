@@ -251,7 +251,7 @@ def output(text: str | Iterable[str], path: Path | None) -> None:
     say(f"wrote {path}")
 
 
-def draw(on: Callable[[Console], None], path: Path | None) -> None:
+def draw(on: Callable[[Console], object], path: Path | None) -> None:
     """Draw on the terminal, or on a page that becomes a text file."""
     from fslbench_data.render.console import page, screen
 

@@ -79,23 +79,17 @@ from fslbench_data.cli.options import (
 )
 @output_option
 def plan(
-    datasets: tuple[str, ...],
     pilot: str | None,
-    versus: str,
-    way: int,
-    shot: int,
     queries: str,
     suite: str,
     tasks: str,
-    runs: int | None,
-    level: float,
-    power: float,
     release: str | None,
     unbound: bool,
     pool: dict[str, Any],
     details: bool,
     output_format: str | None,
     path: Path | None,
+    **chosen: Any,
 ) -> None:
     """Plan an experiment: how many tasks, how wide its intervals, what it could detect.
 
@@ -128,18 +122,12 @@ def plan(
             source,
             opened,
             method=method,
-            versus=versus,
-            datasets=datasets,
-            way=way,
-            shot=shot,
             queries=numbers,
             suite=suite,
             tasks=counts,
-            runs=runs,
-            level=level,
-            power=power,
             allow_unbound=unbound,
             progress=progress,
+            **chosen,
         )
     write(
         output_format,

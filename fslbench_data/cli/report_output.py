@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
     from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
     from fslbench_data.scoring.bias import BiasReport
-    from fslbench_data.scoring.own_release import LogFacts
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import Reported
-    from fslbench_data.scoring.summary import Summary
 
 
 def format_of(
@@ -28,14 +27,18 @@ def format_of(
     return output_format or endings.get("" if path is None else path.suffix.lower(), "table")
 
 
+Draw = Callable[["Console"], object]
+Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
+
+
 def write(
     output_format: str | None,
     path: Path | None,
     *,
     csv: Callable[[], str],
     json: Callable[[], str | Iterable[str]],
-    table: Callable[[Console], None],
-    paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None,
+    table: Draw | None,
+    paper: Paper | None = None,
 ) -> None:
     """Write a result in one format; only what this format needs is made.
 
@@ -54,7 +57,7 @@ def write(
         from fslbench_data.render.table import markdown
 
         output((markdown if chosen == "markdown" else latex)(*paper()), path)
-    else:
+    elif table is not None:
         draw(table, path)
 
 
@@ -73,20 +76,36 @@ def write_report(
     """
     from fslbench_data.render.report_formats import json_pieces, render_csv
 
-    table, paper = _summary(all_references, whole_signature, report)
+    form = format_of(output_format, path)
+    table: Draw | None = None
+    paper: Paper | None = None
     if details:
-        table, paper = _details(report)
+        from fslbench_data.render.details_text import details_paper, print_details
+
+        table, paper = partial(print_details, report), partial(details_paper, report)
     elif report.log is not None:
-        table, paper = _log(report, report.log, format_of(output_format, path))
+        from fslbench_data.render.log_text import log_paper, print_log
+
+        table = partial(print_log, report, report.log)
+        paper = partial(log_paper, report, report.log, form)
+    elif form not in ("csv", "json"):
+        from fslbench_data.render.console import steps
+        from fslbench_data.render.summary_text import print_summary, summary_paper
+        from fslbench_data.scoring.summary import summarize
+
+        with steps("comparing methods"):
+            found = summarize(report, all_references=all_references)
+        table = partial(print_summary, found, whole_signature=whole_signature)
+        paper = partial(summary_paper, found)
     write(
-        output_format,
+        form,
         path,
         csv=lambda: render_csv(report),
         json=lambda: json_pieces(report),
         table=table,
         paper=paper,
     )
-    if details or format_of(output_format, path) in ("csv", "json"):
+    if details or form in ("csv", "json"):
         say_left_out(report)
 
 
@@ -106,37 +125,6 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
         table=lambda console: reported_text.print_found(found, console),
         paper=lambda: (reported_text.tables(found), "", ()),
     )
-
-
-Draw = Callable[["Console"], None]
-Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
-
-
-def _details(report: Report) -> tuple[Draw, Paper]:
-    from fslbench_data.render.details_text import details_paper, print_details
-
-    return lambda console: print_details(report, console), lambda: details_paper(report)
-
-
-def _summary(all_references: bool, whole_signature: bool, report: Report) -> tuple[Draw, Paper]:
-    from fslbench_data.render.console import steps
-    from fslbench_data.render.summary_text import print_summary, summary_paper
-    from fslbench_data.scoring.summary import summarize
-
-    def found() -> Summary:
-        with steps("comparing methods"):
-            return summarize(report, all_references=all_references)
-
-    def table(console: Console) -> None:
-        print_summary(found(), console, whole_signature=whole_signature)
-
-    return table, lambda: summary_paper(found())
-
-
-def _log(report: Report, log: LogFacts, form: str) -> tuple[Draw, Paper]:
-    from fslbench_data.render.log_text import log_paper, print_log
-
-    return lambda console: print_log(report, log, console), lambda: log_paper(report, log, form)
 
 
 def say_left_out(report: Report) -> None:

@@ -254,14 +254,15 @@ def _runs(table: pa.Table, method: Ints, task: Ints, where: str) -> tuple[Any, I
     Without `run`, another column is taken if only it tells rows of one method and task apart.
     """
     if "run" in table.column_names:
-        column = columns.run_column(whole_numbers(table.column("run")), where)
+        column = columns.text_column(whole_numbers(table.column("run")), "run", where)
         return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
     if _repeats(method, task):
         for name in RUN_NAMES[1:]:
             column = whole_numbers(table.column(name)) if name in table.column_names else None
             if column is None or column.null_count or not _names_runs(column.type):
                 continue
-            names, run = names_in(columns.run_column(column, where).cast(pa.string()), name, where)
+            column = columns.text_column(column, "run", where).cast(pa.string())
+            names, run = names_in(column, name, where)
             if not _repeats(method, task, run):
                 return names, run, name
     return (), np.zeros(table.num_rows, np.int64), ""
@@ -291,8 +292,8 @@ def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str,
     """Return names in the order in which they first appear, and each row's position (R,)."""
     if name == "task" and pa.types.is_integer(column.type):
         column = column.cast(pa.string())
-    column = columns.name_column(column, name, where).unify_dictionaries().combine_chunks()
-    return _labels(column, by_appearance=True)
+    column = columns.text_column(column, name, where, nulls=False)
+    return _labels(column.unify_dictionaries().combine_chunks(), by_appearance=True)
 
 
 def _labels(values: pa.Array, *, by_appearance: bool = False) -> tuple[tuple[str, ...], Ints]:

@@ -50,12 +50,22 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
 """Of integers: the error if there is none, what was expected, and how to fix it."""
 
 
-def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a column of texts as a dictionary column without nulls."""
-    if column.null_count or not pa.types.is_null(column.type):  # of which there may be no rows
-        _check_texts(column, name, where)
-    column = _encoded(column)
-    if column.null_count:
+def text_column(
+    column: pa.ChunkedArray, name: str, where: str, *, nulls: bool = True
+) -> pa.ChunkedArray:
+    """Return a column of texts, or of runs that are integers, as a dictionary column."""
+    kind = column.type
+    empty = pa.types.is_null(kind) and (nulls or not column.null_count)
+    if empty or (name == "run" and pa.types.is_integer(kind)):
+        column = column.cast(pa.string())
+    elif not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
+    if pa.types.is_dictionary(kind) and any(c.dictionary.null_count for c in column.chunks):
+        column = column.cast(kind.value_type)  # no null hides in a dictionary
+    if pa.types.is_string_view(column.type):
+        column = pa.chunked_array([encoded(chunk) for chunk in column.chunks], TEXTS)
+    column = column if column.type == TEXTS else column.cast(TEXTS)
+    if column.null_count and not nulls:
         raise SchemaError(
             f"column {name!r} is empty in {rows(where_true(column.is_null()))}",
             where=where,
@@ -64,41 +74,11 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     return column
 
 
-def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a column of texts, nulls allowed, as a dictionary column."""
-    if pa.types.is_null(column.type):
-        return column.cast(pa.string()).cast(TEXTS)
-    _check_texts(column, name, where)
-    return _encoded(column)
-
-
-def _check_texts(column: pa.ChunkedArray, name: str, where: str) -> None:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not is_text(kind):
-        raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
-
-
 def _of_another_type(
     column: pa.ChunkedArray, name: str, where: str, expected: str, fix: str = ""
 ) -> SchemaError:
     what = f"column {name!r} is of type {column.type}"
     return SchemaError(what, where=where, expected=expected, fix=fix)
-
-
-def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
-    """Return the column `run`, texts or integers, as a dictionary column; null is no run."""
-    if pa.types.is_integer(column.type):
-        column = column.cast(pa.string())
-    return text_column(column, "run", where)
-
-
-def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a column of true and false, nulls allowed."""
-    if pa.types.is_null(column.type):
-        return column.cast(pa.bool_())
-    if not pa.types.is_boolean(column.type):
-        raise _of_another_type(column, name, where, "true or false")
-    return column
 
 
 def integer_column(
@@ -159,15 +139,6 @@ def list_column(
             where=where,
             expected=f"{kind}",
         ) from None
-
-
-def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return texts as a dictionary column, none of whose nulls hide in a dictionary."""
-    if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string_view(column.type):
-        column = pa.chunked_array([encoded(chunk) for chunk in column.chunks], TEXTS)
-    return column if column.type == TEXTS else column.cast(TEXTS)
 
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
@@ -300,7 +271,22 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     doubled or of another type, or holds what it cannot.  A column of names has one dictionary,
     however many chunks, of frames that were joined, have their own.
     """
-    return typed(known_columns(table, where), where).unify_dictionaries()
+    table = known_columns(table, where)
+    columns = {n: _typed(table.column(n), n, where) for n in table.column_names}
+    counts = {n: columns[n] for n in ("n_correct", "n_query")}
+    if any(column.type == WIDE_COUNTS for column in counts.values()):  # of all, or of none
+        columns |= {n: column.cast(WIDE_COUNTS) for n, column in counts.items()}
+    result = pa.table(columns)
+    try:
+        result.validate(full=True)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the table is damaged: {printable(error)}",
+            where=where,
+            expected="texts in UTF-8, and dictionaries that hold what their rows name",
+            fix="write the file again",
+        ) from None
+    return result.unify_dictionaries()
 
 
 def is_canonical(table: pa.Table) -> bool:
@@ -351,12 +337,7 @@ def index_columns(schema: pa.Schema) -> set[str]:
     try:
         told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         named = {name for name in told if isinstance(name, str)}
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ):  # no frame of pandas, or damaged metadata
+    except (KeyError, TypeError, ValueError, RecursionError):  # no frame of pandas, or damaged
         named = set()
     return named | {name for name in schema.names if _INDEX.fullmatch(name)}
 
@@ -382,34 +363,13 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     return "rename or drop columns; the first line of a CSV file names them"
 
 
-def typed(table: pa.Table, where: str) -> pa.Table:
-    """The table with the promised types; its columns are some of a submission's."""
-    typed_columns = {n: _typed(table.column(n), n, where) for n in table.column_names}
-    counts = {n: typed_columns[n] for n in ("n_correct", "n_query") if n in typed_columns}
-    if any(column.type == WIDE_COUNTS for column in counts.values()):  # of all, or of none
-        typed_columns |= {n: column.cast(WIDE_COUNTS) for n, column in counts.items()}
-    result = pa.table(typed_columns)
-    try:
-        result.validate(full=True)
-    except pa.ArrowException as error:
-        raise SchemaError(
-            f"the table is damaged: {printable(error)}",
-            where=where,
-            expected="texts in UTF-8, and dictionaries that hold what their rows name",
-            fix="write the file again",
-        ) from None
-    return result
-
-
 def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    if name in NAMES:
-        return name_column(column, name, where)
-    if name == "run":
-        return run_column(column, where)
-    if name == "fingerprint":
-        return text_column(column, name, where)
-    if name in ("transductive", "inductive"):
-        return boolean_column(column, name, where)
+    if TYPES[name] == pa.string():
+        return text_column(column, name, where, nulls=name not in NAMES)
+    if TYPES[name] == pa.bool_():
+        if not (pa.types.is_null(column.type) or pa.types.is_boolean(column.type)):
+            raise _of_another_type(column, name, where, "true or false")
+        return column.cast(pa.bool_())
     if name in SUBMISSION_OPTIONAL.names:
         return list_column(column, name, TYPES[name], where)
     if name not in WIDE or column.type == TYPES[name]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -63,28 +63,17 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
         return replace(parts[0], source=source) if source else parts[0]
     parts = _named_by_features(parts)
     _check_agreement(parts)
-    tables = [part.table for part in parts]
-    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-    table = table.select([name for name in TYPES if name in table.column_names])
-    return Submission(table, **_about(parts, source))
-
-
-def _about(parts: Sequence[Submission], source: str) -> dict[str, Any]:
-    """What the whole says of itself; versions are those of all who know theirs."""
-    versions = dict.fromkeys(part.package_version for part in parts)
-    known = [version for version in versions if version != "unknown"]
+    methods = _merged_methods(parts)
     bindings: dict[GroupKey, Binding] = {}
     for part in parts:  # of runs of a method in several parts they are equal
         bindings |= {key: b for key, b in part.bindings.items() if key not in bindings}
-    return {
-        "methods": _merged_methods(parts),
-        "bindings": bindings,
-        "source": source or listing([part.source for part in parts]),
-        "package_version": ", ".join(known) or "unknown",
-    }
-
-
-_ABOUT = ("backbone", "description", "link", "trained", "inductive")
+    tables = [part.table for part in parts]
+    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    table = table.select([name for name in TYPES if name in table.column_names])
+    versions = dict.fromkeys(part.package_version for part in parts)
+    known = [version for version in versions if version != "unknown"]
+    where = source or listing([part.source for part in parts])
+    return Submission(table, methods, bindings, where, ", ".join(known) or "unknown")
 
 
 class _Answer(NamedTuple):
@@ -96,10 +85,6 @@ class _Answer(NamedTuple):
     run: str | None = None
     fingerprint: str | None = None
     transductive: bool | None = None
-
-    @property
-    def key(self) -> GroupKey:
-        return self[:3]
 
     def __str__(self) -> str:
         run = f" (run {self.run})" if self.run is not None else ""
@@ -113,22 +98,24 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
     tasks: dict[tuple[str, str], tuple[str, str]] = {}
     marks: dict[str, tuple[bool, str]] = {}
     for number, part in enumerate(parts):
-        for answer in _answers(part):
-            there = runs.setdefault(answer.key, {})
+        names = [name for name in _Answer._fields if name in part.columns]
+        groups = part.table.select(names).group_by(names, use_threads=False).aggregate([])
+        for answer in (_Answer(**group) for group in groups.to_pylist()):
+            key, there = answer[:3], runs.setdefault(answer[:3], {})
             others = {run: parts[n].source for run, n in there.items() if n != number}
-            _check_once(answer, others, part.source)
+            if others and (answer.run is None or {answer.run, None} & set(others)):
+                raise _answered_twice(answer, others, part.source)
             there[answer.run] = number
-            claim = part.bindings.get(answer.key) or Binding(answer.fingerprint or "")
-            _check_bound(answer, claim, *bound.setdefault(answer.key, (claim, part.source)), part)
+            claim = part.bindings.get(key) or Binding(answer.fingerprint or "")
+            _check_bound(answer, claim, *bound.setdefault(key, (claim, part.source)), part)
             if claim.fingerprint:
-                first = tasks.setdefault(answer.key[1:], (claim.fingerprint, part.source))
+                first = tasks.setdefault(key[1:], (claim.fingerprint, part.source))
                 _check_tasks(answer, claim.fingerprint, *first, part.source)
             about = part.methods.get(answer.method)
             mark = answer.transductive if about is None else about.transductive
             if mark is not None:
-                value, source = marks.setdefault(answer.method, (mark, part.source))
-                _check_same(answer.method, "transductive", (value, source), (mark, part.source))
-    _merged_methods(parts)
+                said = marks.setdefault(answer.method, (mark, part.source))
+                _check_same(answer.method, "transductive", said, (mark, part.source))
 
 
 def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
@@ -141,7 +128,7 @@ def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
     for part in parts:
         for name, about in part.methods.items():
             methods.setdefault(name, about)
-            for field in _ABOUT:
+            for field in ("backbone", "description", "link", "trained", "inductive"):
                 new = getattr(about, field), part.source
                 if new[0] not in ("", None):
                     _check_same(name, field, said.setdefault((name, field), new), new)
@@ -150,21 +137,11 @@ def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
     return methods
 
 
-def _answers(part: Submission) -> Iterator[_Answer]:
-    """Say what the groups of rows of a submission answer."""
-    names = [name for name in _Answer._fields if name in part.columns]
-    groups = part.table.select(names).group_by(names, use_threads=False).aggregate([])
-    return (_Answer(**group) for group in groups.to_pylist())
-
-
-def _check_once(answer: _Answer, others: Mapping[str | None, str], source: str) -> None:
-    """Refuse a method's answers in two submissions, unless they are runs, each in one of them.
-
-    `others` are the sources of the runs that other submissions have of it.
-    """
-    if not others or (answer.run is not None and not {answer.run, None} & set(others)):
-        return
-    raise DoubledTaskError(
+def _answered_twice(
+    answer: _Answer, others: Mapping[str | None, str], source: str
+) -> DoubledTaskError:
+    """Make the error of answers in two submissions that are not runs, each in one of them."""
+    return DoubledTaskError(
         f"{answer} in two submissions",
         where=f"{others.get(answer.run, next(iter(others.values())))} and {source}",
         expected="a method's answers to a task set in one of them, or runs of it that are named, "

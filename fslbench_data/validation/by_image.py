@@ -61,12 +61,11 @@ def by_task(source: Any, release: Release) -> Submission:
         )
     if not table.num_rows:
         raise SchemaError("there are no rows", where=where)
-    texts = {name: columns.name_column(table.column(name), name, where) for name in _NAMES}
-    for name in set(_OPTIONAL) & set(table.column_names):
-        column = table.column(name)
-        texts[name] = columns.run_column(column, where) if name == "run" else columns.text_column(
-            column, name, where
-        )  # fmt: skip
+    texts = {
+        name: columns.text_column(table.column(name), name, where, nulls=name in _OPTIONAL)
+        for name in (*_NAMES, *_OPTIONAL)
+        if name in table.column_names
+    }
     task, image, predicted = (_integers(table.column(name), name, where) for name in _NUMBERS)
     keys = [name for name in texts if name != "fingerprint"]
     codes = np.stack(

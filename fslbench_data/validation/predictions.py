@@ -104,7 +104,7 @@ class Predictions:
         self._labels: dict[str, Labels] = {}
         self._right: dict[int, Bools] = {}
 
-    def facts(self) -> pa.Table:
+    def predicted(self) -> pa.Table:
         """Return of each row with predictions how many they are, the least and the most."""
         lists, there = self._lists, np.diff(self._lists.starts) > 0
         row = np.flatnonzero(~lists.missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isqrt
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,7 @@ class Rows:
     keys: tuple[Key, ...]
     first: tuple[int, ...]
     predictions: Predictions | None
+    _made: set[str] = field(default_factory=set, init=False)  # tables of facts
 
     @property
     def where(self) -> str:
@@ -117,13 +118,13 @@ class Rows:
 
     def facts(self, name: str) -> None:
         """Make a table of facts, unless it is there."""
-        if name not in self._made:
-            self._made.add(name)
+        if name in self._made:
+            return
+        self._made.add(name)
+        if self.predictions is not None and name in ("predicted", "contradictions"):
+            self.connection.register(name, getattr(self.predictions, name)())
+        else:
             make_facts(self.connection, name)
-
-    @cached_property
-    def _made(self) -> set[str]:
-        return set()
 
     def counts(self) -> list[Array]:
         """Correct queries of each task of each answer, all of whose runs have as many tasks.

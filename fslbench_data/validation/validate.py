@@ -112,7 +112,7 @@ def _fingerprints(answers: Rows, _: Terms) -> None:
 
 
 def _bound(answers: Rows, terms: Terms) -> None:
-    """Every group must say which tasks it answers, unless it need not."""
+    """Every group must say which tasks it answers, unless it need not; then how many, and why."""
     if not terms.allow_unbound and not all(answers.bound):
         groups = zip(answers.keys, answers.bound, strict=True)
         loose = [str(key) for key, is_bound in groups if not is_bound]
@@ -124,10 +124,11 @@ def _bound(answers: Rows, terms: Terms) -> None:
             fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
             "score on your word; the output then says `unbound`",
         )
-
-
-def _declared_tasks(answers: Rows, _: Terms) -> None:
-    """The metadata may not declare more tasks than the set has."""
+    for key in answers.keys:
+        binding = answers.binding(key)
+        if binding is not None and binding.stopping is not None:
+            where = f"{answers.where} ({key})"
+            check_may_stop(key.info, terms.release, binding.stopping.level, where)
     for key, expected in zip(answers.keys, answers.expected, strict=True):
         if expected > key.info.n_tasks:
             raise UnknownTaskError(
@@ -166,15 +167,6 @@ def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, 
         "run the method on this release's tasks, or score with the release it was run on "
         "(--release)",
     )
-
-
-def _stopping(answers: Rows, terms: Terms) -> None:
-    """Raise a DriftError for rules to stop early on sets that do not allow them."""
-    for key in answers.keys:
-        binding = answers.binding(key)
-        if binding is not None and binding.stopping is not None:
-            where = f"{answers.where} ({key})"
-            check_may_stop(key.info, terms.release, binding.stopping.level, where)
 
 
 def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str = "") -> None:
@@ -284,22 +276,12 @@ def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
     return {**fields, "where": where}
 
 
-def _predicted(answers: Rows, _: Terms) -> None:
-    """Put what predictions hold beside the rows, for the rules about them."""
-    if answers.predictions is not None:
-        answers.connection.register("predicted", answers.predictions.facts())
-
-
-def _contradictions(answers: Rows, _: Terms) -> None:
-    """Put beside them the rows whose counts do not follow from predictions."""
-    if answers.predictions is not None:
-        answers.connection.register("contradictions", answers.predictions.contradictions())
-
-
 def _episodes(answers: Rows, terms: Terms) -> None:
     """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
     lists = {"class_correct": "len(class_correct)", "predictions": "p.length"}
     lists = {name: length for name, length in lists.items() if name in answers.columns}
+    if "predictions" in lists:
+        answers.facts("predicted")
     sql = (
         "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
         + "".join(f"coalesce({length}, -1) AS {name}, " for name, length in lists.items())
@@ -389,8 +371,6 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "fingerprint",
     ),
     _bound,
-    _stopping,
-    _declared_tasks,
     RowRule(
         "doubled_task",
         DoubledTaskError,
@@ -417,7 +397,6 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "declare the number of tasks that were really answered",
         "incomplete",
     ),
-    _predicted,
     _episodes,
     RowRule(
         "class_correct_null",
@@ -447,13 +426,18 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         column="class_correct",
     ),
     RowRule(
-        "predictions_null", PredictionError, "predictions has a null inside", column="predictions"
+        "predictions_null",
+        PredictionError,
+        "predictions has a null inside",
+        facts="predicted",
+        column="predictions",
     ),
     RowRule(
         "predictions_length",
         PredictionError,
         "predictions has {length} entries",
         "{queries} (K·Q, one position for each query in the frozen order)",
+        facts="predicted",
         column="predictions",
     ),
     RowRule(
@@ -461,9 +445,9 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         PredictionError,
         "predictions holds {worst}",
         "0..K-1, the position of the class in the task's class_ids",
+        facts="predicted",
         column="predictions",
     ),
-    _contradictions,
     RowRule(
         "counts_contradict_predictions",
         ContradictionError,
@@ -471,6 +455,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "counts that follow from the predictions",
         "predictions are positions 0..K-1 in class_ids, in the frozen query order; drop the "
         "counts' own computation or mend it",
+        "contradictions",
         column="predictions",
     ),
     RowRule(
@@ -478,6 +463,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         ContradictionError,
         "class_correct is {class_correct} where the predictions give {by_class}",
         "counts that follow from the predictions, by position in class_ids",
+        facts="contradictions",
         column="predictions",
     ),
 )
