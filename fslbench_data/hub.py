@@ -411,27 +411,27 @@ def fetch(
     """
     from huggingface_hub import hf_hub_download
 
-    def get() -> str:
-        return hf_hub_download(
-            repo_id,
-            path,
-            repo_type=repo_type,
-            revision=revision,
-            cache_dir=cache,
-            library_name="fslbench",
-            library_version=__version__,
-        )
-
-    def download() -> str:
-        found = Path(get())
-        if not found.is_file():  # a FIFO or a device has its name in the cache
+    def download() -> Path:
+        for _ in range(2):
+            found = Path(
+                hf_hub_download(
+                    repo_id,
+                    path,
+                    repo_type=repo_type,
+                    revision=revision,
+                    cache_dir=cache,
+                    library_name="fslbench",
+                    library_version=__version__,
+                )
+            )
+            if found.is_file():  # else a FIFO or a device has its name in the cache
+                break
             forget(found)
-            return get()
-        return str(found)
+        return found
 
     for attempt in range(_ATTEMPTS):
         try:
-            return Path(transferred(f"fetching {path} at {revision[:12]}", repo_id, download))
+            return transferred(f"fetching {path} at {revision[:12]}", repo_id, download)
         except HubUnreachableError as error:
             if not error.transient or attempt == _ATTEMPTS - 1:
                 raise

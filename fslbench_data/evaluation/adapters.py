@@ -173,27 +173,19 @@ class _Estimator:
         self, support: Any, query: Any, rng: np.random.Generator
     ) -> NDArray[np.integer[Any]]:
         """Predict positions (K·Q,) from support (K, S, D) and query (K·Q, D)."""
-        if isinstance(support, list):  # of an episode, whose classes differ in shots
-            shots = [len(own) for own in support]
-            fitted = self._fresh(rng)
-            fitted.fit(np.concatenate(support), np.repeat(np.arange(len(shots)), shots))
-            return np.asarray(fitted.predict(np.asarray(query)))
-        x = np.asarray(support)
-        if x.ndim != 3:
-            raise SpecError(
-                f"{self.__name__} got a support of shape {x.shape}",
-                expected="features of one task (K, S, D)",
-                fix="run it on features, without a batch",
-            )
-        way, shot, dimensions = x.shape
-        estimator = self._fresh(rng)
-        estimator.fit(x.reshape(way * shot, dimensions), np.repeat(np.arange(way), shot))
+        if not isinstance(support, list):  # of an episode, whose classes differ in shots
+            support = np.asarray(support)
+            if support.ndim != 3:
+                raise SpecError(
+                    f"{self.__name__} got a support of shape {support.shape}",
+                    expected="features of one task (K, S, D)",
+                    fix="run it on features, without a batch",
+                )
+        shots = [len(own) for own in support]
+        clone = getattr(self._estimator, "__sklearn_clone__", None)  # as sklearn.base.clone does
+        estimator = _seeded(clone() if clone else copy.deepcopy(self._estimator), rng)
+        estimator.fit(np.concatenate(support), np.repeat(np.arange(len(shots)), shots))
         return np.asarray(estimator.predict(np.asarray(query)))
-
-    def _fresh(self, rng: np.random.Generator) -> Any:
-        """Clone the estimator as `sklearn.base.clone` does, with seeds."""
-        clone = getattr(self._estimator, "__sklearn_clone__", None)
-        return _seeded(clone() if clone else copy.deepcopy(self._estimator), rng)
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -61,8 +61,10 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
             with temporary.open("r+b") as written:
                 os.fsync(written.fileno())
             if target is None:
-                with temporary.open("rb") as written, _in_place(name) as target_file:
-                    shutil.copyfileobj(written, target_file)
+                number = _descriptor(name)  # an open file goes on where it is
+                handle = os.open(name, os.O_WRONLY) if number is None else os.dup(number)
+                with os.fdopen(handle, "wb") as there, temporary.open("rb") as written:
+                    shutil.copyfileobj(written, there)
                 return
             with _UMASK:  # which can only be read by setting it, for the whole process
                 mask = os.umask(0)
@@ -162,12 +164,6 @@ def _descriptor(name: Path) -> int | None:
             return int(name.name)
         name = folder / name.readlink()
     return None
-
-
-def _in_place(name: Path) -> BinaryIO:
-    """Open what is there; an open file goes on where it is."""
-    number = _descriptor(name)
-    return os.fdopen(os.open(name, os.O_WRONLY) if number is None else os.dup(number), "wb")
 
 
 def _temporary(target: Path | None) -> Path:

@@ -18,7 +18,6 @@ from benchmark_spec.errors import (
     SubmissionError,
     TooLargeError,
     UnknownNameError,
-    many,
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
@@ -34,7 +33,7 @@ from fslbench_data.leaderboard.repository import (
 )
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, Standing, ranked
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.client import LIMITS, read_untrusted
 from fslbench_data.scoring.designs import designs_of, estimable
 from fslbench_data.scoring.scores import Signature, scored_set
 from fslbench_data.scoring.selection import reference_results
@@ -88,7 +87,7 @@ class Rejected:
 
 
 def check_submission(
-    files: ResultsFiles, name: str, releases: Sequence[Release], limits: Limits = LIMITS
+    files: ResultsFiles, name: str, releases: Sequence[Release]
 ) -> Accepted | Rejected:
     """Check a file of a repository, without trust in any check before.
 
@@ -98,8 +97,8 @@ def check_submission(
     path = None
     try:
         path = files.path(name)
-        digest = _checked_digest(name, path, limits)
-        submission = replace(read_untrusted(path, limits), source="the file")
+        digest = _checked_digest(name, path)
+        submission = replace(read_untrusted(path), source="the file")
         number = answered(submission, releases)
         results = results_of(validate(submission, releases[number]))
     except HubError:
@@ -141,7 +140,7 @@ def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
     return Rejected(one_line(name), *map(one_line, texts))
 
 
-def _checked_digest(name: str, path: Path, limits: Limits) -> str:
+def _checked_digest(name: str, path: Path) -> str:
     """Return the file's SHA-256, which must be its name; too large a file is not read."""
     if not name.endswith(ENDING):
         raise ResultsError(
@@ -152,10 +151,10 @@ def _checked_digest(name: str, path: Path, limits: Limits) -> str:
         )
     try:
         size = path.stat().st_size
-        if size > limits.file_bytes:
+        if size > LIMITS.file_bytes:
             raise TooLargeError(
                 f"the file has {size} bytes",
-                expected=f"at most {limits.file_bytes}",
+                expected=f"at most {LIMITS.file_bytes}",
                 fix="split it into several files",
             )
         check_is_no_pointer(path)
@@ -209,7 +208,6 @@ MOST_VALUES = 250_000_000
 def check_all(
     sources: Sequence[tuple[ResultsFiles, str]],
     releases: Sequence[Release],
-    limits: Limits,
     tell: Callable[[str], None],
     came: Mapping[str, int],
 ) -> tuple[list[Accepted], list[Rejected]]:
@@ -235,7 +233,7 @@ def check_all(
         files, name = source
         if number % 50 == 0:
             tell(f"submission {number + 1} of {len(sources)}")
-        one = check_submission(files, name, releases, limits)
+        one = check_submission(files, name, releases)
         if isinstance(one, Rejected):
             rejected.append(one)
             continue
@@ -275,10 +273,6 @@ class Board:
     came: tuple[int, ...]
     sets: tuple[Standing, ...]
 
-    def __repr__(self) -> str:
-        about = f"{many(len(self.submissions), 'submission')} on {many(len(self.sets), 'task set')}"
-        return f"<Board of {self.release}: {about}>"
-
     @property
     def submissions_digest(self) -> str:
         """SHA-256 (hex) of the submissions' digests, a line each, with when they came, if known."""
@@ -302,10 +296,6 @@ class Leaderboard:
     rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
 
-    def __repr__(self) -> str:
-        about = f"{len(self.boards)} releases, {len(self.rejected)} files rejected"
-        return f"<Leaderboard of {self.where}: {about}>"
-
     @property
     def signature(self) -> str:
         """What the tables rest on, one part a release: the line that every output starts with."""
@@ -320,8 +310,7 @@ def leaderboard(
     datasets: str | Sequence[str] = (),
     task_sets: str | Sequence[str] = (),
     level: float = 0.95,
-    limits: Limits = LIMITS,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Leaderboard:
     """Read, check and rank all submissions of a results repository.
 
@@ -341,12 +330,11 @@ def leaderboard(
     check_level(level)
     if not releases:
         raise ResultsError("no release is given", expected="at least one whose tasks are answered")
-    tell = progress or (lambda _: None)
     names, ignored = list_submissions(files)
     sources = [(files, name) for name in names]
-    accepted, rejected = check_all(sources, releases, limits, tell, files.came(names))
+    accepted, rejected = check_all(sources, releases, progress, files.came(names))
     wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
-    boards = boards_of(accepted, releases, wanted, level=level, tell=tell)
+    boards = boards_of(accepted, releases, wanted, level=level, tell=progress)
     return Leaderboard(title, files.where, boards, tuple(rejected), ignored)
 
 

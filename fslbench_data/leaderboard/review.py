@@ -49,7 +49,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import difference_text, labels
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
-from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import reference_results
@@ -185,7 +185,6 @@ def review(
     releases: Sequence[Release] | None = None,
     *,
     level: float = 0.95,
-    limits: Limits = LIMITS,
 ) -> Review:
     """Check the files that somebody proposes to add, and say where their methods would stand.
 
@@ -201,9 +200,7 @@ def review(
     submissions, _ = list_submissions(base)
     old = [name for name in submissions if name not in new]
     sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
-    accepted, rejected = check_all(
-        sources, releases, limits, lambda _: None, base.came(submissions)
-    )
+    accepted, rejected = check_all(sources, releases, lambda _: None, base.came(submissions))
     ours = tuple(one for one in accepted if one.name in new)
     answered = {(one.release, result.info.text) for one in ours for result in one.results}
     boards = boards_of(
@@ -213,18 +210,13 @@ def review(
     return Review(
         tuple(board for board in boards if board.sets),
         ours,
-        tuple(
-            _report(proposed, one, releases[one.release], level, limits)
-            for one in ours[:MOST_SCORED]
-        ),
+        tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
         tuple(one for one in rejected if one.name in shown),
         (sum(one.is_pointer and one.name not in shown for one in rejected), len(old)),
     )
 
 
-def _report(
-    files: ResultsFiles, one: Accepted, release: Release, level: float, limits: Limits
-) -> Report | None:
+def _report(files: ResultsFiles, one: Accepted, release: Release, level: float) -> Report | None:
     """Compare a file's methods with the reference methods; None without any."""
     answered = {result.info.text: result.info for result in one.results}
     references = reference_results(release, answered.values())
@@ -232,14 +224,9 @@ def _report(
     rivals = [group.method for group in groups if group.info.text in answered]
     if not rivals:
         return None
-    submission = read_untrusted(files.path(one.name), limits)
-    return score(
-        submission,
-        release,
-        against=list(dict.fromkeys(rivals)),
-        level=level,
-        only_compared=True,
-    )
+    submission = read_untrusted(files.path(one.name))
+    against = list(dict.fromkeys(rivals))
+    return score(submission, release, against=against, level=level, only_compared=True)
 
 
 def review_text(review: Review) -> str:

@@ -16,7 +16,6 @@ from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
-from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.scores import ScoredSet
@@ -168,10 +167,6 @@ class Standing:
     by_kind: Mapping[IntervalKind, NDArray[Any]]
     duplicates: tuple[tuple[Entry, ...], ...]
 
-    def __repr__(self) -> str:
-        leader = f", led by {self.leader}" if self.leader else ""
-        return f"<Standing on {self.scored}: {many(len(self), 'method')}{leader}>"
-
     def __len__(self) -> int:
         return len(self.entries)
 
@@ -287,7 +282,9 @@ def ranked(
         kind: np.full(len(entries), np.nan, KIND_NUMBERS)
         for kind in kinds_of(interval_kind, designs)
     }
-    lengths, blocks = _lengths(entries), list(_blocks(entries))
+    lengths = _lengths(entries)
+    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
+    blocks = np.split(np.arange(len(entries)), range(step, len(entries), step))
     own = Moments.join(
         _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
         for rows in blocks
@@ -333,13 +330,6 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
     most = max(came, default=0)
     order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
     return np.array(order[:MOST_PREFIXES], np.int64)
-
-
-def _blocks(entries: Sequence[Entry]) -> Iterator[NDArray[np.int64]]:
-    """Divide the positions of methods into blocks of not too many counts."""
-    rows = np.arange(len(entries))
-    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
-    yield from (rows[at : at + step] for at in range(0, len(rows), step))
 
 
 def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:

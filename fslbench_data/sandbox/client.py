@@ -138,20 +138,30 @@ class Process:
             timer.cancel()
 
     def _talk(self, line: bytes, tables: Mapping[str, pa.Table], most_bytes: int) -> list[pa.Table]:
-        question, _ = self._pipes
+        question, answers = self._pipes
+        received: list[pa.Table] = []
         try:
             question.write(line)
             for table in tables.values():
                 write_stream(question, table)
             question.flush()
-        except (OSError, ValueError):  # it reads no more
+            while True:
+                text = answers.readline(_LONGEST_LINE)
+                answer: dict[str, Any] = json.loads(text) if text.endswith(b"\n") else {}
+                if "bytes" not in answer:
+                    break
+                most_bytes -= answer["bytes"]
+                if most_bytes < 0:
+                    raise EndedError("large")
+                data = pa.allocate_buffer(answer["bytes"])
+                if answers.readinto(memoryview(data)) < answer["bytes"]:
+                    raise EndedError("ended")
+                with pa.ipc.open_stream(data) as reader:
+                    received.append(reader.read_all())
+        except (OSError, ValueError):  # it reads no more, or breaks off
             raise EndedError("ended") from None
-        received: list[pa.Table] = []
-        while "bytes" in (answer := self._line()):
-            most_bytes -= answer["bytes"]
-            if most_bytes < 0:
-                raise EndedError("large")
-            received.append(self._table(answer["bytes"]))
+        if not answer:
+            raise EndedError("ended")
         if "memory" in answer:
             raise EndedError("memory")
         if "error" in answer:
@@ -159,28 +169,6 @@ class Process:
             FSLBenchError.__init__(error, **answer["about"])
             raise error
         return received
-
-    def _line(self) -> dict[str, Any]:
-        """The next line of its answer."""
-        try:
-            line = self._pipes[1].readline(_LONGEST_LINE)
-            answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        except (OSError, ValueError):
-            answer = {}
-        if not answer:
-            raise EndedError("ended")
-        return answer
-
-    def _table(self, size: int) -> pa.Table:
-        """The table in the next bytes of its answer."""
-        data = pa.allocate_buffer(size)
-        try:
-            if self._pipes[1].readinto(memoryview(data)) < size:
-                raise EndedError("ended")
-        except (OSError, ValueError):
-            raise EndedError("ended") from None
-        with pa.ipc.open_stream(data) as reader:
-            return reader.read_all()
 
     def _expire(self) -> None:
         self._late = True
@@ -315,21 +303,15 @@ def _started() -> Process:
 
 def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
     """Say what a file has done to the process that read it."""
-    if ended.cause == "late":
-        return _too_large(where, f"takes more than {limits.seconds:g} seconds to read")
-    if ended.cause in ("memory", "large"):
-        most = f"takes more than {limits.memory_bytes // MIB} MiB of memory to read"
-        return _too_large(where, most)
-    return UnreadableError(
-        f"{where} ends the process that reads it ({ended.code})",
-        expected="a Parquet file that is not damaged",
-        fix="write the submission again with Submission.write",
-    )
-
-
-def _too_large(where: str, what: str) -> TooLargeError:
+    if ended.cause == "ended":
+        return UnreadableError(
+            f"{where} ends the process that reads it ({ended.code})",
+            expected="a Parquet file that is not damaged",
+            fix="write the submission again with Submission.write",
+        )
+    seconds, memory = f"{limits.seconds:g} seconds", f"{limits.memory_bytes // MIB} MiB of memory"
     return TooLargeError(
-        f"{where} {what}",
+        f"{where} takes more than {seconds if ended.cause == 'late' else memory} to read",
         expected="a file of the usual kind, which takes a second or two",
         fix="split it into several files; write it again with Submission.write",
     )

@@ -43,13 +43,15 @@ def serve(service: str) -> None:
         tables = {name: _received(requests, size) for name, size in request["tables"].items()}
         try:
             for table in answer(request, tables):
-                _send(replies, table)
+                _reply(replies, {"bytes": stream_size(table)})
+                write_stream(replies, table)
             _reply(replies, {"end": True})
         except MemoryError:
             _bound_memory(sys.maxsize)
             _reply(replies, {"memory": True})
         except FSLBenchError as error:
-            _reply(replies, _described(error))
+            about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
+            _reply(replies, {"error": type(error).__name__, "about": about})
         pa.default_memory_pool().release_unused()
 
 
@@ -117,20 +119,9 @@ def _reply(replies: BinaryIO, content: dict[str, Any]) -> None:
     replies.flush()
 
 
-def _described(error: FSLBenchError) -> dict[str, Any]:
-    about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
-    return {"error": type(error).__name__, "about": about}
-
-
 def _received(requests: BinaryIO, size: int) -> pa.Table:
     with pa.ipc.open_stream(pa.py_buffer(requests.read(size))) as reader:
         return reader.read_all()
-
-
-def _send(replies: BinaryIO, table: pa.Table) -> None:
-    _reply(replies, {"bytes": stream_size(table)})
-    write_stream(replies, table)
-    replies.flush()
 
 
 def stream_size(table: pa.Table) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listing, rows, shown
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method, metadata_of
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, metadata_of
 from fslbench_data.submission.columns import NAMES, canonical, index_columns, printable
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
@@ -83,21 +83,16 @@ def read_frame(
     if declared is None and not methods:
         warn_of_lost_metadata(table.column_names, where)
     about, bindings, version = declared or ({}, {}, __version__)
-    groups = _groups(table)
-    about |= _methods(methods, {method for method, *_ in groups})
-    for method, dataset, task_set in groups:
+    groups = table.select(list(NAMES)).group_by(list(NAMES), use_threads=False).aggregate([])
+    keys = [(row["method"], row["dataset"], row["task_set"]) for row in groups.to_pylist()]
+    about |= _methods(methods, {method for method, *_ in keys})
+    for method, dataset, task_set in keys:
         if (fingerprint := fingerprints.get(f"{dataset}/{task_set}")) is not None:
             bindings[method, dataset, task_set] = Binding(fingerprint)
     return Content(table, about, bindings, where, version)
 
 
-def _groups(table: pa.Table) -> list[GroupKey]:
-    different = table.select(list(NAMES)).group_by(list(NAMES), use_threads=False).aggregate([])
-    return [(row["method"], row["dataset"], row["task_set"]) for row in different.to_pylist()]
-
-
-def _methods(methods: About, answering: Iterable[str]) -> dict[str, Method]:
-    there = set(answering)
+def _methods(methods: About, there: Collection[str]) -> dict[str, Method]:
     if strange := [name for name in methods if name not in there]:
         raise SpecError(
             f"methods says something of {listing(strange)}",

@@ -1,7 +1,6 @@
 """Which release a submission answers, and why files are refused."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from fslbench_data.leaderboard import leaderboard as checked
 from fslbench_data.leaderboard.leaderboard import Accepted, Rejected
 from fslbench_data.leaderboard.leaderboard import check_submission as check
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.bindings import Binding, Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation import rows as runs
@@ -157,13 +155,6 @@ def test_more_runs_than_can_be_compared_exactly(
     found = _rejected(check(repository.files, name, [newer]))
     assert "has 4 runs" in found.what
     assert found.expected.startswith("at most 3 ")
-
-
-def test_limits_are_passed_on(repository: Repository, answers: Answers, newer: Release) -> None:
-    name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
-    for limit in ("rows", "groups"):
-        found = _rejected(check(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
-        assert found.expected == "at most 0", limit
 
 
 def test_content_does_not_depend_on_how_it_is_written(
