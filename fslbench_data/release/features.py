@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +119,57 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     can be.  `path_of` gives the file of a shard, compared with the manifest; it is not asked where
     there is a copy.  Read-only; row i is image id i.
     """
-    features = _FeatureSet(shards, path_of)
-    if sum(table.bytes for table in shards) < WORTH_A_COPY:
-        return features.read()
-    copy = FeatureCopy.of([table.sha256 for table in shards], features.scale, features.rows)
-    mapped = copy.open()
-    if mapped is None and copy.write(features.dimensions, features.parts(compare=True)):
-        mapped = copy.open()
-    return features.read() if mapped is None else mapped
+    scale = shards[0].provenance.get("scale")
+    for table in shards:
+        if table.provenance.get("scale") != scale:
+            raise _corrupt(table, "has another scale than the first of its shards")
+    is_large = sum(table.bytes for table in shards) >= WORTH_A_COPY
+    copy = FeatureCopy.of(
+        [table.sha256 for table in shards], scale, sum(table.rows for table in shards)
+    )
+    if is_large and (mapped := copy.open()) is not None:
+        return mapped
+    kind = _groups(path_of(shards[0]), shards[0])[0]
+    parts = partial(_parts, shards, path_of, kind)
+    made = is_large and copy.write(kind.list_size, parts(compare=True))
+    if made and (mapped := copy.open()) is not None:
+        return mapped
+    for table in shards:  # before memory is taken for what the manifest says
+        _groups(path_of(table), table, kind)
+    values, first = np.empty((copy.rows, kind.list_size), copy.dtype), 0
+    for part in parts():
+        values[first : first + len(part)] = part
+        first += len(part)
+    values.flags.writeable = False
+    return values
+
+
+def _parts(
+    shards: Sequence[Table],
+    path_of: Callable[[Table], Path],
+    kind: pa.DataType,
+    *,
+    compare: bool = False,
+) -> Iterator[Features]:
+    """Yield the features in pieces (n, D), one row group of a file after another.
+
+    With `compare`, each file's SHA-256 is looked at first, since a copy outlives the release.
+    """
+    first = 0
+    for table in shards:
+        path = path_of(table)
+        if compare and sha256_of(path) != table.sha256:
+            raise _corrupt(table, "is not the file that was released", f"SHA-256 {table.sha256}")
+        for rows in _groups(path, table, kind)[1]:
+            column, ids = rows.column("feature").combine_chunks(), rows.column("image_id")
+            if not np.array_equal(ids.to_numpy(), np.arange(first, first + len(rows))):
+                raise _corrupt(table, f"does not go on with image {first}")
+            flat = column.flatten()
+            if column.null_count or flat.null_count:
+                raise _corrupt(table, "lacks features")
+            values = flat.to_numpy().reshape(len(rows), kind.list_size)
+            yield multiplied(values, scale_of(column.type.value_type, table.provenance, table.path))
+            first += len(rows)
 
 
 def multiplied(values: NDArray[Any], scale: float | None) -> Features:
@@ -144,80 +187,15 @@ def are_steps(values: NDArray[Any], scale: float) -> bool:
     return few and np.array_equal(multiplied(steps.astype(np.int8), scale), values)
 
 
-class _FeatureSet:
-    def __init__(self, shards: Sequence[Table], path_of: Callable[[Table], Path]) -> None:
-        self._shards, self._path_of = shards, path_of
-        self.rows = sum(table.rows for table in shards)
-        self.scale = shards[0].provenance.get("scale")
-        for table in shards:
-            if table.provenance.get("scale") != self.scale:
-                raise _corrupt(table, "has another scale than the first of its shards")
-
-    @cached_property
-    def type(self) -> pa.DataType:
-        """Of the column of features: lists of D values."""
-        first = self._shards[0]
-        return _groups(self._path_of(first), first)[0]
-
-    @property
-    def dimensions(self) -> int:
-        """D."""
-        return int(self.type.list_size)
-
-    def read(self) -> Features:
-        """All of them (N, D)."""
-        for table in self._shards:  # before memory is taken for what the manifest says
-            self._open(self._path_of(table), table)
-        kind = np.float16 if self.scale is None else np.float32
-        values, first = np.empty((self.rows, self.dimensions), kind), 0
-        for part in self.parts():
-            values[first : first + len(part)] = part
-            first += len(part)
-        values.flags.writeable = False
-        return values
-
-    def parts(self, *, compare: bool = False) -> Iterator[Features]:
-        """Yield the features in pieces (n, D), one row group of a file after another.
-
-        With `compare`, each file's SHA-256 is looked at first, since a copy outlives the release.
-        """
-        first = 0
-        for table in self._shards:
-            path = self._path_of(table)
-            if compare and sha256_of(path) != table.sha256:
-                raise _corrupt(
-                    table, "is not the file that was released", f"SHA-256 {table.sha256}"
-                )
-            for rows in self._open(path, table):
-                part = self._values(table, rows, first)
-                first += len(part)
-                yield part
-
-    def _open(self, path: Path, table: Table) -> Iterator[pa.Table]:
-        """Return the row groups of a shard, if its features are as those of the first."""
-        kind, groups = _groups(path, table)
-        if type_name(kind) != type_name(self.type):
-            raise _corrupt(table, f"holds {kind}", f"{self.type}, as the first of its shards")
-        return groups
-
-    def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
-        """Features (n, D) of rows whose image ids should count from `first`."""
-        column = rows.column("feature").combine_chunks()
-        ids = rows.column("image_id").to_numpy()
-        if not np.array_equal(ids, np.arange(first, first + len(ids))):
-            raise _corrupt(table, f"does not go on with image {first}")
-        flat = column.flatten()
-        if column.null_count or flat.null_count:
-            raise _corrupt(table, "lacks features")
-        values = flat.to_numpy().reshape(len(rows), self.dimensions)
-        scale = scale_of(column.type.value_type, table.provenance, table.path)
-        return multiplied(values, scale)
-
-
-def _groups(path: Path, table: Table) -> tuple[pa.DataType, Iterator[pa.Table]]:
-    """Return the type of a shard's features, and its row groups."""
+def _groups(
+    path: Path, table: Table, as_kind: pa.DataType | None = None
+) -> tuple[pa.DataType, Iterator[pa.Table]]:
+    """Return the type of a shard's features, which should be that of the first, and its groups."""
     schema, groups = read_groups(path, table, lambda t: schemas.check_features(t, table.path))
-    return schema.field("feature").type, groups
+    kind = schema.field("feature").type
+    if as_kind is not None and type_name(kind) != type_name(as_kind):
+        raise _corrupt(table, f"holds {kind}", f"{as_kind}, as the first of its shards")
+    return kind, groups
 
 
 def _corrupt(table: Table, what: str, expected: str = "") -> CorruptReleaseError:
