@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -36,13 +36,13 @@ from analysis_sql.planning.query_size import (
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, many
 from benchmark_spec.protocol import Protocol, suite_of
-from fslbench_data.release.release import Kept, Release, load_release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Source, Submission
+from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.tasks.draw import enough_tasks, number_of_tasks
 from fslbench_data.validation.per_class import (
@@ -96,28 +96,10 @@ class PooledPilot(Pilot):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Results that a pilot can be taken from: those of a submission, and the reference methods'."""
+    """Results to take a pilot from: those of a submission, then the reference methods'."""
 
     release: Release
     parts: tuple[Validated, ...]
-
-    @classmethod
-    def of(
-        cls,
-        submission: Submission | None,
-        release: Release,
-        *,
-        allow_unbound: bool = False,
-        kept: Kept = "all",
-        only: Collection[TaskSetInfo] | None = None,
-    ) -> Results:
-        """Take the release's reference results, all or `only` some, after those of a submission."""
-        parts = []
-        if submission is not None:
-            parts.append(validate(submission, release, allow_unbound=allow_unbound))
-        if references := reference_results(release, only, kept):
-            parts.append(references)
-        return cls(release, tuple(parts))
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -125,13 +107,14 @@ class Results:
         own = (name for part in self.parts for name in part.methods)
         return tuple(dict.fromkeys((*own, *self.release.methods)))
 
-    def find(self, method: str, info: TaskSetInfo) -> tuple[Validated, Group] | None:
-        """What a method answered of a task set, and where."""
-        for part in self.parts:
-            for group in part.on(info.dataset, str(info.name)):
-                if group.method == method:
-                    return part, group
-        return None
+    def find(self, methods: Sequence[str], info: TaskSetInfo) -> list[tuple[Validated, Group]]:
+        """Return what methods answered of a task set, and where; nothing of those that did not."""
+        found = {
+            group.method: (part, group)
+            for part in reversed(self.parts)
+            for group in part.on(info.dataset, str(info.name))
+        }
+        return [found[method] for method in methods if method in found]
 
     def only_method(self) -> str:
         """The method to plan with where none is named: the submission's, or the first reference."""
@@ -150,77 +133,26 @@ class Results:
             )
         return self.methods[0]
 
-    def check_method(self, name: str) -> str:
-        """Return the name if there are results of the method."""
-        if name not in self.methods:
-            raise UnknownNameError("method", name, self.methods)
-        return name
-
-    def pilot_sets(
-        self, methods: Sequence[str], way: int, shot: int, *, pooled: bool = False
-    ) -> list[TaskSetInfo]:
-        """List task sets that all the methods answer, to plan open sets from, or pooled ones."""
-        interval = "closed" if pooled else "open"
-        return [
-            info
-            for info in self.release.task_sets
-            if (info.protocol.way, info.protocol.shot) == (way, shot)
-            and info.name.interval == interval
-            and not (suite := suite_of(info.name.suite)).whole
-            and (suite.uniform if pooled else info.protocol.query > 1)
-            and all(self.find(method, info) is not None for method in methods)
-        ]
-
-    def runs(
-        self, info: TaskSetInfo, names: Sequence[str], planned: int | None = None
-    ) -> PlannedRuns:
-        """Return the training runs of methods; SubmissionError if none shows how runs differ."""
-        found = [self.answers(name, info) for name in names]
-        runs = PlannedRuns(
-            tuple(names),
-            tuple(max(len(group.runs), 1) for _, group in found),
-            tuple(group.run_spread for _, group in found),
-            planned,
-            tuple(group.method for part, group in found if part.of_one_model(group)),
-        )
-        if planned is not None and runs.spreads == (None,) * len(runs.spreads):
-            raise SubmissionError(
-                f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
-                f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
-                expected="a pilot with two runs or more, named in the column run",
-                fix="add results of other runs, or leave out the number of runs",
-            )
-        return runs
-
-    def answers(self, name: str, info: TaskSetInfo) -> tuple[Validated, Group]:
-        """Return what a method answered of a task set, and where; a SubmissionError if nothing."""
-        answers = self.find(name, info)
-        if answers is None:
-            raise SubmissionError(f"{name} has no results on {info}")
-        return answers
-
-    def pilot(
-        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
-    ) -> OpenPilot:
+    def pilot(self, info: TaskSetInfo, names: Sequence[str], planned: int | None) -> OpenPilot:
         """Estimate the variances on one task set; `planned` is a number of training runs.
 
         Raises a SubmissionError or SpecError if the results cannot tell them.
         """
         tasks = self.release.task_set(info.dataset, str(info.name))
-        names, found = self._usable(info, method, versus)
+        found = self._usable(info, names)
         answers = []
-        for name, (part, group) in zip(names, found, strict=True):
-            about = part.submission.methods.get(name)
+        for part, group in found:
+            about = part.submission.methods.get(group.method)
             if about is not None and about.transductive:
                 raise SubmissionError(
-                    f"{name} is transductive: its answers to the queries of a task are not "
+                    f"{group.method} is transductive: its answers to the queries of a task are not "
                     "independent of each other",
                     expected="a method that answers each query by itself",
                     fix="plan with another method's results",
                 )
-            answers.append(by_run(rows_of(part.submission, name, info), group.runs))
+            answers.append(by_run(rows_of(part.submission, group.method, info), group.runs))
         query, unit = info.protocol.query, 1
-        if versus or len(answers[0]) > 1:
+        if len(names) > 1 or len(answers[0]) > 1:
             differences = class_differences(answers, tasks)
             if differences is None:
                 raise _lacks(" and ".join(names), info, "which queries each is right on")
@@ -229,30 +161,26 @@ class Results:
         else:
             counts = class_counts(answers[0][0], tasks)
             if counts is None:
-                raise _lacks(method, info, "how many queries of each class are right")
+                raise _lacks(names[0], info, "how many queries of each class are right")
             sums, estimate = counts, estimate_set(counts, query)
         design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
+        mean = 100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit)
         return OpenPilot(
-            info,
-            method,
-            versus,
-            100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit),
-            all(group.bound for _, group in found),
-            self.runs(info, names, planned),
+            *_common(info, names, mean, found, planned),
             estimate,
             components_of(design, sums, estimate, unit),
             LikelyComponents.of(design, sums, estimate, unit),
         )
 
     def pooled_pilot(
-        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
+        self, info: TaskSetInfo, names: Sequence[str], planned: int | None
     ) -> PooledPilot:
         """Estimate the variances on one task set that reuses images, from counts."""
-        names, found = self._usable(info, method, versus)
+        found = self._usable(info, names)
         counted = [counts_on([group]) for _, group in found]
         values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
         common = min(map(len, values))
-        y = values[0] if not versus else values[0][:common] - values[1][:common]
+        y = values[0] if len(names) == 1 else values[0][:common] - values[1][:common]
         design = left_out_design(self.release, info)
         if not isinstance(design, TaskDesign):
             raise SpecError(
@@ -261,25 +189,47 @@ class Results:
                 expected="a pilot whose tasks are all of the size that is planned",
             )
         variances = LeftOutPilot.of(design.prefix(common), y)
-        mean, bound = 100.0 * float(np.mean(y)), all(group.bound for _, group in found)
-        runs = self.runs(info, names, planned)
-        return PooledPilot(info, method, versus, mean, bound, runs, variances)
+        mean = 100.0 * float(np.mean(y))
+        return PooledPilot(*_common(info, names, mean, found, planned), variances)
 
-    def _usable(
-        self, info: TaskSetInfo, method: str, versus: str
-    ) -> tuple[list[str], list[tuple[Validated, Group]]]:
-        """Names of one or two methods, and what they answered; none until a rule stopped it."""
-        names = [method, *([versus] if versus else [])]
-        found = [self.answers(name, info) for name in names]
-        for name, (part, _) in zip(names, found, strict=True):
-            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
+    def _usable(self, info: TaskSetInfo, names: Sequence[str]) -> list[tuple[Validated, Group]]:
+        """Return what one or two methods answered; refuse runs that a rule stopped."""
+        found = self.find(names, info)
+        for part, group in found:
+            bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
             if bound_to is not None and bound_to.stopping is not None:
                 raise SubmissionError(
-                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
-                    "fair sample to plan from",
+                    f"{group.method} on {info} was run until it was conclusive, which makes its "
+                    "tasks no fair sample to plan from",
                     fix="plan from a run of a fixed number of tasks",
                 )
-        return names, found
+        return found
+
+
+def _common(
+    info: TaskSetInfo,
+    names: Sequence[str],
+    mean: float,
+    found: Sequence[tuple[Validated, Group]],
+    planned: int | None,
+) -> tuple[TaskSetInfo, str, str, float, bool, PlannedRuns]:
+    """Return what every :class:`Pilot` has; SubmissionError if no method shows how runs differ."""
+    runs = PlannedRuns(
+        tuple(names),
+        tuple(max(len(group.runs), 1) for _, group in found),
+        tuple(group.run_spread for _, group in found),
+        planned,
+        tuple(group.method for part, group in found if part.of_one_model(group)),
+    )
+    if planned is not None and not any(spread is not None for spread in runs.spreads):
+        raise SubmissionError(
+            f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
+            f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
+            expected="a pilot with two runs or more, named in the column run",
+            fix="add results of other runs, or leave out the number of runs",
+        )
+    method, versus = (*names, "")[:2]
+    return info, method, versus, mean, all(group.bound for _, group in found), runs
 
 
 def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
@@ -454,21 +404,29 @@ def plan(
         raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
     release = load_release() if release is None else release
     if own is not None:
-        results = Results(release, (own.answers,))
+        parts = [own.answers]
     else:
-        read = None if pilot is None else merge(cast("Source", pilot))
+        parts = []
+        if pilot is not None:
+            read = merge(cast("Source", pilot))
+            parts.append(validate(read, release, allow_unbound=allow_unbound))
         shape = ("open", way, shot)
-        only = [
+        some = [
             info
             for info in release.task_sets
             if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
         ]
-        limits: dict[str, Any] = {"kept": "counts"} if pooled else {"only": only}
-        results = Results.of(read, release, allow_unbound=allow_unbound, **limits)
-    method = results.check_method(method) if method else results.only_method()
-    if versus and results.check_method(versus) == method:
-        raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
+        of_references = (None, "counts") if pooled else (some, "all")
+        if references := reference_results(release, *of_references):
+            parts.append(references)
+    results = Results(release, tuple(parts))
+    method = method or results.only_method()
     methods, names = [method, *([versus] if versus else [])], names_of(datasets)
+    for name in methods:
+        if name not in results.methods:
+            raise UnknownNameError("method", name, results.methods)
+    if versus == method:
+        raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
     sets: list[DatasetPlan | PooledSetPlan] = []
     left_out = []
@@ -476,10 +434,10 @@ def plan(
         progress(info.dataset)
         try:
             if pooled:
-                of_images = results.pooled_pilot(info, method, versus, runs)
+                of_images = results.pooled_pilot(info, methods, runs)
                 sets.append(_pooled_plan(of_images, tasks, level, power))
             else:
-                of_open = results.pilot(info, method, versus, runs)
+                of_open = results.pilot(info, methods, runs)
                 sets.append(_open_plan(of_open, release, shot, queries, suite, level, power))
         except SpecError as error:
             if not pooled or info.dataset in names or (info is infos[-1] and not sets):
@@ -548,9 +506,16 @@ def _pilot_sets(
     for name in datasets:
         if name not in release.datasets:
             raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
-    there = results.pilot_sets(methods, way, shot, pooled=pooled)
-    if pooled:
-        there = [info for info in there if info.protocol.query in queries]
+    there = [
+        info
+        for info in release.task_sets
+        if (info.protocol.way, info.protocol.shot) == (way, shot)
+        and info.name.interval == ("closed" if pooled else "open")
+        and not suite_of(info.name.suite).whole
+        and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
+        and (not pooled or info.protocol.query in queries)
+        and len(results.find(methods, info)) == len(methods)
+    ]
     chosen: dict[tuple[str, object], TaskSetInfo] = {}
     for info in sorted(there, key=lambda info: info.name.suite != suite):
         chosen.setdefault((info.dataset, info.protocol if pooled else None), info)

@@ -18,7 +18,7 @@ from fslbench_data.cli import main
 from fslbench_data.cli.options import parse_queries
 from fslbench_data.release.release import Release
 from fslbench_data.render.plan_text import plan_csv, plan_json
-from fslbench_data.scoring.planning import Plan, Results, plan
+from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
@@ -136,7 +136,7 @@ def test_what_is_no_pilot(embedded: Release, example: Submission, toy: Release) 
     ]
     names = pa.concat_tables(both)
     with pytest.raises(SubmissionError, match=r"2 methods[\s\S]*FILE::METHOD"):
-        Results.of(Submission(names), embedded, allow_unbound=True).only_method()
+        plan(Submission(names), allow_unbound=True)
 
 
 def test_balanced_sets_have_more_tasks(pair: Plan) -> None:
