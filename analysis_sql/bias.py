@@ -69,7 +69,11 @@ def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
 
 def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
     """Compute the expected wAcc of each task given how many of its queries are right."""
-    counts = _checked(class_correct, queries)
+    return np.asarray(_of_runs_if_equal(_checked(class_correct, queries), queries).mean(axis=1))
+
+
+def _of_runs_if_equal(counts: AnyInts, queries: int) -> Floats:
+    """Compute the same of each task and run (T, R)."""
     way = counts.shape[1]
     if queries == 1:
         raise SpecError(
@@ -81,7 +85,7 @@ def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
         raise SpecError(
             f"tasks of {way * queries} queries", expected=f"at most {MAX_QUERIES} for this"
         )
-    return np.asarray(expectations(way, queries)[counts.sum(axis=1)].mean(axis=1))
+    return np.asarray(expectations(way, queries)[counts.sum(axis=1)])
 
 
 def excess(class_correct: AnyInts, queries: int) -> Floats:
@@ -321,7 +325,7 @@ def contrast(
     number in `methods` are of one method: run r is one trained model in all of them.
     """
     weights = [weight for weight, _ in parts]
-    counts = [_by_run(part) for _, part in parts]
+    counts = [_checked(np.asarray(part, np.int64), queries) for _, part in parts]
     if len({part.shape[:2] for part in counts}) > 1:
         shapes = (str(np.shape(part)) for _, part in parts)
         raise SpecError(f"counts of shapes {', '.join(shapes)}", expected="of the same tasks")
@@ -336,7 +340,10 @@ def contrast(
 
     over = None
     if queries > 1:
-        values = [w * _excess(part, queries) for w, part in zip(weights, counts, strict=True)]
+        values = [
+            weight * 100 * (_of_runs_if_equal(part, queries) - part.min(axis=1) / queries)
+            for weight, part in zip(weights, counts, strict=True)
+        ]
         terms = _run_terms([own.mean(axis=0) for own in values], owners)
         total = np.sum([own.mean(axis=1) for own in values], axis=0)
         over = interval_of(total, kind, level, terms)
@@ -362,18 +369,6 @@ def _beyond(
     total = np.sum([100 * weight * at.beyond[:tasks] for weight, at, _ in known], axis=0)
     of_runs = [100 * weight * at.of_runs for weight, at, _ in known]
     return interval_of(total, kind, level, _run_terms(of_runs, [owner for *_, owner in known]))
-
-
-def _by_run(class_correct: AnyInts) -> AnyInts:
-    """Return counts (T, K, R) of counts (T, K) or (T, K, R)."""
-    counts = np.asarray(class_correct, np.int64)
-    return counts[:, :, None] if counts.ndim == 2 else counts
-
-
-def _excess(counts: AnyInts, queries: int) -> Floats:
-    """Compute the excess of each task and run (T, R), percentage points."""
-    runs = [excess(counts[:, :, run], queries) for run in range(counts.shape[2])]
-    return 100 * np.stack(runs, axis=1)
 
 
 def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, float]:

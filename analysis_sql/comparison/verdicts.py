@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import isnan
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
 from analysis_sql.intervals.counts import REFERENCE, Integers, Moments, for_new_runs
-from analysis_sql.intervals.intervals import Interval, task_halfwidths
+from analysis_sql.intervals.intervals import Interval, of_columns, task_halfwidths
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
@@ -94,26 +93,16 @@ def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
         raise SpecError("p-values are between 0 and 1")
     result = values.copy()
     if method != "none":
-        result[estimable] = (_holm if method == "holm" else _benjamini_hochberg)(family)
+        order, rank = np.argsort(family, kind="stable"), np.arange(1, family.size + 1)
+        ascending = family[order]
+        if method == "holm":
+            steps = np.maximum.accumulate(ascending * (family.size + 1 - rank))
+        else:
+            steps = np.minimum.accumulate((ascending * family.size / rank)[::-1])[::-1]
+        adjusted = np.empty_like(family)
+        adjusted[order] = np.minimum(steps, 1.0)
+        result[estimable] = adjusted
     return Adjusted(method, family.size, result)
-
-
-def _holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    order = np.argsort(p, kind="stable")
-    steps = p[order] * np.arange(p.size, 0, -1)
-    return _unsorted(np.minimum(np.maximum.accumulate(steps), 1.0), order)
-
-
-def _benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    order = np.argsort(p, kind="stable")
-    steps = p[order] * p.size / np.arange(1, p.size + 1)
-    return _unsorted(np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0), order)
-
-
-def _unsorted(values: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    result = np.empty_like(values)
-    result[order] = values
-    return result
 
 
 class Verdict(StrEnum):
@@ -184,11 +173,8 @@ class PairColumns:
 
     def intervals_of(self, row: int) -> list[Interval]:
         """Return the intervals of the method (0), of the other (1) or of the difference (2)."""
-        columns = (self.tasks, *(own[row] for own in (self.mean, self.halfwidth, self.constant)))
-        return [
-            Interval(self.kind, self.level, tasks, mean, None if isnan(width) else width, constant)
-            for tasks, mean, width, constant in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+        columns = (own[row] for own in (self.mean, self.halfwidth, self.constant))
+        return of_columns(self.kind, self.level, self.tasks, *columns)
 
 
 _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")

@@ -55,11 +55,6 @@ def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
     return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
-def unseen_bound(classes: int, level: float = 0.95) -> float:
-    """Bound the share of all classes, in percent, of which a sample of so many has none."""
-    return zero_bound(classes, level)
-
-
 def zero_bound(trials: int, level: float = 0.95) -> float:
     """Bound a probability from above, in percent, after none in so many independent trials."""
     return -100.0 * expm1(log1p(-check_level(level)) / trials)

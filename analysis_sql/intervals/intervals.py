@@ -114,22 +114,20 @@ def intervals(
 ) -> list[Interval]:
     """Return the intervals of many methods, whose moments are arrays (M,)."""
     widths = halfwidths(moments, kind, level) if widths is None else widths
-    columns = np.broadcast_arrays(moments.tasks, moments.mean, widths, moments.constant)
+    return of_columns(kind, level, moments.tasks, moments.mean, widths, moments.constant)
+
+
+def of_columns(kind: IntervalKind, level: float, *columns: Any) -> list[Interval]:
+    """Make intervals of tasks, means, half-widths (NaN without any) and whether all are equal."""
+    rows = (column.tolist() for column in np.atleast_1d(*np.broadcast_arrays(*columns)))
     return [
         Interval(kind, level, tasks, mean, None if isnan(halfwidth) else halfwidth, constant)
-        for tasks, mean, halfwidth, constant in zip(*(c.tolist() for c in columns), strict=True)
+        for tasks, mean, halfwidth, constant in zip(*rows, strict=True)
     ]
 
 
 def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
     """Return the confidence interval of a mean over tasks; see the module's docstring."""
     check_level(level)
-    halfwidth = float(halfwidths(moments, kind, level))
-    return Interval(
-        kind,
-        level,
-        int(moments.tasks),
-        float(moments.mean),
-        None if isnan(halfwidth) else halfwidth,
-        bool(moments.constant),
-    )
+    (only,) = intervals(moments, kind, level)
+    return only

@@ -93,7 +93,9 @@ class TaskDesign:
             classes = tasks.class_names.size
             if classes <= tasks.way:
                 why["classes"] = f"every task has all {classes} classes"
-            elif reason := _no_classes(tasks):
+            elif reason := few_uses(tasks.labels, tasks.tasks_of_class) or few_without(
+                tasks.labels, tasks.tasks - tasks.tasks_of_class
+            ):
                 bounded["classes"] = reason
             if reason := why.get("classes") or _no_superclasses(tasks, superclasses):
                 why["superclasses"] = reason
@@ -249,11 +251,10 @@ def _no_images(tasks: Membership) -> str:
             if tasks.one_each
             else f"class {tasks.labels[small]} has a single group"
         )
-    if reason := _rare(tasks):
+    if reason := few_uses(tasks.labels, tasks.tasks_of_class) or few_appearances(
+        unit, float(tasks.tasks_of_unit.mean())
+    ):
         return reason
-    appearances = float(tasks.tasks_of_unit.mean())
-    if appearances < LEAST_APPEARANCES:
-        return f"{unit} are in {appearances:.2g} tasks on average, fewer than {LEAST_APPEARANCES:g}"
     again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
     if (again < 1).any():
         name = tasks.labels[int(np.argmin(again))]
@@ -261,23 +262,24 @@ def _no_images(tasks: Membership) -> str:
     return ""
 
 
-def _rare(tasks: Membership) -> str:
-    uses = tasks.tasks_of_class
-    if (uses >= LEAST_USES).all():
-        return ""
+def few_uses(labels: Sequence[str], uses: Ints) -> str:
+    """Return which class is in too few tasks; empty where none is."""
     rare = int(np.argmin(uses))
-    return f"class {tasks.labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
+    few = f"class {labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
+    return few if uses[rare] < LEAST_USES else ""
 
 
-def _no_classes(tasks: Membership) -> str:
-    """Return why classes cannot be left out; empty where they can."""
-    if reason := _rare(tasks):
-        return reason
-    without = tasks.tasks - tasks.tasks_of_class
-    if without.min() < LEAST_TASKS:
-        name = tasks.labels[int(np.argmin(without))]
-        return f"{without.min()} tasks are without class {name}, fewer than {LEAST_TASKS}"
-    return ""
+def few_appearances(unit: str, number: float) -> str:
+    """Return that units are in too few tasks on average; empty where they are not."""
+    few = f"{unit} are in {number:.2g} tasks on average, fewer than {LEAST_APPEARANCES:g}"
+    return few if number < LEAST_APPEARANCES else ""
+
+
+def few_without(labels: Sequence[str], without: Ints) -> str:
+    """Return which class too few tasks are without; empty where none is."""
+    often = int(np.argmin(without))
+    few = f"{without[often]} tasks are without class {labels[often]}, fewer than {LEAST_TASKS}"
+    return few if without[often] < LEAST_TASKS else ""
 
 
 def _no_superclasses(tasks: Membership, superclasses: Ints | None) -> str:

@@ -27,12 +27,7 @@ from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import variance_factor
-from analysis_sql.leave_one_out.design import (
-    LEAST_APPEARANCES,
-    LEAST_TASKS,
-    LEAST_USES,
-    LeftOut,
-)
+from analysis_sql.leave_one_out.design import LeftOut, few_appearances, few_uses, few_without
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from benchmark_spec.errors import SpecError
 
@@ -109,29 +104,18 @@ class EpisodeDesign:
         why: dict[LeftOut, str] = {}
         bounded: dict[LeftOut, str] = {}
         uses = np.bincount(self.classes[self.classes >= 0], minlength=len(self.labels))
-        rare = int(uses.argmin())
-        reason = ""
-        if uses[rare] < LEAST_USES:
-            reason = f"class {self.labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
+        rare = few_uses(self.labels, uses)
         appearances = float((self.images >= 0).sum() / len(self.class_of_image))
-        if reason:
+        if reason := rare or few_appearances("images", appearances):
             bounded["images"] = reason
-        elif appearances < LEAST_APPEARANCES:
-            few = f"fewer than {LEAST_APPEARANCES:g}"
-            bounded["images"] = f"images are in {appearances:.2g} tasks on average, {few}"
         some = self.ways < len(self.labels)
         without = int(some.sum()) - np.bincount(
             self.classes[some][self.classes[some] >= 0], minlength=len(self.labels)
         )
         if not some.any():
             why["classes"] = f"every task has all {len(self.labels)} classes"
-        elif reason:
+        elif reason := rare or few_without(self.labels, without):
             bounded["classes"] = reason
-        elif without.min() < LEAST_TASKS:
-            name = self.labels[int(without.argmin())]
-            bounded["classes"] = (
-                f"{without.min()} tasks are without class {name}, fewer than {LEAST_TASKS}"
-            )
         why["superclasses"] = "superclasses want tasks of as many classes each"
         if np.isinf(self.bound("images")) and "images" in bounded:
             why = dict.fromkeys(("images", "classes", "superclasses"), bounded.pop("images"))

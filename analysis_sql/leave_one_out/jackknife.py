@@ -128,13 +128,6 @@ class Membership:
         return int(self.units.shape[2])
 
     @cached_property
-    def images_of_class(self) -> Ints:
-        """N_c (C,), images."""
-        return np.bincount(self.class_of_unit, self.images_of_unit, self.class_names.size).astype(
-            np.int64
-        )
-
-    @cached_property
     def units_of_class(self) -> Ints:
         """Units of each class (C,)."""
         return np.bincount(self.class_of_unit, minlength=self.class_names.size)
@@ -327,7 +320,8 @@ def leave_out_groups(tasks: Membership) -> Jackknife:
     s4 = np.asarray(entries.power(4).sum(axis=0)) + absent * mean**4
     spread = s2**2 - s4
     counted = (tasks.tasks_of_unit >= 2) & (spread > 1e-9 * s2**2)
-    expected = tasks.per_class * tasks.images_of_unit / per_unit(tasks, tasks.images_of_class)
+    images = np.bincount(tasks.class_of_unit, tasks.images_of_unit, classes)
+    expected = tasks.per_class * tasks.images_of_unit / per_unit(tasks, images)
     whole = np.bincount(tasks.class_of_unit, expected**2, classes)
     used = np.bincount(tasks.class_of_unit, np.where(counted, expected**2, 0.0), classes)
     factor = (tasks.way / classes) ** 2 * (groups - 1) / groups

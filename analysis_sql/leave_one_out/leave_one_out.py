@@ -242,21 +242,6 @@ class Influences:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
         return self._sums[name].total
 
-    def _law(
-        self, name: LeftOut, noise: Floats, sums: tuple[Floats, ...]
-    ) -> tuple[Floats, Floats, Floats | None]:
-        """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
-        if self._all_ways is not None:
-            return sums[0], np.zeros_like(sums[0]), sums[1]
-        variance, tau, squares, fourths = sums
-        jackknife = self._design.jackknives[name]
-        whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
-        if not jackknife.of_noise:
-            return whole, tau, None
-        units = jackknife.units
-        kurtosis = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
-        return whole, tau, degrees_of_freedom(units, kurtosis, whole.shape)
-
     def _result(
         self,
         mean: Floats,
@@ -275,10 +260,19 @@ class Influences:
             if is_bound:
                 whole = self._design.bound(name) * np.maximum(noise, 0.0)
                 tau, df = np.zeros_like(whole), None
-            elif name in parts:
-                whole, tau, df = self._law(name, noise, parts[name])
-            else:
+            elif name not in parts:
                 continue
+            elif self._all_ways is not None:
+                whole, df = parts[name]
+                tau = np.zeros_like(whole)
+            else:
+                variance, tau, squares, fourths = parts[name]
+                whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
+                jackknife, df = self._design.jackknives[name], None
+                if jackknife.of_noise:
+                    units = jackknife.units
+                    tails = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
+                    df = degrees_of_freedom(units, tails, whole.shape)
             laws = (*laws, (whole, tau, df))
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
             shown = np.where(identical, 0.0, np.where(still, np.inf, widest))
@@ -499,7 +493,7 @@ def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: 
     widths = np.full(len(counts), np.nan)
     for _, rows, found in _own(name, design, counts, level):
         terms = counts.run_variance[rows], counts.run_square[rows]
-        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
+        widths[rows] = _widths(name, found, (rows, 0), terms, level)
     return widths
 
 
@@ -508,7 +502,7 @@ def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
     p = np.full(len(ahead), np.nan)
     moments = ahead.moments()
     for at, rows, found in _own(name, design, ahead, REFERENCE):
-        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
+        p[rows] = _p_values(name, at, found, (rows, 0), moments.some(rows))
     return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
 
 
@@ -564,17 +558,12 @@ def _up_to(name: LeftOut) -> tuple[LeftOut, ...]:
 def _own(
     name: LeftOut, design: FirstTasks, counts: Counts, level: float
 ) -> Iterator[tuple[Design, Ints, LeaveOneOut]]:
-    """Intervals of methods by themselves, those of one number of tasks after another: (N, 1)."""
+    """Give designs, methods and their intervals, those of one number of tasks after another."""
+    every = design.pairs(counts, level)
     for tasks in np.unique(counts.tasks).tolist():
-        at = design.at(tasks, name)
-        if at is None:
-            continue
-        rows = np.flatnonzero(counts.tasks == tasks)
-        if len(rows) == len(counts):  # as when all pairs are compared, which then are half done
-            yield at, rows, design.pairs(counts, level).own_at(tasks, at)
-            continue
-        some = counts.some(rows)
-        yield at, rows, Influences(at, shares(some, tasks), some.right).own(level)
+        first, found = design.at(tasks, name), every.own(name, tasks)
+        if first is not None and found is not None:
+            yield first, np.flatnonzero(counts.tasks == tasks), found
 
 
 def shares(counts: Counts, tasks: int) -> Floats:
@@ -615,13 +604,9 @@ class _AllPairs:
     def own(self, name: LeftOut, tasks: int) -> LeaveOneOut | None:
         """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
         design = self._design.at(tasks, name)
-        return None if design is None else self.own_at(tasks, design)
-
-    def own_at(self, tasks: int, design: Design) -> LeaveOneOut:
-        """Return the same of a design of the first tasks."""
-        if tasks not in self._own:
+        if design is not None and tasks not in self._own:
             self._own[tasks] = self._influences_at(tasks, design).own(self.level)
-        return self._own[tasks]
+        return None if design is None else self._own[tasks]
 
     def _influences_at(self, tasks: int, design: Design) -> Influences:
         if tasks not in self.influences:

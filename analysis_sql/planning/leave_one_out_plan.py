@@ -140,10 +140,6 @@ class LeftOutPilot:
             design.unit,
         )
 
-    def use(self) -> float:
-        """Return the share of tasks that a unit is in, on average."""
-        return self.appearances / self.tasks
-
     def noise(self, name: LeftOut, tasks: float) -> float:
         """Return tot - V of a kind in so many tasks; 0 in endless ones."""
         if np.isinf(tasks):
@@ -328,7 +324,7 @@ def _laws(
 
 def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
     """Return why so many tasks have no interval of a kind; empty where they have one."""
-    appearances = tasks * pilot.use()
+    appearances = tasks * (pilot.appearances / pilot.tasks)  # of a unit, on average
     if appearances < LEAST_APPEARANCES:
         return (
             f"{pilot.unit} are in {appearances:.2g} of {tasks:.0f} tasks on average: "

@@ -12,17 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 _BATCH = 1 << 16
 """Rows of a result that come at once."""
@@ -49,7 +45,7 @@ def query_text(name: str) -> str:
     """SQL of a query; raises UnknownNameError with the names there are."""
     if name not in query_names():
         raise UnknownNameError("query", name, query_names())
-    return (files("analysis_sql") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+    return _text(".", name)
 
 
 def query_question(name: str) -> str:

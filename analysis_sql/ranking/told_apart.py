@@ -79,7 +79,7 @@ def evidence(
     return [
         Evidence(
             p=_or_none(shares[i]),
-            p_sign_flip=sign_flip(d).p if alone[i] else None,
+            p_sign_flip=sign_flip(d) if alone[i] else None,
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )
@@ -312,16 +312,6 @@ def pair_p(
     return np.asarray(paired_p(pair_differences(counts, first, second), kind))
 
 
-def p_matrix(
-    counts: Counts, wanted: Bools, kind: IntervalKind, design: Any = None
-) -> NDArray[np.float64]:
-    """Return those of the pairs that are wanted, of F methods with M: (F, M), NaN elsewhere."""
-    p = np.full(wanted.shape, np.nan)
-    first, second = np.nonzero(wanted)
-    p[wanted] = pair_p(counts, first, second, kind, design)
-    return p
-
-
 @dataclass(frozen=True)
 class Ties:
     """Ties among M methods on a task set, after an adjustment over all their pairs."""
@@ -353,7 +343,10 @@ class Contest:
         order = by_mean(self.means)
         carried, *_ = self.pairs.values()
         apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
-        few = len(self.methods) <= MOST_PAIRED
+        letters = None
+        if len(self.methods) <= MOST_PAIRED:
+            with suppress(SpecError):  # too many groups
+                letters = letter_display(self.means, carried.matrix(level)).letters
         return Ties(
             methods=self.methods,
             adjustment="holm",
@@ -363,13 +356,8 @@ class Contest:
                 kind: tuple(self.methods[i] for i in order if not told[i])
                 for kind, told in apart.items()
             },
-            letters=self._letters(carried.matrix(level)) if few else None,
+            letters=letters,
         )
-
-    def _letters(self, told: Bools) -> tuple[tuple[str, ...], ...] | None:
-        with suppress(SpecError):  # too many groups
-            return letter_display(self.means, told).letters
-        return None
 
 
 def contest(

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, WHOLE_TEST_SET, family_of
-from analysis_sql.intervals.bounds import ABOVE, Saturation, unseen_bound
+from analysis_sql.intervals.bounds import ABOVE, Saturation, zero_bound
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import Evidence
 from benchmark_spec.errors import listing
@@ -362,7 +362,7 @@ def _differs(usual: Verdict, verdict: Verdict) -> bool:
 
 def unseen_text(classes: int, level: float) -> str:
     """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
-    bound = unseen_bound(classes, level)
+    bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
         f"({100 * level:.8g} %)."

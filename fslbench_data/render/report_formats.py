@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from analysis_sql.comparison.verdicts import VERDICTS, PairColumns
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.arrays import Ints
-from analysis_sql.intervals.bounds import unseen_bound
+from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
@@ -153,7 +153,7 @@ def _content(report: Report) -> dict[str, Any]:
             | {
                 "level": each.level,
                 "classes": each.design.classes,
-                "unseen_bound": unseen_bound(each.design.classes, each.level),
+                "unseen_bound": zero_bound(each.design.classes, each.level),
                 "sentence": unseen_text(each.design.classes, each.level),
             }
             for each, of_set in sets

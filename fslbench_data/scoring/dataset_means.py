@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
@@ -147,7 +148,7 @@ def _rows(
     terms = {m: _run_terms([of[m] for of in scores], slope[m]) for m in methods}
     level, rows = sets[0].level, []
     for about, kinds in _questions(sets).items():
-        bare = [_Bare(of, kind) for of, kind in zip(sets, kinds, strict=True)]
+        own_widths, pairs = zip(*map(_without_runs, sets, kinds), strict=True)
         common: dict[str, Any] = {
             "ways": protocol[0],
             "shots": protocol[1],
@@ -155,15 +156,21 @@ def _rows(
             "about": about,
             "level": level,
         }
-        squares = {m: np.array([of.own(m) for of in bare]) ** 2 for m in methods}
+        squares = {m: np.array([of[m] for of in own_widths]) ** 2 for m in methods}
         for method in methods:
             width = _combined(slope[method] ** 2 * squares[method], terms[method], level)
             rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
         for place, method in enumerate(own):
             for versus in methods[place + 1 :]:
-                if not all(of.asked(method, versus) for of in bare):
+                at = [(of.methods.index(method), of.methods.index(versus)) for of in sets]
+                if not all(of.asked[place] for of, place in zip(sets, at, strict=True)):
                     continue
-                differences, widths = np.array([of.pair(method, versus) for of in bare]).T
+                differences, widths = (
+                    np.array(
+                        [getattr(of, name)[place] for of, place in zip(pairs, at, strict=True)]
+                    )
+                    for name in ("difference", "halfwidth")
+                )
                 w, u = slope[method], slope[versus]
                 square = w * u * widths**2
                 if harmonic:
@@ -222,29 +229,15 @@ def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
     return found
 
 
-class _Bare:
-    """Half-widths on one task set by one kind, training runs left out."""
-
-    def __init__(self, task_set: TaskSetReport, kind: IntervalKind) -> None:
-        counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
-        bare = replace(task_set, counts=counts)
-        of_kinds = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs)
-        self._own, self._pairs, self._asked = of_kinds(kind), bare.pairs_of(kind), bare.asked
-        self._at = {name: i for i, name in enumerate(task_set.methods)}
-
-    def own(self, method: str) -> float:
-        """Return the half-width of a method's mean, NaN without any."""
-        width = self._own[self._at[method]].halfwidth
-        return nan if width is None else width
-
-    def asked(self, method: str, versus: str) -> bool:
-        """Whether the two are compared."""
-        return bool(self._asked[self._at[method], self._at[versus]])
-
-    def pair(self, method: str, versus: str) -> tuple[float, float]:
-        """Return the paired difference and its half-width, NaN without any."""
-        at = self._at[method], self._at[versus]
-        return float(self._pairs.difference[at]), float(self._pairs.halfwidth[at])
+def _without_runs(
+    task_set: TaskSetReport, kind: IntervalKind
+) -> tuple[dict[str, float], PairArrays]:
+    """Return half-widths of means, NaN without any, and all pairs, as if runs did not differ."""
+    counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
+    bare = replace(task_set, counts=counts)
+    own = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs)(kind)
+    widths = (nan if one.halfwidth is None else one.halfwidth for one in own)
+    return dict(zip(task_set.methods, widths, strict=True)), bare.pairs_of(kind)
 
 
 def _run_terms(scores: Sequence[Score], slopes: Floats) -> tuple[float, float]:

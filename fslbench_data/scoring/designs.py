@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,8 +48,15 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
     names = release.superclasses(info.dataset)
     number = 0 if names is None else len(set(names))
     if suite.interval != "closed":
-        designs, missing = _aware(release, info, names)
-        return designs, Units(False, number, missing)
+        class_ids, missing = release.class_ids(info), {}
+        aware: dict[IntervalKind, Any] = {KIND: ClassDesign.of(class_ids)}
+        if names is not None:
+            design = SuperclassDesign.of(class_ids, np.array(names))
+            if design.obstacle is None:
+                aware[NEW_SUPERCLASSES.name] = design
+            else:
+                missing[NEW_SUPERCLASSES.name] = design.obstacle
+        return aware, Units(False, number, missing)
     if not suite.uniform:
         return {}, Units(False, number)
     whole = left_out_design(release, info)
@@ -62,19 +69,6 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
         kind: whole.bounded[kind] for kind in LEFT_OUT if kind in whole.bounded
     }
     return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why, bounded)
-
-
-def _aware(
-    release: Release, info: TaskSetInfo, names: Sequence[str] | None
-) -> tuple[Designs, dict[IntervalKind, str]]:
-    class_ids = release.class_ids(info)
-    designs: dict[IntervalKind, Any] = {KIND: ClassDesign.of(class_ids)}
-    if names is not None:
-        design = SuperclassDesign.of(class_ids, np.array(names))
-        if design.obstacle is not None:
-            return designs, {NEW_SUPERCLASSES.name: design.obstacle}
-        designs[NEW_SUPERCLASSES.name] = design
-    return designs, {}
 
 
 def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:

@@ -272,14 +272,10 @@ def open_log(
     for text in said:
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
     release = replace(release, facts=replace(facts, warnings=tuple(said)))
-    made = [
-        g
-        for info, group in zip(infos, answers, strict=True)
-        for g in _groups(read.queries, info, group, known=bool(inductive))
-    ]
+    made = _groups(read.queries, infos, answers, known=bool(inductive))
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     results = Submission(_results(read, answers, infos), about, source=read.source)
-    return OwnLog(release, Validated(results, tuple(made)))
+    return OwnLog(release, Validated(results, made))
 
 
 def open_draws(log: object, pool: int = 0) -> OwnLog:
@@ -325,12 +321,10 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
     how = {"pool": pool, "second": read.regained is not None}
     release = _release(read, drawn, facts, answers, infos, how)
-    made = [
-        g for i, group in zip(infos, answers, strict=True) for g in _groups(0, i, group, known=True)
-    ]
+    made = _groups(0, infos, answers, known=True)
     about = {name: Method(name, trained=False) for name in read.methods}
     results = Submission(_draw_results(answers, infos), about, source=read.source)
-    return OwnLog(release, Validated(results, tuple(made)))
+    return OwnLog(release, Validated(results, made))
 
 
 def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
@@ -461,7 +455,10 @@ def _release(
     entries, tables = [], {}
     for info, group in zip(infos, answers, strict=True):
         drawn = np.where(group.image_ids >= 0, place[group.image_ids], ABSENT)
-        is_support = np.arange(drawn.shape[2]) < _shots(group, info)[:, :, None]
+        # how many images of each class of each task are taken for support (B, K)
+        logged = group.varies or suite_of(info.name.suite).whole
+        shots = group.shots if logged else np.full_like(group.shots, info.protocol.shot)
+        is_support = np.arange(drawn.shape[2]) < shots[:, :, None]
         there = drawn >= 0
         label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape)
         tasks = {
@@ -503,44 +500,37 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values[chosen], kind))
 
 
-def _shots(group: Answers, info: TaskSetInfo) -> NDArray[np.int64]:
-    """Return how many images of each class of each task are taken for support (B, K)."""
-    logged = group.varies or suite_of(info.name.suite).whole
-    return group.shots if logged else np.full_like(group.shots, info.protocol.shot)
-
-
-def _groups(queries: int, info: TaskSetInfo, group: Answers, *, known: bool) -> list[Group]:
+def _groups(
+    queries: int, infos: Sequence[TaskSetInfo], answers: Sequence[Answers], *, known: bool
+) -> tuple[Group, ...]:
     """Return what each method made of the tasks: counts where they are known, else accuracies.
 
     They are known of tasks with as many `queries`.  And where methods are `known` to be inductive,
     which queries were right.
     """
-    tasks, n_query = len(group.tasks), info.protocol.n_query
-    numbers = [max(means.size, 1) for means in group.run_means]
-    if group.run_of_task is not None:
-        numbers = [int(group.run_of_task.max()) + 1] * len(group.methods)
-    counted = (
-        group.run_of_task is None
-        and queries == n_query
-        and tasks * n_query * max(numbers) ** 2 <= EXACT
-    )
     made = []
-    for method, y, means, number, names, right in zip(
-        group.methods,
-        group.y,
-        group.run_means,
-        numbers,
-        group.run_names,
-        group.right,
-        strict=True,
-    ):
-        counts, totals = y, means * tasks
-        if counted:
-            counts = np.rint(y * n_query * number).astype(np.int64)
-            totals = np.rint(means * tasks * n_query).astype(np.int64)
-        told = right if known else None
-        made.append(Group(method, info, counts, True, names, totals, group.run_of_task, told))
-    return made
+    for info, group in zip(infos, answers, strict=True):
+        tasks, n_query, run = len(group.tasks), info.protocol.n_query, group.run_of_task
+        numbers = [max(means.size, 1) for means in group.run_means]
+        counted = (
+            run is None and queries == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT
+        )
+        for method, y, means, number, names, right in zip(
+            group.methods,
+            group.y,
+            group.run_means,
+            numbers,
+            group.run_names,
+            group.right,
+            strict=True,
+        ):
+            counts, totals = y, means * tasks
+            if counted:
+                counts = np.rint(y * n_query * number).astype(np.int64)
+                totals = np.rint(means * tasks * n_query).astype(np.int64)
+            told = right if known else None
+            made.append(Group(method, info, counts, True, names, totals, run, told))
+    return tuple(made)
 
 
 def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:

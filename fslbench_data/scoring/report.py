@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 from benchmark_spec.errors import many
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
+from fslbench_data.scoring.own_release import LogFacts
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
-
-if TYPE_CHECKING:
-    from fslbench_data.scoring.dataset_means import DatasetMean
-    from fslbench_data.scoring.own_release import LogFacts
-    from fslbench_data.scoring.task_set_report import Comparisons, Scores
+from fslbench_data.scoring.task_set_report import (
+    MOST_COUNTED,
+    Comparisons,
+    Scores,
+    TaskSetReport,
+)
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,11 @@ class Report:
     @property
     def scores(self) -> Scores:
         """The scores of all task sets."""
-        from fslbench_data.scoring.task_set_report import Scores
-
         return Scores(score for task_set in self.sets for score in task_set.scores)
 
     @property
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
-        from fslbench_data.scoring.task_set_report import Comparisons
-
         return Comparisons(self.sets)
 
     @cached_property
@@ -88,15 +86,11 @@ class Report:
 
         A log is of one data set, of which there are none.
         """
-        from fslbench_data.scoring.dataset_means import dataset_means
-
         return dataset_means(self.sets) if self.log is None else []
 
     @cached_property
     def harmonic_means(self) -> list[DatasetMean]:
         """The same of harmonic means, by which papers average base and new classes."""
-        from fslbench_data.scoring.dataset_means import dataset_means
-
         return dataset_means(self.sets, harmonic=True) if self.log is None else []
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ The same for the terminal, a notebook, a page and a paper; it has no text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -134,9 +134,7 @@ def baselines(
 def _rival(task_set: TaskSetReport, row: int) -> list[int]:
     """Return the position of the method that a run with a rule to stop was run against, if any."""
     stopped = task_set.scores[row].stopped
-    if stopped is None:
-        return []
-    return [i for i, name in enumerate(task_set.methods) if name == stopped.versus]
+    return [i for i, name in enumerate(task_set.methods) if stopped and name == stopped.versus]
 
 
 def _of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
@@ -225,11 +223,18 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     all_references
         Compare with every reference method, not only the closest (:func:`baselines`).
     """
-    subjects = _subjects(report)
+    subjects = dict.fromkeys(_subjects(report))
     answering: set[str] = set()
     together: list[tuple[TaskSetReport, set[int]]] = []
     alone: list[tuple[TaskSetReport, int, list[int]]] = []
-    for each, of in comparisons_to_show(report, all_references=all_references):
+    for each in primary_sets(report.sets):
+        of = {
+            row: baselines(each, row, report.against, all_references=all_references)
+            for row, name in enumerate(own_methods(each))
+            if name in subjects
+        }
+        if not of:
+            continue
         answering.update(each.methods[row] for row in of)
         together.append((each, {*of}.union(*of.values())))
         if len(of) == 1:
@@ -267,21 +272,6 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         other_references=0 if report.against else len(references - others.keys() - answering),
         against=report.against,
     )
-
-
-def comparisons_to_show(
-    report: Report, *, all_references: bool = False
-) -> Iterator[tuple[TaskSetReport, dict[int, list[int]]]]:
-    """Give for each primary task set whom each method of the submission is compared with."""
-    subjects = {*_subjects(report)}
-    for each in primary_sets(report.sets):
-        of = {
-            row: baselines(each, row, report.against, all_references=all_references)
-            for row, name in enumerate(own_methods(each))
-            if name in subjects
-        }
-        if of:
-            yield each, of
 
 
 def _subjects(report: Report) -> list[str]:

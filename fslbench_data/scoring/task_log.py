@@ -100,10 +100,10 @@ class TaskLog:
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
                    where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
 
-    @property
-    def varies(self) -> bool:
-        """Whether tasks differ in their numbers of classes and images, or classes in shots."""
-        return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
+
+def vary(image_ids: Ints, shots: Ints) -> bool:
+    """Tell whether tasks differ in their numbers of classes and images, or classes in shots."""
+    return bool((image_ids < 0).any() or (shots != shots[0, 0]).any())
 
 
 def _check_columns(table: pa.Table, where: str) -> None:

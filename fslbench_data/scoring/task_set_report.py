@@ -37,7 +37,6 @@ from analysis_sql.ranking.told_apart import (
     Ties,
     contest,
     evidence,
-    p_matrix,
     pair_p,
 )
 from benchmark_spec.errors import many
@@ -353,7 +352,9 @@ class TaskSetReport:
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where nothing was asked or can be said."""
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
-        return p_matrix(self.counts, wanted, kind, self.designs.get(kind))
+        p = np.full(wanted.shape, nan)
+        p[wanted] = pair_p(self.counts, *np.nonzero(wanted), kind, self.designs.get(kind))
+        return p
 
     @cached_property
     def closed_verdicts(self) -> NDArray[np.int8]:
