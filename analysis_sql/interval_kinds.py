@@ -16,17 +16,15 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
-from analysis_sql.comparison.pairs import Pairs
-from analysis_sql.intervals.arrays import Floats
+from analysis_sql.comparison.pairs import Pairs, pair_differences
+from analysis_sql.comparison.verdicts import paired_p
+from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out import leave_one_out as left_out
 from analysis_sql.leave_one_out.design import LeftOut
 from benchmark_spec.protocol import IntervalKind
-
-Positions = NDArray[np.int64]
 
 Designs = Mapping[IntervalKind, Any]
 """The design that each kind beside the carried one needs of a task set, where there is one."""
@@ -53,7 +51,7 @@ class Beside:
     there is no interval."""
     pairs: Callable[[Any, Counts, float], Pairs]
     """Makes what compares the methods of a task set."""
-    p_values: Callable[[Any, Counts, Positions, Positions], Floats]
+    p_values: Callable[[Any, Counts, Ints, Ints], Floats]
     """Two-sided, of the pairs of methods at two lists of positions."""
     one_sided_p: Callable[[Any, Counts], Floats]
     """Of "the leader is better", by how much it is ahead."""
@@ -152,3 +150,17 @@ def family_of(kind: IntervalKind) -> str:
 def kinds_of(carried: IntervalKind, designs: Designs) -> tuple[IntervalKind, ...]:
     """Return the kinds of interval that a task set has: the one that it carries, and others."""
     return (carried, *(kind for kind in BESIDE if kind in designs))
+
+
+def pair_p(
+    counts: Counts, first: Ints, second: Ints, kind: IntervalKind, design: Any = None
+) -> Floats:
+    """Return two-sided p-values (P,) of pairs of methods, over the tasks that both answered.
+
+    `design` is that of the kind, where it stands beside the one that the task set carries.
+    """
+    if not first.size:
+        return np.empty(0)
+    if design is not None:
+        return np.asarray(BESIDE[kind].p_values(design, counts, first, second))
+    return np.asarray(paired_p(pair_differences(counts, first, second), kind))

@@ -240,7 +240,7 @@ class Influences:
 
     def total(self, name: LeftOut) -> Floats:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
-        return self._sums[name].total
+        return np.asarray(self._sums[name].total.diagonal)
 
     def _result(
         self,
@@ -411,19 +411,14 @@ class Sums:
         self._a = jackknife.coordinates(self._x)
         self._jackknife = jackknife
         self._forms = Forms(self._a, jackknife.weights), Forms(self._x, jackknife.noise)
-        self._total = Forms(self._a, jackknife.totals)
-
-    @property
-    def total(self) -> Floats:
-        """The value of tot of each method (M,)."""
-        return np.asarray(self._total.diagonal)
+        self.total = Forms(self._a, jackknife.totals)
 
     @property
     def own(self) -> tuple[Floats, Floats, Floats, Floats]:
         """V, τ, Σa² and Σa⁴ of each method (M,)."""
         variance = self._forms[0].diagonal + self._forms[1].diagonal
         squares = self._a**2 if self._jackknife.tails else np.zeros((len(self._a), 1))
-        tau = self._jackknife.error(variance, self.total)
+        tau = self._jackknife.error(variance, self.total.diagonal)
         return variance, tau, squares.sum(axis=1), (squares**2).sum(axis=1)
 
     def block(
@@ -431,7 +426,7 @@ class Sums:
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the same of pairs (R, S)."""
         variance = np.asarray(sum(form.block(rows, columns, same) for form in self._forms))
-        tau = self._jackknife.error(variance, self._total.block(rows, columns, same))
+        tau = self._jackknife.error(variance, self.total.block(rows, columns, same))
         if not self._jackknife.tails:
             return variance, tau, np.zeros(same.shape), np.zeros(same.shape)
         a, b = self._a[rows], self._a[columns]
@@ -526,7 +521,7 @@ def p_values(
 def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
     """Give half-widths in percentage points, none below those of kinds before; NaN if infinite."""
     widths: Floats = np.array(-np.inf)
-    for kind in _up_to(name):
+    for kind in LEFT_OUT[: LEFT_OUT.index(name) + 1]:
         own = getattr(found, kind).halfwidth[at]
         own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
         widths = np.maximum(widths, for_new_runs(own, terms, level))
@@ -539,7 +534,7 @@ def _p_values(
     """Give two-sided p-values at some rows and columns; the sign test's of constants, or NaN."""
     constant = np.asarray(difference.constant)
     p: Floats = np.zeros(())
-    for kind in _up_to(name):
+    for kind in LEFT_OUT[: LEFT_OUT.index(name) + 1]:
         spread = getattr(found, kind)
         independent = design.disjoint_tasks(kind)
         widths = spread.halfwidth[at]
@@ -549,10 +544,6 @@ def _p_values(
         own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p
-
-
-def _up_to(name: LeftOut) -> tuple[LeftOut, ...]:
-    return LEFT_OUT[: LEFT_OUT.index(name) + 1]
 
 
 def _own(

@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Adjustment, adjust, conclusive, paired_p
-from analysis_sql.interval_kinds import BESIDE, Designs
-from analysis_sql.intervals.arrays import Bools
+from analysis_sql.interval_kinds import Designs, pair_p
+from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, saturation
 from analysis_sql.intervals.counts import Counts, subtract
 from analysis_sql.intervals.power import detectable_difference
@@ -140,7 +139,7 @@ class VerdictCounts:
 
 
 def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
-    """Positions from the highest mean down; methods of equal means in the order they came in."""
+    """Ints from the highest mean down; methods of equal means in the order they came in."""
     values = np.asarray(means, float)
     if values.ndim != 1 or np.isnan(values).any():
         raise SpecError("methods are ordered by their means", expected="a number for each method")
@@ -235,16 +234,14 @@ MOST_GROUPS = 400
 MOST_PAIRED = 100
 """Methods up to which all pairs are compared by every kind of interval, and letters are given."""
 
-Positions = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class AdjustedPairs:
     """Pairs of M methods with p-values adjusted for all of them, at whatever level."""
 
     methods: int
-    first: Positions
-    second: Positions
+    first: Ints
+    second: Ints
     """int (P,): positions of the methods of each pair."""
     p: NDArray[np.float64]
     """float (P,): adjusted."""
@@ -296,20 +293,6 @@ def adjusted_pairs(
         return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
     family = methods * (methods - 1) // 2
     return AdjustedPairs(methods, first, second, p * family, family, by_holm)
-
-
-def pair_p(
-    counts: Counts, first: Positions, second: Positions, kind: IntervalKind, design: Any = None
-) -> NDArray[np.float64]:
-    """Return two-sided p-values (P,) of pairs of methods, over the tasks that both answered.
-
-    `design` is that of the kind, where it stands beside the one that the task set carries.
-    """
-    if not first.size:
-        return np.empty(0)
-    if design is not None:
-        return np.asarray(BESIDE[kind].p_values(design, counts, first, second))
-    return np.asarray(paired_p(pair_differences(counts, first, second), kind))
 
 
 @dataclass(frozen=True)

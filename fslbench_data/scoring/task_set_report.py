@@ -24,7 +24,7 @@ from analysis_sql.comparison.verdicts import (
     Verdict,
     direct_verdicts,
 )
-from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of, pair_p
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
@@ -37,7 +37,6 @@ from analysis_sql.ranking.told_apart import (
     Ties,
     contest,
     evidence,
-    pair_p,
 )
 from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName

@@ -36,11 +36,10 @@ from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import INCONCLUSIVE, adjust
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import BESIDE, pair_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
-from analysis_sql.ranking.told_apart import pair_p
 from benchmark_spec.protocol import IntervalKind, Protocol
 from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row
