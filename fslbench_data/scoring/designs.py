@@ -48,7 +48,7 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
     names = release.superclasses(info.dataset)
     number = 0 if names is None else len(set(names))
     if suite.interval != "closed":
-        class_ids, missing = release.class_ids(info), {}
+        class_ids, missing = release.class_ids(info), dict[IntervalKind, str]()
         aware: dict[IntervalKind, Any] = {KIND: ClassDesign.of(class_ids)}
         if names is not None:
             design = SuperclassDesign.of(class_ids, np.array(names))
