@@ -144,18 +144,6 @@ class Influences:
             self._width = told[0].counts.shape[1]
         self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
 
-    def _with_queries(
-        self, parts: Mapping[LeftOut, tuple[Floats, ...]], rows: Ints, columns: Ints
-    ) -> None:
-        """Put V and τ for new images where it is known which queries were right."""
-        first, second = np.flatnonzero(self._known[rows]), np.flatnonzero(self._known[columns])
-        if self._queries is not None and first.size and second.size:
-            where = np.ix_(first, second)
-            places = self._place[rows[first]], self._place[columns[second]]
-            found = self._queries.block(*places)
-            for sums, own in zip(parts["images"], found, strict=False):
-                sums[where] = own
-
     def _directly(
         self,
         parts: Mapping[LeftOut, tuple[Floats, ...]],
@@ -185,7 +173,12 @@ class Influences:
         parts: dict[LeftOut, tuple[Floats, ...]] = {
             name: sums.block(rows, columns, same) for name, sums in self._sums.items()
         }
-        self._with_queries(parts, rows, columns)
+        first, second = np.flatnonzero(self._known[rows]), np.flatnonzero(self._known[columns])
+        if self._queries is not None and first.size and second.size:
+            known = np.ix_(first, second)
+            found = self._queries.block(self._place[rows[first]], self._place[columns[second]])
+            for sums, own_sums in zip(parts["images"], found, strict=False):
+                sums[known] = own_sums
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
         hardly = np.argwhere(~same & (noise <= _HARDLY * both))
@@ -557,11 +550,6 @@ def _own(
             yield first, np.flatnonzero(counts.tasks == tasks), found
 
 
-def shares(counts: Counts, tasks: int) -> Floats:
-    """Return accuracies in 0..1 on the first tasks (M, tasks)."""
-    return np.asarray(counts.correct[:, :tasks] / counts.queries_per_task[:, None])
-
-
 class _AllPairs:
     """All pairs of some methods by all kinds, some rows at a time; the last rows are kept."""
 
@@ -601,8 +589,8 @@ class _AllPairs:
 
     def _influences_at(self, tasks: int, design: Design) -> Influences:
         if tasks not in self.influences:
-            y, right = shares(self.counts, tasks), self.counts.right
-            self.influences[tasks] = Influences(design, y, right)
+            y = self.counts.correct[:, :tasks] / self.counts.queries_per_task[:, None]
+            self.influences[tasks] = Influences(design, y, self.counts.right)
         return self.influences[tasks]
 
 

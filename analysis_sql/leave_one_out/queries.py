@@ -90,11 +90,8 @@ class QueryDesign:
     def of(cls, tasks: Membership, shots: int) -> QueryDesign | None:
         """Make the design of tasks whose first `shots` images of a class are support.
 
-        None where roles are not known, tasks have several images of a unit, or all classes are
-        small.
+        Of tasks for which :func:`takes_queries` holds; None where no two share an image in a role.
         """
-        if not takes_queries(tasks, shots):
-            return None
         query, large = tasks.per_class - shots, _large(tasks)
         size = tasks.units_of_class.astype(np.float64)
         uses = tasks.tasks_of_class.astype(np.float64)

@@ -33,7 +33,7 @@ from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.task_set_report import PrimarySet, TaskSetReport, primary_sets, schema
 
@@ -108,7 +108,7 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
     """
     by_protocol: dict[tuple[int, int], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
-        protocol = TaskSetName.parse(task_set.scored.task_set).protocol
+        protocol = task_set.scored.name.protocol
         by_protocol.setdefault((protocol.way, protocol.shot), []).append(task_set)
     return [
         row

@@ -13,7 +13,7 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import EPISODES, IntervalKind, Protocol, TaskSetName
+from benchmark_spec.protocol import EPISODES, IntervalKind, Protocol
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
@@ -68,13 +68,11 @@ def kind_about(each: TaskSetReport, about: About) -> IntervalKind | None:
 
 def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, IntervalKind]]:
     """Choose task sets that have such intervals, the leading ones or every one, and these' kind."""
-    suites = {
-        str(each.scored): TaskSetName.parse(each.scored.task_set).suite for each in report.sets
-    }
+    suites = dict.fromkeys(each.scored.name.suite for each in report.sets)
     for suite in asked.suites:
-        if suite not in suites.values():
-            raise UnknownNameError("suite", suite, dict.fromkeys(suites.values()), where="--suite")
-    sets = [s for s in report.sets if not asked.suites or suites[str(s.scored)] in asked.suites]
+        if suite not in suites:
+            raise UnknownNameError("suite", suite, suites, where="--suite")
+    sets = [s for s in report.sets if not asked.suites or s.scored.name.suite in asked.suites]
     having = [each for each in sets if kind_about(each, asked.about) is not None]
     if not having:
         of = "that is closed" if asked.about == "closed" else f"for {asked.about}"
@@ -121,7 +119,7 @@ def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> l
 
 def headings(sets: Sequence[ScoredSet]) -> list[str]:
     """Name task sets as shortly as can be, without two of one name in a data set."""
-    names = [TaskSetName.parse(scored.task_set) for scored in sets]
+    names = [scored.name for scored in sets]
     protocols = [name.protocol for name in names]
     if any(name.suite == EPISODES.name for name in names):
         return [name.suite if name.suite == EPISODES.name else str(name.protocol) for name in names]

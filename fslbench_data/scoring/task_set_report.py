@@ -352,7 +352,8 @@ class TaskSetReport:
         """Return two-sided p-values (F, M), NaN where nothing was asked or can be said."""
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
         p = np.full(wanted.shape, nan)
-        p[wanted] = pair_p(self.counts, *np.nonzero(wanted), kind, self.designs.get(kind))
+        rows, columns = np.nonzero(wanted)
+        p[wanted] = pair_p(self.counts, rows, columns, kind, self.designs.get(kind))
         return p
 
     @cached_property
@@ -630,7 +631,7 @@ class PrimarySet:
         about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
         return cls(
             task_set.scored,
-            TaskSetName.parse(task_set.scored.task_set),
+            task_set.scored.name,
             kinds[0],
             about.get("new classes"),
             task_set.units.groups,
@@ -667,7 +668,7 @@ def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     """
     chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
     for task_set in sets:
-        name = TaskSetName.parse(task_set.scored.task_set)
+        name = task_set.scored.name
         of_new_images = task_set.shown_kinds[0] != "closed"
         rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
         key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
