@@ -31,7 +31,7 @@ import numpy as np
 from analysis_sql.leave_one_out.episodes import ABSENT, EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from studies.common import LEVEL, Array, Z, head, marked, row
-from studies.coverage.leave_one_out.lines import DIMENSIONS, World
+from studies.coverage.leave_one_out.lines import World
 
 LIMIT = 93.0
 WIDEST = {"images": 1.3, "classes": 1.3}
@@ -88,18 +88,13 @@ def meta_dataset(rng: np.random.Generator, sizes: Array) -> tuple[Array, Array, 
     return classes, np.minimum(shots, own - query), query
 
 
-def _accuracies(seen: list[Array], shots: Array) -> Array:
-    """Compute the accuracies (2,) of both methods, of the images of each class (m, D)."""
-    every = np.concatenate(seen)
-    ends = np.cumsum([len(own) for own in seen])
-    label = np.repeat(np.arange(len(seen)), [len(own) for own in seen])
-    place = np.arange(len(every)) - np.repeat(
-        ends - np.diff(ends, prepend=0), np.diff(ends, prepend=0)
-    )
+def _accuracies(seen: Array, sizes: Array, shots: Array) -> Array:
+    """Compute both methods' accuracies (2,), of images (n, D) class by class, `sizes` of each."""
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(seen)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     is_support = place < shots[label]
-    sums = np.zeros((len(seen), DIMENSIONS))
-    np.add.at(sums, label[is_support], every[is_support])
-    means, asked, answer = sums / shots[:, None], every[~is_support], label[~is_support]
+    sums = np.add.reduceat(seen[is_support], np.cumsum(shots) - shots, dtype=np.float64)
+    means, asked, answer = sums / shots[:, None], seen[~is_support], label[~is_support]
     return np.array(
         [
             (
@@ -119,9 +114,9 @@ def truth(line: Line, kind: str, rng: np.random.Generator) -> Array:
         classes, images, shots = line.task(rng)
         drawn = fixed or WORLD.classes(rng, len(classes))
         of = classes if fixed else np.arange(len(classes))
-        seen = WORLD.images(rng, drawn, np.repeat(of, [len(own) for own in images]))
-        parts = np.split(seen, np.cumsum([len(own) for own in images])[:-1])
-        total += _accuracies(parts, shots)
+        sizes = np.array([len(own) for own in images])
+        seen = WORLD.images(rng, drawn, np.repeat(of, sizes))
+        total += _accuracies(seen, sizes, shots)
     return total / TRUE_TASKS[kind]
 
 
@@ -143,7 +138,8 @@ def _data_set(line: Line, kind: str, rng: np.random.Generator, fixed: int) -> tu
         placed = [start[c] + one for c, one in zip(own.tolist(), images, strict=True)]
         for k, one in enumerate(placed):
             drawn[b, k, : one.size] = one
-        y[:, b] = _accuracies([pool[one] for one in placed], shots)
+        sizes = np.array([len(one) for one in placed])
+        y[:, b] = _accuracies(pool[np.concatenate(placed)], sizes, shots)
     design = EpisodeDesign.of(ids, drawn, owner)
     found = leave_one_out(design, y, LEVEL)
     spread = getattr(found, kind)
