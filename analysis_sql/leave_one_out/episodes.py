@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.design import LeftOut, few_appearances, few_uses, few_without
+from analysis_sql.leave_one_out.episode_queries import EpisodeQueries
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from benchmark_spec.errors import SpecError
 
@@ -75,8 +76,8 @@ class EpisodeDesign:
     """Names of the classes, for sentences."""
     why: Mapping[LeftOut, str]
     bounded: Mapping[LeftOut, str]
-    takes_queries: bool = False
-    queries: None = None
+    shots: Ints | None = None
+    """(B, K): how many images are support, of those of each class the first; None if unknown."""
     unit: str = "images"
     warnings: tuple[str, ...] = ()
 
@@ -87,6 +88,7 @@ class EpisodeDesign:
         images: AnyInts,
         class_of_image: AnyInts,
         class_labels: Sequence[str] | None = None,
+        shots: Ints | None = None,
     ) -> EpisodeDesign:
         """Make a design of tasks; arrays are as of the attributes, and checked by the caller."""
         owner = np.asarray(class_of_image, np.int64)
@@ -97,7 +99,7 @@ class EpisodeDesign:
                 f"classes {ids.shape} and images {drawn.shape} do not fit together",
                 expected="classes (B, K) and images (B, K, m)",
             )
-        made = cls(ids, drawn, owner, labels, {}, {})
+        made = cls(ids, drawn, owner, labels, {}, {}, shots)
         return made._with_reasons()
 
     def _with_reasons(self) -> EpisodeDesign:
@@ -131,8 +133,22 @@ class EpisodeDesign:
         """Return the design of the first tasks."""
         if tasks == self.tasks:
             return self
-        cut = replace(self, classes=self.classes[:tasks], images=self.images[:tasks])
-        return cut._with_reasons()
+        shots = None if self.shots is None else self.shots[:tasks]
+        first = {"classes": self.classes[:tasks], "images": self.images[:tasks], "shots": shots}
+        return replace(self, **first)._with_reasons()
+
+    @property
+    def takes_queries(self) -> bool:
+        """Whether V for new images can use which queries were right."""
+        return self.shots is not None and "images" in self.jackknives
+
+    @cached_property
+    def queries(self) -> EpisodeQueries | None:
+        """What V for new images follows from where it is known which queries were right."""
+        if self.shots is None or not self.takes_queries:
+            return None
+        how = self.classes, self.images, self.shots, self.class_of_image, self.sizes
+        return EpisodeQueries.of(*how)
 
     @cached_property
     def ways(self) -> Ints:

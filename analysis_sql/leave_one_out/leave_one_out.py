@@ -131,7 +131,8 @@ class Influences:
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
-        self._queries, self._width = None, 1
+        self._queries: QuerySums | None = None
+        self._width = 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]
         self._all_ways = (
@@ -140,7 +141,7 @@ class Influences:
         if told and design.queries is not None:
             self._known[:] = [own is not None for own in self._right]
             u = design.residuals(values[self._known])
-            self._queries = QuerySums(design.queries, u, told)
+            self._queries = design.queries.sums(u, told)
             self._width = told[0].counts.shape[1]
         self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
 
@@ -160,7 +161,7 @@ class Influences:
             for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
         ]
         u = self._design.residuals(apart[both])
-        found = QuerySums(self._design.queries, u, told).own
+        found = self._design.queries.sums(u, told).own
         for sums, own in zip(parts["images"], found, strict=False):
             sums[where[0][both], where[1][both]] = own
 

@@ -136,6 +136,10 @@ class QueryDesign:
             query,
         )
 
+    def sums(self, u: Floats, right: Sequence[Floats | RightQueries]) -> QuerySums:
+        """Return what gives V and τ, of residuals (M, B) and which queries were right."""
+        return QuerySums(self, u, right)
+
 
 def _by_unit(units: Ints) -> tuple[Ints, csr_array]:
     """Return the different units, and the matrix that adds up queries (J,) by their units."""

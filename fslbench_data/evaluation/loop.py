@@ -228,11 +228,7 @@ def evaluate(
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]
     protocols = {str(info): info.protocol for info in infos}
-    reused = [
-        info
-        for info in infos
-        if suite_of(info.name.suite).uniform and not info.name.varies and not transductive
-    ]
+    reused = [i for i in infos if suite_of(i.name.suite).uniform and not transductive]
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
     again: list[tuple[Inputs, TaskSet, int]] = []
     with (

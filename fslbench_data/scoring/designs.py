@@ -136,15 +136,17 @@ def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     parts = [padded_lists(table.column(name)) for name in ("support", "query")]
     every = np.concatenate(parts, axis=1)
     there = every >= 0
-    row, _ = np.nonzero(there)
+    row, column = np.nonzero(there)
     images, position = every[there], np.full((len(ids), len(classes)), -1)
     task, place = np.nonzero(ids >= 0)
     position[task, ids[task, place]] = place
     key = row * ids.shape[1] + position[row, owner[images]]
     order = np.argsort(key, kind="stable")
     drawn = padded(images[order], np.bincount(key, minlength=ids.size))
+    shots = np.bincount(key[column < parts[0].shape[1]], minlength=ids.size)
     labels = classes.column("class_name").to_pylist()
-    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels)
+    told = shots.reshape(ids.shape) if shots.any() else None  # a log may not say which are support
+    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels, told)
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:

@@ -57,9 +57,6 @@ NO_ROLES = (
     "inductive changes nothing without the column correct, 1 or 0 for each of query_ids: ± for new "
     "images takes tasks as a whole"
 )
-OF_EPISODES = (
-    "inductive changes nothing where tasks differ in size: ± for new images takes tasks as a whole"
-)
 NO_QUERIES = (
     "± for new images takes tasks as a whole, though inductive: which queries were right is used "
     "where support is logged apart from queries, a task shows no two images of a group, and a "
@@ -251,8 +248,7 @@ def open_log(
     for info, group in zip(infos, answers, strict=True):
         design = left_out_design(release, info)
         if inductive and (None in group.right or not design.takes_queries):
-            why = NO_ROLES if None in group.right else NO_QUERIES
-            said.append(OF_EPISODES if info.name.varies else why)
+            said.append(NO_ROLES if None in group.right else NO_QUERIES)
         if "images" in design.why:
             raise TaskLogError(
                 f"nothing can be said of new images: {design.why['images']}",

@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     shown,
 )
 from fslbench_data.release.release import load_release, split_of
-from fslbench_data.scoring.task_log import TaskLog, vary
+from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.tasks.draw import check_images
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 
@@ -216,7 +216,7 @@ class Answers:
     @property
     def varies(self) -> bool:
         """Whether tasks differ in their numbers of classes and images, or classes in shots."""
-        return vary(self.image_ids, self.shots)
+        return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
@@ -263,7 +263,7 @@ def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
 
 def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Answers:
     _, first, runs = members[0]
-    apart, varies = len(first) > len(runs[0]), vary(log.image_ids, log.shots)
+    apart = len(first) > len(runs[0])
     y = [log.y[np.stack([first] if apart else runs)] for _, first, runs in members]
     return Answers(
         tuple(name for name, *_ in members),
@@ -279,7 +279,7 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Ans
         ),
         tuple(
             None
-            if apart or log.right is None or varies
+            if apart or log.right is None
             else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
             for *_, runs in members
         ),

@@ -54,8 +54,8 @@ class TaskLog:
     differ in shape, :data:`ABSENT` fills places. `shots` (R, K) says how many images of each class
     are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
     `queries` is how many every task has where there are counts of as many, else 0; `roles` whether
-    query images are named. `right` (R, K·Q) is 1 where a query was answered rightly, class by
-    class; None where the log does not say.
+    query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class by
+    class, 0 after a task's last; None where the log does not say.
     """
 
     methods: tuple[str, ...]
@@ -96,14 +96,9 @@ class TaskLog:
         _check_room(table, image_ids, asked if roles else None, where)
         right = _right(table, asked, where) if RIGHT in table.column_names else None
         y, queries = _values(table, right, where)
-        told = right.values.reshape(len(asked), -1) if right and right.even else None
+        told = right and np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
                    where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
-
-
-def vary(image_ids: Ints, shots: Ints) -> bool:
-    """Tell whether tasks differ in their numbers of classes and images, or classes in shots."""
-    return bool((image_ids < 0).any() or (shots != shots[0, 0]).any())
 
 
 def _check_columns(table: pa.Table, where: str) -> None:

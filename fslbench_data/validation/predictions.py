@@ -174,6 +174,16 @@ class Predictions:
             self._right[group] = right[labels.order[: own.size]]
         return self._right[group]
 
+    def right_by_task(self, group: int) -> NDArray[np.uint8]:
+        """Return the same as 1 and 0 of each task (T, most queries), 0 after its last query."""
+        right = self.right(group).view(np.uint8)
+        queries = self._labels_of(self._infos[group]).queries[: len(self.rows_of(group))]
+        if (queries == queries[0]).all():
+            return right.reshape(len(queries), -1)
+        made = np.zeros((len(queries), int(queries.max())), np.uint8)
+        made[np.arange(made.shape[1]) < queries[:, None]] = right
+        return made
+
     def complete(self, group: int) -> bool:
         """Tell whether all rows of a group have predictions."""
         return not self._lists.missing[self.rows_of(group)].any()

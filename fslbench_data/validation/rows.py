@@ -180,15 +180,14 @@ class Rows:
         for number, ((method, _), members) in enumerate(self.answers.items()):
             info = self.keys[members[0]].info
             suite, runs = suite_of(info.name.suite), len(members)
-            uniform = suite.uniform and not info.name.varies
-            if not suite.whole and not (method in self.inductive and uniform):
+            if not suite.whole and not (method in self.inductive and suite.uniform):
                 continue
             if all(map(self.predictions.complete, members)):
-                right, *others = [self.predictions.right(g).view(np.uint8) for g in members]
+                right, *others = [self.predictions.right_by_task(group) for group in members]
                 if others:
                     counts = np.uint8 if runs < 256 else np.uint16
                     right = np.sum([right, *others], axis=0, dtype=counts)
-                found[number] = RightQueries(right.reshape(self.expected[members[0]], -1), runs)
+                found[number] = RightQueries(right, runs)
         return found
 
 

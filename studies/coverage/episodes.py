@@ -28,6 +28,7 @@ from functools import partial
 
 import numpy as np
 
+from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.episodes import ABSENT, EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from studies.common import LEVEL, Array, Z, head, marked, row
@@ -88,22 +89,18 @@ def meta_dataset(rng: np.random.Generator, sizes: Array) -> tuple[Array, Array, 
     return classes, np.minimum(shots, own - query), query
 
 
-def _accuracies(seen: Array, sizes: Array, shots: Array) -> Array:
-    """Compute both methods' accuracies (2,), of images (n, D) class by class, `sizes` of each."""
+def _right(seen: Array, sizes: Array, shots: Array) -> Array:
+    """Tell which queries both methods get right (2, J), of images (n, D) class by class."""
     label = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(seen)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     is_support = place < shots[label]
     sums = np.add.reduceat(seen[is_support], np.cumsum(shots) - shots, dtype=np.float64)
     means, asked, answer = sums / shots[:, None], seen[~is_support], label[~is_support]
-    return np.array(
-        [
-            (
-                (2 * asked[:, :d] @ means[:, :d].T - np.square(means[:, :d]).sum(1)).argmax(1)
-                == answer
-            ).mean()
-            for d in (8, 6)
-        ]
-    )
+    found = [
+        (2 * asked[:, :d] @ means[:, :d].T - np.square(means[:, :d]).sum(1)).argmax(1)
+        for d in (8, 6)
+    ]
+    return np.array(found) == answer
 
 
 def truth(line: Line, kind: str, rng: np.random.Generator) -> Array:
@@ -116,12 +113,15 @@ def truth(line: Line, kind: str, rng: np.random.Generator) -> Array:
         of = classes if fixed else np.arange(len(classes))
         sizes = np.array([len(own) for own in images])
         seen = WORLD.images(rng, drawn, np.repeat(of, sizes))
-        total += _accuracies(seen, sizes, shots)
+        total += _right(seen, sizes, shots).mean(axis=1)
     return total / TRUE_TASKS[kind]
 
 
 def _data_set(line: Line, kind: str, rng: np.random.Generator, fixed: int) -> tuple[Array, Array]:
-    """Draw a data set: means (2,) of a method and the difference, and half-widths (2, 2)."""
+    """Draw a data set: means (2,) of a method and the difference, and half-widths (W, 2).
+
+    The usual ones, those of whole tasks and, for new images, with which queries were right.
+    """
     classes = WORLD.classes(
         np.random.default_rng([7, fixed]) if kind == "images" else rng, len(line.sizes)
     )
@@ -132,22 +132,28 @@ def _data_set(line: Line, kind: str, rng: np.random.Generator, fixed: int) -> tu
     way = max(len(task[0]) for task in tasks)
     most = max(len(own) for _, images, _ in tasks for own in images)
     ids, drawn = np.full((TASKS, way), ABSENT), np.full((TASKS, way, most), ABSENT)
-    y = np.empty((2, TASKS))
+    support, right = np.zeros((TASKS, way), int), np.zeros((2, TASKS, way * most), np.uint8)
     for b, (own, images, shots) in enumerate(tasks):
         ids[b, : own.size] = own
         placed = [start[c] + one for c, one in zip(own.tolist(), images, strict=True)]
         for k, one in enumerate(placed):
             drawn[b, k, : one.size] = one
         sizes = np.array([len(one) for one in placed])
-        y[:, b] = _accuracies(pool[np.concatenate(placed)], sizes, shots)
-    design = EpisodeDesign.of(ids, drawn, owner)
-    found = leave_one_out(design, y, LEVEL)
-    spread = getattr(found, kind)
-    if spread is None:
+        told = _right(pool[np.concatenate(placed)], sizes, shots)
+        support[b, : own.size], right[:, b, : told.shape[1]] = shots, told
+    number = (drawn >= 0).sum(axis=(1, 2)) - support.sum(axis=1)
+    y = right.sum(axis=2) / number
+    design = EpisodeDesign.of(ids, drawn, owner, shots=support)
+    known = [RightQueries(told[:, : number.max()], 1) for told in right]
+    every = [leave_one_out(design, y, LEVEL)]
+    if kind == "images":
+        every.append(leave_one_out(design, y, LEVEL, known))
+    spreads = [getattr(found, kind) for found in every]
+    if None in spreads:
         raise ValueError(f"there is no interval: {design.why}")
     apart = np.stack([y[0], y[0] - y[1]])
     usual = Z * apart.std(axis=1, ddof=1) / np.sqrt(TASKS)
-    return found.mean[0], np.stack([usual, spread.halfwidth[0]])
+    return every[0].mean[0], np.stack([usual, *(spread.halfwidth[0] for spread in spreads)])
 
 
 LINES = (
@@ -181,15 +187,18 @@ def _rows(
         holds = 100 * (np.abs(error[:, column])[:, None] <= half[:, :, column]).mean(axis=0)
         width = half[:, :, column].mean(axis=0) / (Z * np.sqrt((error[:, column] ** 2).mean()))
         widest = SMALL_WIDEST if kind == "classes" and len(line.sizes) < 30 else WIDEST[kind]
-        low, wide = holds[1] < LIMIT, width[1] > widest
         size = f"{len(line.sizes)}, {round(sum(line.sizes) / len(line.sizes))}"
-        cells = [holds[0], f"{width[0]:.2f}", marked(holds[1], low), marked(width[1], wide, 2)]
-        yield row(line.name, size, kind, of, *cells), int(low) + int(wide)
+        cells, missed = [holds[0], f"{width[0]:.2f}"], 0
+        for held, wide in zip(holds[1:], width[1:], strict=True):
+            cells += [marked(held, held < LIMIT), marked(wide, wide > widest, 2)]
+            missed += int(held < LIMIT) + int(wide > widest)
+        yield row(line.name, size, kind, of, *cells, *[""] * (6 - len(cells))), missed
 
 
 def part(options: argparse.Namespace) -> int:
     """Print the rows of each design and question; count those that miss a limit."""
-    print(head("episodes", "C, N", "new", "of", "usual", "width", "holds", "width"))
+    known = "queries known", "width"
+    print(head("episodes", "C, N", "new", "of", "usual", "width", "whole tasks", "width", *known))
     missed, turns = 0, range(CENTRES)
     with ProcessPoolExecutor(options.processes) as pool:
         for line in LINES:

@@ -214,8 +214,26 @@ def test_groups_want_tasks_of_one_shape(log: list[dict[str, Any]]) -> None:
         fb.interval(log, class_sizes=SIZES, groups=groups)
 
 
-def test_inductive_says_why_it_changes_nothing(log: list[dict[str, Any]]) -> None:
-    with pytest.warns(FSLBenchWarning, match="nothing where tasks differ in size"):
-        told = fb.interval(log, class_sizes=SIZES, inductive=True)
-    assert told.scores[0].intervals == fb.interval(log, class_sizes=SIZES).scores[0].intervals
+def test_of_inductive_methods_it_counts_which_queries_were_right(
+    log: list[dict[str, Any]], report: fb.Report
+) -> None:
+    told = fb.interval(log, class_sizes=SIZES, inductive=True)
+    for known, whole in zip(told.scores, report.scores, strict=True):
+        assert (known.by_queries, whole.by_queries) == (True, False)
+        assert known.accuracy == whole.accuracy
+    own = told.comparisons[0].intervals["images"].difference.halfwidth
+    of_tasks = report.comparisons[0].intervals["images"].difference.halfwidth
+    assert own is not None
+    assert of_tasks is not None
+    assert own < 0.95 * of_tasks
     assert CliRunner().invoke(main, ["plan", "--inductive"]).exit_code == 2
+
+
+def test_inductive_says_what_is_missing(log: list[dict[str, Any]]) -> None:
+    counts = [
+        {key: value for key, value in row.items() if key != "correct"}
+        | {"accuracy": float(np.mean(row["correct"]))}
+        for row in log
+    ]
+    with pytest.warns(FSLBenchWarning, match="without the column correct"):
+        fb.interval(counts, class_sizes=SIZES, inductive=True)

@@ -1,0 +1,194 @@
+"""Leaving out one image where tasks differ in size, and it is known which queries were right.
+
+In task b of J queries, s of the N images of a class are support. With u the residuals of tasks
+(:mod:`.episodes`), e whether a query is right less the mean of its class, and Σe its sum over the
+queries of the class in b, an image i of the class has::
+
+    v_bi = (1[i is support] - s/N)/(1 - s/N) u_b + w (1[i is query] e_bi - Σe/N)
+    w    = N²/((N-s)(N-1) J)
+    V    = Σ_i (N-1)/N [ (Σ_b v)² - Σ_b v² ] / (B(B-1))
+
+Σ_b v/B estimates by how much the mean over all tasks falls if i is left out: as support, which it
+is with the chance s/N, and as one of the N - s images that queries are drawn from. Interactions of
+images change it by a share of 1/N. With tasks of one size it is V of :mod:`.queries`, by chances in
+place of numbers of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.intervals.counts import RightQueries
+from analysis_sql.leave_one_out.queries import Products, QuerySums
+
+_NUMBERS_AT_ONCE = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeQueries:
+    """The places (P,) of classes in tasks, task by task, and the queries (J,) of each in turn."""
+
+    task: Ints
+    label: Ints
+    queries: Ints
+    """Of each place its task, class, and number of queries (P,)."""
+    asked: Ints
+    """The image of each query (J,)."""
+    support: csr_array
+    """(B, R): 1/(1 - s/N) where an image is support."""
+    odds: csr_array
+    """(B, C): s/N/(1 - s/N) of each class of a task."""
+    weight: Floats
+    """w (P,)."""
+    cross: Floats
+    """(P,): f Σ_i x_i z_i by u and Σe, with x and z the two parts of v and f = (N-1)/N."""
+    squares: Floats
+    """(B,): Σ_i f x²."""
+    class_of_image: Ints
+    sizes: Floats
+    """N (C,)."""
+    noise: tuple[Floats, Floats]
+    """Of each image (R,) f Σ_b x² and f Σ_b w² of its queries: what u² and e² are in its noise."""
+
+    @classmethod
+    def of(
+        cls,
+        classes: Ints,
+        images: NDArray[np.int32],
+        shots: Ints,
+        class_of_image: Ints,
+        sizes: Ints,
+    ) -> EpisodeQueries:
+        """Make it of classes (B, K), images (B, K, m), support first, and shots (B, K).
+
+        Places that a task does not have are negative.
+        """
+        tasks, every = len(classes), sizes.astype(np.float64)
+        task, place = np.nonzero(classes >= 0)
+        label, shot = classes[task, place], shots[task, place]
+        shown = images[task, place]
+        at = np.arange(shown.shape[1])
+        asked = (shown >= 0) & (at >= shot[:, None])
+        number = asked.sum(axis=1)
+        n = every[label]
+        left = n - shot
+        odds = shot / left
+        row, column = np.nonzero(at < shot[:, None])
+        seen, values = shown[row, column], (1.0 + odds)[row]
+        units = len(class_of_image)
+        weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
+        factor = (n - 1.0) / n
+        cross = -factor * shot * (1.0 + odds) * weight / n
+        squares = np.bincount(task, factor * (shot + left * odds**2), tasks)
+        queries = shown[asked]
+        own = np.bincount(label, odds**2, sizes.size)[class_of_image]
+        own += np.bincount(seen, (1.0 - odds**2)[row], units)
+        other = np.bincount(queries, np.repeat(weight**2, number), units)
+        share = ((every - 1.0) / every)[class_of_image]
+        return cls(
+            task,
+            label,
+            number,
+            queries,
+            csr_array((values, (task[row], seen)), (tasks, units)),
+            csr_array((odds, (task, label)), (tasks, sizes.size)),
+            weight,
+            cross,
+            squares,
+            class_of_image,
+            every,
+            (share * own, share * other),
+        )
+
+    def sums(self, u: Floats, right: Sequence[Floats | RightQueries]) -> EpisodeQuerySums:
+        """Return what gives V and τ, of residuals (M, B) and which queries were right."""
+        return EpisodeQuerySums(self, u, right)
+
+
+class EpisodeQuerySums(QuerySums):
+    """V and τ of methods, and of differences, where tasks differ in size.
+
+    Which queries were right are arrays (B, most queries of a task), of each task those that it has.
+    """
+
+    _design: Any
+
+    def _sums(self, products: Products) -> tuple[Floats, Floats]:
+        made, u = self._design, np.ascontiguousarray(self._u.T)
+        tasks, factor = len(u), (made.sizes - 1.0) / made.sizes
+        a = made.support.T @ u
+        of_class = -(made.odds.T @ u)
+        variance, of_e = -products(u, u, made.squares), 0.0
+        centre = self._means()
+        for places, queries, x in self._parts():
+            label, number = made.label[places], made.queries[places]
+            e = x - np.repeat(centre[label], number, axis=0)
+            weight, own = made.weight[places], factor[label]
+            total = np.add.reduceat(e, np.cumsum(number) - number)
+            images = made.asked[queries]
+            of_image = np.repeat(weight, number), (images, np.arange(images.size))
+            a += csr_array(of_image, (len(a), images.size)) @ e
+            shared = weight / made.sizes[label], (label, np.arange(label.size))
+            of_class -= csr_array(shared, (len(of_class), label.size)) @ total
+            of_e = of_e + products(e, e) / len(made.asked)
+            variance = variance - products(e, e, np.repeat(own * weight**2, number))
+            variance = variance + products(total, total, own * weight**2 / made.sizes[label])
+            variance = variance - 2.0 * products(u[made.task[places]], total, made.cross[places])
+        a += of_class[made.class_of_image]
+        whole = products(a, a, factor[made.class_of_image])
+        variance = (variance + whole) / (tasks * max(tasks - 1, 1))
+        return variance, np.maximum(whole, 0.0) / tasks**2 * self._share(
+            products(u, u) / tasks, of_e
+        )
+
+    def _share(self, of_u: Floats, of_e: Floats) -> Floats:
+        """Return what τ is in parts of V before noise is removed, of mean squares of u and e.
+
+        √(2/n), n the effective number of images by the noise that each has.
+        """
+        x, y = self._design.noise
+        whole = of_u * x.sum() + of_e * y.sum()
+        squares = of_u**2 * (x @ x) + 2.0 * of_u * of_e * (x @ y) + of_e**2 * (y @ y)
+        squares = squares / (1.0 - 1.0 / self._design.sizes.mean())
+        return np.sqrt(
+            2.0 * np.divide(squares, whole**2, out=np.zeros_like(squares), where=whole > 0)
+        )
+
+    def _means(self) -> Floats:
+        """Compute the share of right queries of each class (C, M)."""
+        made = self._design
+        sums, number = np.zeros((made.sizes.size, len(self._u))), np.zeros(made.sizes.size)
+        for places, _, x in self._parts():
+            asked = made.queries[places]
+            label = made.label[places], np.arange(len(asked))
+            of_place = np.add.reduceat(x, np.cumsum(asked) - asked)
+            sums += csr_array((np.ones(len(asked)), label), (len(sums), len(asked))) @ of_place
+            number += np.bincount(label[0], asked, number.size)
+        return np.asarray(sums / np.maximum(number, 1.0)[:, None])
+
+    def _parts(self) -> Iterator[tuple[slice, slice, Floats]]:
+        """Give places of some tasks, their queries, and whether these were right (J, M)."""
+        made = self._design
+        of_task = np.bincount(made.task, made.queries).astype(np.int64)
+        places = np.append(0, np.bincount(made.task).cumsum())
+        ends = np.append(0, of_task.cumsum())
+        step = max(1, _NUMBERS_AT_ONCE // (int(of_task.max()) * len(self._u)))
+        for start in range(0, len(of_task), step):
+            stop = min(start + step, len(of_task))
+            size = of_task[start:stop]
+            there = np.arange(int(size.max())) < size[:, None]
+            x = np.empty((int(size.sum()), len(self._u)))
+            for column, own in enumerate(self._right):
+                told = isinstance(own, RightQueries)
+                counts = own.counts if told else own
+                x[:, column] = counts[start:stop, : there.shape[1]][there]
+                if told and own.runs > 1:
+                    x[:, column] /= own.runs
+            yield slice(places[start], places[stop]), slice(ends[start], ends[stop]), x
