@@ -125,28 +125,26 @@ class EpisodeQuerySums(QuerySums):
         tasks, factor = len(u), (made.sizes - 1.0) / made.sizes
         a = made.support.T @ u
         of_class = -(made.odds.T @ u)
-        variance, of_e = -products(u, u, made.squares), 0.0
+        variance, of_e, weights = -products(u, u, made.squares), 0.0, 0.0
         centre = self._means()
         for places, queries, x in self._parts():
             label, number = made.label[places], made.queries[places]
             e = x - np.repeat(centre[label], number, axis=0)
             weight, own = made.weight[places], factor[label]
-            total = np.add.reduceat(e, np.cumsum(number) - number)
-            images = made.asked[queries]
+            total, images = _sums_of_parts(e, number), made.asked[queries]
             of_image = np.repeat(weight, number), (images, np.arange(images.size))
             a += csr_array(of_image, (len(a), images.size)) @ e
             shared = weight / made.sizes[label], (label, np.arange(label.size))
             of_class -= csr_array(shared, (len(of_class), label.size)) @ total
-            of_e = of_e + products(e, e) / len(made.asked)
-            variance = variance - products(e, e, np.repeat(own * weight**2, number))
+            of_each = np.repeat(own * weight**2, number)
+            of_e, weights = of_e + products(e, e, of_each), weights + of_each.sum()
             variance = variance + products(total, total, own * weight**2 / made.sizes[label])
             variance = variance - 2.0 * products(u[made.task[places]], total, made.cross[places])
         a += of_class[made.class_of_image]
         whole = products(a, a, factor[made.class_of_image])
-        variance = (variance + whole) / (tasks * max(tasks - 1, 1))
-        return variance, np.maximum(whole, 0.0) / tasks**2 * self._share(
-            products(u, u) / tasks, of_e
-        )
+        variance = (variance - of_e + whole) / (tasks * max(tasks - 1, 1))
+        share = self._share(products(u, u) / tasks, np.asarray(of_e / weights))
+        return variance, share * np.maximum(whole, 0.0) / tasks**2
 
     def _share(self, of_u: Floats, of_e: Floats) -> Floats:
         """Return what τ is in parts of V before noise is removed, of mean squares of u and e.
@@ -166,11 +164,10 @@ class EpisodeQuerySums(QuerySums):
         made = self._design
         sums, number = np.zeros((made.sizes.size, len(self._u))), np.zeros(made.sizes.size)
         for places, _, x in self._parts():
-            asked = made.queries[places]
-            label = made.label[places], np.arange(len(asked))
-            of_place = np.add.reduceat(x, np.cumsum(asked) - asked)
-            sums += csr_array((np.ones(len(asked)), label), (len(sums), len(asked))) @ of_place
-            number += np.bincount(label[0], asked, number.size)
+            label = np.repeat(made.label[places], made.queries[places])
+            of_class = np.ones(label.size), (label, np.arange(label.size))
+            sums += csr_array(of_class, (len(sums), label.size)) @ x
+            number += np.bincount(label, minlength=number.size)
         return np.asarray(sums / np.maximum(number, 1.0)[:, None])
 
     def _parts(self) -> Iterator[tuple[slice, slice, Floats]]:
@@ -192,3 +189,12 @@ class EpisodeQuerySums(QuerySums):
                 if told and own.runs > 1:
                     x[:, column] /= own.runs
             yield slice(places[start], places[stop]), slice(ends[start], ends[stop]), x
+
+
+def _sums_of_parts(values: Floats, sizes: Ints) -> Floats:
+    """Return the sums of successive rows of values (J, M), so many at a time."""
+    every = np.arange(len(values))
+    of_part = csr_array(
+        (np.ones(len(values)), every, np.append(0, sizes.cumsum())), (sizes.size, len(values))
+    )
+    return np.asarray(of_part @ values)
