@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.queries import Products, QuerySums
 
@@ -39,7 +38,7 @@ class EpisodeQueries:
     label: Ints
     queries: Ints
     """Of each place its task, class, and number of queries (P,)."""
-    asked: Ints
+    asked: AnyInts
     """The image of each query (J,)."""
     support: csr_array
     """(B, R): 1/(1 - s/N) where an image is support."""
@@ -86,7 +85,7 @@ class EpisodeQueries:
         weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
         factor = (n - 1.0) / n
         cross = -factor * shot * (1.0 + odds) * weight / n
-        squares = np.bincount(task, factor * (shot + left * odds**2), tasks)
+        squares = np.asarray(np.bincount(task, factor * (shot + left * odds**2), tasks), np.float64)
         queries = shown[asked]
         own = np.bincount(label, odds**2, sizes.size)[class_of_image]
         own += np.bincount(seen, (1.0 - odds**2)[row], units)
@@ -118,14 +117,13 @@ class EpisodeQuerySums(QuerySums):
     Which queries were right are arrays (B, most queries of a task), of each task those that it has.
     """
 
-    _design: Any
-
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
         made, u = self._design, np.ascontiguousarray(self._u.T)
         tasks, factor = len(u), (made.sizes - 1.0) / made.sizes
         a = made.support.T @ u
         of_class = -(made.odds.T @ u)
-        variance, of_e, weights = -products(u, u, made.squares), 0.0, 0.0
+        variance = -products(u, u, made.squares)
+        of_e, weights = np.zeros_like(variance), 0.0
         centre = self._means()
         for places, queries, x in self._parts():
             label, number = made.label[places], made.queries[places]
@@ -143,7 +141,7 @@ class EpisodeQuerySums(QuerySums):
         a += of_class[made.class_of_image]
         whole = products(a, a, factor[made.class_of_image])
         variance = (variance - of_e + whole) / (tasks * max(tasks - 1, 1))
-        share = self._share(products(u, u) / tasks, np.asarray(of_e / weights))
+        share = self._share(products(u, u) / tasks, of_e / weights)
         return variance, share * np.maximum(whole, 0.0) / tasks**2
 
     def _share(self, of_u: Floats, of_e: Floats) -> Floats:
@@ -155,9 +153,8 @@ class EpisodeQuerySums(QuerySums):
         whole = of_u * x.sum() + of_e * y.sum()
         squares = of_u**2 * (x @ x) + 2.0 * of_u * of_e * (x @ y) + of_e**2 * (y @ y)
         squares = squares / (1.0 - 1.0 / self._design.sizes.mean())
-        return np.sqrt(
-            2.0 * np.divide(squares, whole**2, out=np.zeros_like(squares), where=whole > 0)
-        )
+        found = np.divide(squares, whole**2, out=np.zeros_like(squares), where=whole > 0)
+        return np.asarray(np.sqrt(2.0 * found))
 
     def _means(self) -> Floats:
         """Compute the share of right queries of each class (C, M)."""
@@ -183,11 +180,8 @@ class EpisodeQuerySums(QuerySums):
             there = np.arange(int(size.max())) < size[:, None]
             x = np.empty((int(size.sum()), len(self._u)))
             for column, own in enumerate(self._right):
-                told = isinstance(own, RightQueries)
-                counts = own.counts if told else own
-                x[:, column] = counts[start:stop, : there.shape[1]][there]
-                if told and own.runs > 1:
-                    x[:, column] /= own.runs
+                counts, runs = (own.counts, own.runs) if isinstance(own, RightQueries) else (own, 1)
+                x[:, column] = counts[start:stop, : there.shape[1]][there] / runs
             yield slice(places[start], places[stop]), slice(ends[start], ends[stop]), x
 
 

@@ -134,8 +134,8 @@ class EpisodeDesign:
         if tasks == self.tasks:
             return self
         shots = None if self.shots is None else self.shots[:tasks]
-        first = {"classes": self.classes[:tasks], "images": self.images[:tasks], "shots": shots}
-        return replace(self, **first)._with_reasons()
+        cut = replace(self, classes=self.classes[:tasks], images=self.images[:tasks], shots=shots)
+        return cut._with_reasons()
 
     @property
     def takes_queries(self) -> bool:

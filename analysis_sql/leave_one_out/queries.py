@@ -175,9 +175,9 @@ def _errors(
 class QuerySums:
     """V and τ of methods, and of differences, from which queries were right."""
 
-    def __init__(
-        self, design: QueryDesign, u: Floats, right: Sequence[Floats | RightQueries]
-    ) -> None:
+    _design: Any
+
+    def __init__(self, design: object, u: Floats, right: Sequence[Floats | RightQueries]) -> None:
         """Take residuals (M, B) and which queries were right: of each method (B, K·Q)."""
         self._design, self._u, self._right = design, u, right
 

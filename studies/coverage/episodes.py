@@ -100,7 +100,8 @@ def _right(seen: Array, sizes: Array, shots: Array) -> Array:
         (2 * asked[:, :d] @ means[:, :d].T - np.square(means[:, :d]).sum(1)).argmax(1)
         for d in (8, 6)
     ]
-    return np.array(found) == answer
+    right: Array = np.array(found) == answer
+    return right
 
 
 def truth(line: Line, kind: str, rng: np.random.Generator) -> Array:
