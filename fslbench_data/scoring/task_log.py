@@ -96,7 +96,9 @@ class TaskLog:
         _check_room(table, image_ids, asked if roles else None, where)
         right = _right(table, asked, where) if RIGHT in table.column_names else None
         y, queries = _values(table, right, where)
-        told = right and np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
+        told = None
+        if right is not None:
+            told = np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
                    where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
 
