@@ -54,8 +54,8 @@ class TaskLog:
     differ in shape, :data:`ABSENT` fills places. `shots` (R, K) says how many images of each class
     are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
     `queries` is how many every task has where there are counts of as many, else 0; `roles` whether
-    query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class by
-    class, 0 after a task's last; None where the log does not say.
+    query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class
+    by class, 0 after a task's last; None where the log does not say.
     """
 
     methods: tuple[str, ...]
