@@ -100,9 +100,9 @@ def run_head(
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
-    The submission has predictions and the counts of each class, but on `pooled` sets, which are
-    many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a data set;
-    the release's unless given.
+    The submission has predictions and the counts of each class, but on `pooled` sets and episodes,
+    which are many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a
+    data set; the release's unless given.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -116,7 +116,9 @@ def run_head(
         every = [release.task_set(dataset, str(info.name)) for info in infos]
         for episodes in every:
             if isinstance(episodes, Episodes):
-                recorder.add_task_set(episodes, _of_episodes(head, inputs, episodes, threads))
+                found = _of_episodes(head, inputs, episodes, threads)
+                pairs = zip(found, episodes, strict=True)
+                recorder.add_counts(episodes, [(a == t.query_label).sum() for a, t in pairs])
         sets = [tasks for tasks in every if not isinstance(tasks, Episodes)]
         arrays = [(tasks.support, tasks.query) for tasks in sets]
         answered = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
