@@ -8,12 +8,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cache
 from itertools import islice
 from textwrap import wrap
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -238,8 +238,8 @@ def print_table(
     for note in table.notes:
         console.print(Text(note, style="dim"))
     left += max(0, len(rows) - limit)
-    if fitted.dropped:
-        console.print(Text(fitted.left_out(), style="yellow"))
+    if fitted.left_out:
+        console.print(Text(fitted.left_out, style="yellow"))
     if left:
         console.print(
             Text(f"… {many(left, 'more row')} left out: --format csv gives all", style="yellow")
@@ -261,24 +261,37 @@ def print_screen(
     """
     from rich.text import Text
 
+    sizes = [len(cast("Sequence[Any]", table.rows)) for table in tables]
+
+    def first_rows(number: int, most: int) -> Table:
+        return replace(tables[number], rows=[*islice(tables[number].rows, most)])
+
+    @cache
+    def height(number: int, most: int) -> int:
+        table = first_rows(number, most)
+        lines = sum(len(text_lines(text, console)) for text in (table.title, *table.notes))
+        return fit(table, console.width, heading).height + lines + (most < sizes[number])
+
+    def lines_of(shown: Sequence[int]) -> int:  # with a blank one between two tables
+        return sum(height(*each) for each in enumerate(shown)) + len(shown) - 1
+
     end = [line for text in last for line in text_lines(text, console)]
     for most in range(len(notes), -1, -1):
         kept = few(notes, most, "--format markdown")
         below = [line for note in kept for line in text_lines(note, console)]
         room = SCREEN_LINES - len(end) - bool(end) - len(below) - bool(below)
-        rows = max(room, FEWEST_ROWS)
-        shown = [_Shown(table, rows, console, heading) for table in tables]
-        while _lines(shown) > room and max(each.number for each in shown) > FEWEST_ROWS:
-            longest = max(range(len(shown)), key=lambda i: shown[i].number)
-            shown[longest] = shown[longest].shorter()
-        if _lines(shown) <= room:
+        shown = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
+        while lines_of(shown) > room and max(shown) > FEWEST_ROWS:
+            shown[shown.index(max(shown))] -= 1
+        if lines_of(shown) <= room:
             break
-    while len(shown) > 1 and _lines(shown) + (len(shown) < len(tables)) > room:
+    while len(shown) > 1 and lines_of(shown) + (len(shown) < len(tables)) > room:
         shown.pop()
-    for number, each in enumerate(shown):
+    for number, rows in enumerate(shown):
         if number:
             console.print()
-        print_table(each.table, console, whole=True, left=each.left, heading=heading)
+        left = sizes[number] - rows
+        print_table(first_rows(number, rows), console, whole=True, left=left, heading=heading)
     if more := len(tables) - len(shown):
         console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
     for texts, style in ((below, "dim"), (end, "")):
@@ -286,11 +299,6 @@ def print_screen(
             console.print()
         for line in texts:
             console.print(line, style=style)
-
-
-def _lines(tables: Sequence[_Shown]) -> int:
-    """Count the lines of tables with a blank one between them."""
-    return sum(each.height for each in tables) + len(tables) - 1
 
 
 def text_lines(text: str, console: Console, width: int | None = None) -> list[Text]:
@@ -312,45 +320,12 @@ def few(notes: Sequence[str], most: int, option: str) -> list[str]:
     return [*notes[: most - 1], f"{many(len(notes) - most + 1, 'more note')}: {option}"]
 
 
-class _Shown:
-    """The first rows of a table on a console."""
-
-    def __init__(self, table: Table, most: int, console: Console, heading: int) -> None:
-        self._whole, self._console, self._heading = table, console, heading
-        size = len(cast("Sequence[Any]", table.rows))
-        self.number = min(size, most)
-        self.table = replace(table, rows=[*islice(table.rows, self.number)])
-        self.left = size - self.number
-
-    @cached_property
-    def height(self) -> int:
-        """Lines, with the title, the notes and what says how many rows are left out."""
-        texts = self.table.title, *self.table.notes
-        lines = sum(len(text_lines(text, self._console)) for text in texts)
-        fitted = fit(self.table, self._console.width, self._heading)
-        return fitted.height + lines + bool(self.left)
-
-    def shorter(self) -> _Shown:
-        """Return it with a row less."""
-        return _Shown(self._whole, self.number - 1, self._console, self._heading)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A table for a console: its lines, and the columns for which there is no room."""
+class Fitted(NamedTuple):
+    """A table for a console, its lines, and what says for which columns there is no room."""
 
     laid_out: RichTable
-    lines: int
-    dropped: tuple[str, ...]
-
-    @property
-    def height(self) -> int:
-        """Lines, with the one that names columns without room."""
-        return self.lines + bool(self.dropped)
-
-    def left_out(self) -> str:
-        """Say which columns are left out; empty where all are there."""
-        return f"no room here for {'; '.join(self.dropped)}: --format csv" if self.dropped else ""
+    height: int
+    left_out: str
 
 
 def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
@@ -398,8 +373,9 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
                 cells[at] = Text(text, style=cells[at].style)
         laid_out.add_row(*cells)
         lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
-    dropped = tuple(name for i, name in enumerate(table.names) if name and i not in kept)
-    return Fitted(laid_out, lines, dropped)
+    dropped = [name for i, name in enumerate(table.names) if name and i not in kept]
+    said = f"no room here for {'; '.join(dropped)}: --format csv" if dropped else ""
+    return Fitted(laid_out, lines + bool(dropped), said)
 
 
 def _widths(

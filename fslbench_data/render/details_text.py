@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 
 import numpy as np
 from rich.console import Console
@@ -103,32 +104,30 @@ def _unbound(report: Report) -> list[str]:
 def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
     """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
     if not each.asked.any():
-        columns = score_columns(each)
-        return Table("", tuple(columns), each.scores[:limit])
+        label = labels(each.scores)
+        of_methods = (
+            Column("method", lambda score: label[score.method]),
+            right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds)),
+            right("tasks", lambda score: f"{score.accuracy.tasks} of {each.scored.n_tasks}"),
+        )
+        return Table("", of_methods, each.scores[:limit])
     shown = [c.shown for c in each.comparisons[:limit]]
     tasks = np.asarray(each.pairs.tasks)[each.asked]
     partly = bool((tasks != each.scored.n_tasks).any())
-    columns = comparison_columns(each, partial_sets=partly, both=not paper)
+    columns = _columns(each, partial_sets=partly, both=not paper)
     return Table("", tuple(columns), shown)
 
 
-def comparison_columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator[Column]:
+def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator[Column]:
     """Give the columns of comparisons.
 
-    Parameters
-    ----------
-    partial_sets
-        Whether the number of tasks is not always the same, and so has a column.
-    both
-        Whether the other method's accuracy has one.
+    The number of tasks has one in `partial_sets`, where it is not always the same; the other
+    method's accuracy has one with `both`.
     """
     label = labels(each.scores)
-
-    def of_method(c: Comparison) -> object:
-        return c.method, c.mean
-
-    yield Column("method", lambda c: label[c.method], once=of_method)
-    yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=of_method, optional=1)
+    once = attrgetter("method", "mean")
+    yield Column("method", lambda c: label[c.method], once=once)
+    yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=once, optional=1)
     yield Column("versus", lambda c: label[c.versus])
     if both:
         yield replace(right("its accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
@@ -138,11 +137,14 @@ def comparison_columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -
     for kind in each.shown_kinds:
         about = BESIDE[kind].about if kind in BESIDE else CARRIED[kind]
         yield verdict_column(about, partial(verdict_of, kind=kind))
-    yield _overlap(OVERLAP, lambda c: c.verdict_direct)
-    if each.leaves_out:
-        yield verdict_column(CARRIED["closed"], _of_same_images)
+    yield _overlap(OVERLAP, attrgetter("verdict_direct"))
+    if each.leaves_out:  # of the images of a set that reuses them, as is a rule to stop
+        yield verdict_column(
+            CARRIED["closed"],
+            lambda c: c.verdict if c.interval_kind == "closed" else c.verdict_closed,
+        )
     elif _closed_too(each):
-        yield _overlap(OVERLAP_CLOSED, lambda c: c.verdict_closed)
+        yield _overlap(OVERLAP_CLOSED, attrgetter("verdict_closed"))
 
 
 def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
@@ -156,24 +158,9 @@ def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Colu
     return Column(name, cell, optional=3)
 
 
-def _of_same_images(comparison: Comparison) -> Verdict | None:
-    """Return the verdict for the images of a set that reuses them; a rule to stop is of that."""
-    of_rule = comparison.interval_kind == "closed"
-    return comparison.verdict if of_rule else comparison.verdict_closed
-
-
 def _closed_too(each: TaskSetReport) -> bool:
     """Whether intervals of another set, whose tasks reuse images, are there too."""
     return each.interval_kind != "closed" and each.has_closed
-
-
-def score_columns(each: TaskSetReport) -> Iterator[Column]:
-    """Give the columns of accuracies."""
-    label = labels(each.scores)
-    total = f" of {each.scored.n_tasks}"
-    yield Column("method", lambda score: label[score.method])
-    yield right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds))
-    yield right("tasks", lambda score: f"{score.accuracy.tasks}{total}")
 
 
 def _legend(report: Report) -> list[str]:
@@ -195,13 +182,12 @@ def _footnotes(report: Report) -> Iterator[str]:
 
 def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
     """Say what a reader of this one table must know of its methods and its intervals."""
-    runs = [
-        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, counted "
-        "in intervals and verdicts"
-        for s in scores
-        if s.run_spread is not None
-    ]
-    yield from (f"{text}." for text in runs)
+    for s in scores:
+        if s.run_spread is not None:
+            yield (
+                f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, "
+                "counted in intervals and verdicts."
+            )
     if text := one_model_text([s.method for s in scores if s.of_one_model]):
         yield f"{text}."
     yield from stopped_text(scores)

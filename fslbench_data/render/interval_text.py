@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -263,101 +263,6 @@ def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
         f"{listing(answered, 4)} of {n_tasks} tasks, {PREFIX}: a partial submission, whose tasks "
         "may have been chosen after seeing results; intervals are shown without a verdict (n/a)."
     ]
-
-
-_CLAIM = {
-    Verdict.BETTER: "better",
-    Verdict.WORSE: "worse",
-    Verdict.INCONCLUSIVE: "no difference",
-    Verdict.IDENTICAL: "no difference",
-    Verdict.NOT_ESTIMABLE: "nothing",
-}
-
-
-_LINK = {
-    Verdict.BETTER: "than",
-    Verdict.WORSE: "than",
-    Verdict.INCONCLUSIVE: "from",
-    Verdict.IDENTICAL: "from",
-    Verdict.NOT_ESTIMABLE: "about",
-}
-
-
-def sentence(comparison: Comparison) -> str:
-    """One plain sentence: the paired conclusion, and whether the usual comparisons agree."""
-    return sentence_of(
-        (comparison.method, comparison.versus),
-        comparison.difference,
-        comparison.verdict,
-        (comparison.verdict_direct, comparison.verdict_closed),
-        {kind: pair.verdict for kind, pair in comparison.intervals.items()},
-        comparison.reason,
-        comparison.of_one_model,
-    )
-
-
-def sentence_of(
-    methods: tuple[str, str],
-    found: Interval,
-    concluded: Verdict,
-    usual: tuple[Verdict | None, Verdict | None],
-    beside: Mapping[IntervalKind, Verdict],
-    reason: str,
-    of_one_model: Iterable[str],
-) -> str:
-    """Say the same of two methods, of whose comparison these are the parts.
-
-    `usual` are the verdicts of error bars and of closed intervals, `beside` those of other kinds.
-    """
-    a, b = methods
-    tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
-    size = f"{abs(found.mean):.2f} points"
-    if found.halfwidth and not found.constant:
-        size = f"{plus_minus(found).removeprefix('-')} points"
-    if concluded is Verdict.IDENTICAL:
-        text = f"{a} and {b} answer alike: identical counts on all {tasks}"
-    elif reason:
-        text = f"nothing is concluded about {a} and {b} from {tasks}: {reason}"
-    elif concluded is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
-        text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
-    elif concluded is Verdict.NOT_ESTIMABLE:
-        text = f"nothing can be concluded about {a} and {b} from {tasks}"
-    elif concluded is Verdict.INCONCLUSIVE:
-        text = f"no significant difference between {a} and {b} on {tasks} ({plus_minus(found)})"
-    else:
-        direction = "better" if concluded is Verdict.BETTER else "worse"
-        constant = ", the same on every task" if found.constant else ""
-        text = f"{a} is {direction} than {b} by {size}{constant}, on {tasks}"
-    if other := ". ".join(_otherwise(b, concluded, beside)):
-        text += f"; {other[0].lower()}{other[1:]}"
-    if concluded in (Verdict.BETTER, Verdict.WORSE) and (single := [*of_one_model]):
-        text += f"; of this one trained model of {' and '.join(single)}"
-    differing = [
-        f"{name} would say {_CLAIM[verdict]}"
-        for name, verdict in zip(("error bars", "usual intervals"), usual, strict=True)
-        if verdict is not None and _differs(verdict, concluded)
-    ]
-    return text + (f"; {' and '.join(differing)}." if differing else ".")
-
-
-def _otherwise(
-    versus: str, concluded: Verdict, beside: Mapping[IntervalKind, Verdict]
-) -> Iterator[str]:
-    """Say where other kinds of interval conclude otherwise."""
-    for kind, row in BESIDE.items():
-        verdict = beside.get(kind, concluded)
-        if verdict is concluded:
-            continue
-        lost = concluded in (Verdict.BETTER, Verdict.WORSE)
-        claim = concluded if lost else verdict
-        before = "Not shown for" if lost else "For"
-        yield f"{before} {row.about}: {_CLAIM[claim]} {_LINK[claim]} {versus}"
-
-
-def _differs(usual: Verdict, verdict: Verdict) -> bool:
-    """Whether another way of comparing concludes otherwise; identical counts as no difference."""
-    same = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
-    return usual is not same
 
 
 def unseen_text(classes: int, level: float) -> str:

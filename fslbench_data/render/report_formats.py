@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis_sql.comparison.verdicts import VERDICTS, PairColumns
+from analysis_sql.comparison.verdicts import VERDICTS, PairColumns, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.bounds import zero_bound
-from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
+from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.draws_text import values as draw_values
-from fslbench_data.render.interval_text import sentence_of, unseen_text
+from fslbench_data.render.interval_text import plus_minus, unseen_text
 from fslbench_data.render.table import csv_text, json_text, objects, one_line
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
@@ -245,7 +245,7 @@ def _sentences(
     verdicts = [[VERDICTS[code] for code in of.verdict.tolist()] for of in found.values()]
     usual = ([MARKS[code] for code in codes.tolist()] for codes in (carried.direct, facts.closed))
     return map(
-        sentence_of,
+        _sentence,
         pairs,
         carried.intervals_of(2),
         verdicts[0],
@@ -254,6 +254,67 @@ def _sentences(
         facts.reason,
         map(compress, pairs, (OF_TWO[which] for which in facts.of_one_model)),
     )
+
+
+_CLAIM = {
+    Verdict.BETTER: ("better", "than"),
+    Verdict.WORSE: ("worse", "than"),
+    Verdict.INCONCLUSIVE: ("no difference", "from"),
+    Verdict.IDENTICAL: ("no difference", "from"),
+    Verdict.NOT_ESTIMABLE: ("nothing", "about"),
+}
+
+
+def _sentence(
+    methods: tuple[str, str],
+    found: Interval,
+    concluded: Verdict,
+    usual: tuple[Verdict | None, Verdict | None],
+    of_kinds: Mapping[IntervalKind, Verdict],
+    reason: str,
+    of_one_model: Iterable[str],
+) -> str:
+    """Say what is concluded of two methods, and where other kinds of interval do not agree.
+
+    `usual` are the verdicts of error bars and of closed intervals.
+    """
+    a, b = methods
+    tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
+    size = f"{abs(found.mean):.2f} points"
+    if found.halfwidth and not found.constant:
+        size = f"{plus_minus(found).removeprefix('-')} points"
+    significant = concluded in (Verdict.BETTER, Verdict.WORSE)
+    if concluded is Verdict.IDENTICAL:
+        text = f"{a} and {b} answer alike: identical counts on all {tasks}"
+    elif reason:
+        text = f"nothing is concluded about {a} and {b} from {tasks}: {reason}"
+    elif concluded is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
+        text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
+    elif concluded is Verdict.NOT_ESTIMABLE:
+        text = f"nothing can be concluded about {a} and {b} from {tasks}"
+    elif concluded is Verdict.INCONCLUSIVE:
+        text = f"no significant difference between {a} and {b} on {tasks} ({plus_minus(found)})"
+    else:
+        constant = ", the same on every task" if found.constant else ""
+        text = f"{a} is {_CLAIM[concluded][0]} than {b} by {size}{constant}, on {tasks}"
+    otherwise = []
+    for kind, row in BESIDE.items():
+        verdict = of_kinds.get(kind, concluded)
+        if verdict is not concluded:
+            claim, link = _CLAIM[concluded if significant else verdict]
+            before = "Not shown for" if significant else "For"
+            otherwise.append(f"{before} {row.about}: {claim} {link} {b}")
+    if other := ". ".join(otherwise):
+        text += f"; {other[0].lower()}{other[1:]}"
+    if significant and (single := [*of_one_model]):
+        text += f"; of this one trained model of {' and '.join(single)}"
+    same = Verdict.INCONCLUSIVE if concluded is Verdict.IDENTICAL else concluded
+    differing = [
+        f"{name} would say {_CLAIM[verdict][0]}"
+        for name, verdict in zip(("error bars", "usual intervals"), usual, strict=True)
+        if verdict is not None and verdict is not same
+    ]
+    return text + (f"; {' and '.join(differing)}." if differing else ".")
 
 
 def _pair(found: PairColumns, same: Sequence[Mapping[str, pa.Array]]) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
@@ -40,7 +41,6 @@ from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.summary import (
     MOST_ACCURATE,
     Mark,
-    Row,
     Standings,
     Summary,
     Tally,
@@ -90,7 +90,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     ]
     heading = text_lines(_heading(summary), console, width)
     every = _notes(summary, name) + _left_out(summary, name)
-    tables = [*(_rows_table if summary.rows else _grid_tables)(summary, name, width)]
+    tables = [_rows_table(summary, name)] if summary.rows else _grid_tables(summary, name, width)
     left = SCREEN_LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
     needed = _cut(tables[0], FEWEST_ROWS, width).height if tables else 0
     for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
@@ -116,11 +116,11 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
 def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: the whole table, the signature, and the sentences."""
     name = _names(summary)
-    table = (_rows_table if summary.rows else _grid_tables)(summary, name, None)[0]
+    made = _rows_table(summary, name) if summary.rows else _grid_tables(summary, name, None)[0]
     heading = _heading(summary)
     notes = (f"{note.removesuffix('.')}." for note in _notes(summary, name))
-    table = replace(table, title=heading[:1].upper() + heading[1:], notes=tuple(notes))
-    return [table], str(summary.signature), _sentences(summary, name)
+    made = replace(made, title=heading[:1].upper() + heading[1:], notes=tuple(notes))
+    return [made], str(summary.signature), _sentences(summary, name)
 
 
 def report_html(report: Report) -> str:
@@ -256,15 +256,12 @@ def _heading(summary: Summary) -> str:
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     numbers = sorted(primary.scored.n_tasks for primary in sets)
     number = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
-    tasks = {_tasks_of(primary.name.suite) for primary in sets}
+    suites = {suite_of(primary.name.suite) for primary in sets}
+    tasks = {
+        "draws" if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
+        for suite in suites
+    }
     return f"{text}, {number} {tasks.pop()} a set" if len(tasks) == 1 else text
-
-
-def _tasks_of(suite: str) -> str:
-    """Name the tasks of a suite: ``closed tasks``, ``episodes``, or draws of all classes."""
-    if suite_of(suite).whole:
-        return "draws"
-    return suite if suite == EPISODES.name else f"{suite} tasks"
 
 
 def _ways(primary: PrimarySet) -> str:
@@ -284,100 +281,65 @@ def _set_columns(sets: Sequence[PrimarySet]) -> list[Column]:
     return columns
 
 
-Line = tuple[Row, Comparison | None]
-"""A row of the table of a single method."""
+OF_PAIR = ("versus", "difference", "new images", "same images only", "new classes")
 
 
-def _rows_table(summary: Summary, name: Name, width: int | None) -> list[Table]:
+def _rows_table(summary: Summary, name: Name) -> Table:
     """Return the table of a single method: a row for each comparison that is shown."""
-    label = labels(summary.scores)
-    lines: list[Line] = [
-        (row, comparison) for row in summary.rows for comparison in row.shown or (None,)
+    label, sets = labels(summary.scores), _set_columns(summary.primary)
+    lines: list[dict[str, Any]] = []
+    for row in summary.rows:
+        primary, intervals = row.primary, row.score.intervals
+        usual = None  # what papers print: of the closed interval, where tasks reuse images
+        if primary.images != "closed" and (closed := intervals.get("closed")) is not None:
+            usual = None if closed.halfwidth is None else width_text(closed.halfwidth)
+        answered, every = row.score.accuracy.tasks, primary.scored.n_tasks
+        number = f"{answered}" if answered == every else f"{answered} of {every}"
+        of_set: dict[str, Any] = {
+            "set": primary,
+            **{column.name: column.cell(primary) for column in sets},
+            "accuracy": plus_minus(intervals[primary.images]),
+            "usual ±": usual,
+            "tasks": f"{number} {primary.name.suite}",
+        }
+        for c in row.shown:
+            same, identical = c.interval_kind == "closed", c.verdict is Verdict.IDENTICAL
+            of_classes = c.intervals.get(primary.classes) if primary.classes else None
+            of_pair = (
+                name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
+                "identical" if identical else plus_minus(c.difference, signed=True),
+                None if same else c.verdict,
+                c.verdict if same else None,
+                of_classes and of_classes.verdict,
+            )
+            lines.append(of_set | dict(zip(OF_PAIR, of_pair, strict=True)))
+        if not row.shown:
+            lines.append(of_set | dict.fromkeys(OF_PAIR))
+    once = itemgetter("set")
+    dataset, *sizes = (replace(c, cell=itemgetter(c.name), once=once) for c in sets)
+    columns = [replace(dataset, once=dataset.cell), *sizes]
+    there = {
+        "accuracy": True,
+        "usual ±": any(line["usual ±"] for line in lines),
+        "tasks": len({line["tasks"] for line in lines}) > 1,
+    }
+    columns += [
+        Column(key, itemgetter(key), "right", once=once, optional=number)
+        for number, key in enumerate(there, 1)
+        if there[key]
     ]
-
-    def of_set(line: Line) -> PrimarySet:
-        return line[0].primary
-
-    def versus(line: Line) -> str | None:
-        row, comparison = line
-        if comparison is None:
-            return None
-        counted = comparison in row.compared
-        return name(label[comparison.versus]) + ("" if counted else f" {OTHERS}")
-
-    def of(read: Callable[[Row, Comparison], Any]) -> Callable[[Line], Any]:
-        return lambda line: None if line[1] is None else read(line[0], line[1])
-
-    columns = [
-        replace(column, cell=_through(column.cell), once=of_set)
-        for column in _set_columns(summary.primary)
-    ]
-    columns[0] = replace(columns[0], once=lambda line: line[0].primary.scored.dataset)
-    columns.append(
-        Column(
-            "accuracy",
-            lambda line: plus_minus(line[0].score.intervals[line[0].primary.images]),
-            "right",
-            once=of_set,
-            optional=1,
-        )
-    )
-    if any(_usual(row) for row in summary.rows):
-        usual = Column("usual ±", lambda line: _usual(line[0]), "right", once=of_set, optional=2)
-        columns.append(usual)
-    if len({_tasks(row) for row in summary.rows}) > 1:
-        tasks = Column("tasks", lambda line: _tasks(line[0]), "right", once=of_set, optional=3)
-        columns.append(tasks)
-    if any(comparison for _, comparison in lines):
+    if any(line["versus"] for line in lines):
+        classes = any(row.primary.classes for row in summary.rows)
         columns += [
-            Column("versus", versus),
-            right("difference", of(lambda _, c: _difference(c))),
+            Column("versus", itemgetter("versus")),
+            right("difference", itemgetter("difference")),
         ]
-        kinds = {comparison.interval_kind for _, comparison in lines if comparison}
-        if kinds - {"closed"}:
-            columns.append(verdict_column("new images", of(_of_images)))
-        if "closed" in kinds:
-            columns.append(verdict_column("same images only", of(_of_same)))
-        if any(row.primary.classes for row in summary.rows):
-            columns.append(verdict_column("new classes", of(_of_classes)))
-    return [Table("", tuple(columns), lines)]
-
-
-def _through(cell: Callable[[PrimarySet], object]) -> Callable[[Line], object]:
-    return lambda line: cell(line[0].primary)
-
-
-def _usual(row: Row) -> str | None:
-    """Return the half-width that papers print: of the closed interval, where tasks reuse images."""
-    interval = row.score.intervals.get("closed")
-    if row.primary.images == "closed" or interval is None or interval.halfwidth is None:
-        return None
-    return width_text(interval.halfwidth)
-
-
-def _tasks(row: Row) -> str:
-    answered, every = row.score.accuracy.tasks, row.primary.scored.n_tasks
-    number = f"{answered}" if answered == every else f"{answered} of {every}"
-    return f"{number} {row.primary.name.suite}"
-
-
-def _difference(comparison: Comparison) -> str:
-    if comparison.verdict is Verdict.IDENTICAL:
-        return "identical"
-    return plus_minus(comparison.difference, signed=True)
-
-
-def _of_images(row: Row, comparison: Comparison) -> Verdict | None:
-    return None if comparison.interval_kind == "closed" else comparison.verdict
-
-
-def _of_same(row: Row, comparison: Comparison) -> Verdict | None:
-    return comparison.verdict if comparison.interval_kind == "closed" else None
-
-
-def _of_classes(row: Row, comparison: Comparison) -> Verdict | None:
-    pair = comparison.intervals.get(row.primary.classes) if row.primary.classes else None
-    return None if pair is None else pair.verdict
+        columns += [
+            verdict_column(key, itemgetter(key))
+            for key in OF_PAIR[2:]
+            if (classes if key == "new classes" else any(line[key] for line in lines))
+        ]
+    return Table("", tuple(columns), lines)
 
 
 def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]:
@@ -413,7 +375,10 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
     tables: list[Table] = []
     some: list[Column] = []
     for among in summary.columns:
-        if some and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).dropped:
+        if (
+            some
+            and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).left_out
+        ):
             tables.append(Table("", (first, *some), [*names]))
             some = []
             if len(tables) * len(names) > SCREEN_LINES:
@@ -447,8 +412,8 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
         console.print(fitted.laid_out, width=width)
         rows = max(rows, size - shown)
         left -= fitted.height
-        if said := fitted.left_out():
-            console.print(Text(said, style="yellow"))
+        if fitted.left_out:
+            console.print(Text(fitted.left_out, style="yellow"))
     parts = [many(rows, "more row")] if rows else []
     parts += [many(columns, "more task set")] if columns else []
     if parts:

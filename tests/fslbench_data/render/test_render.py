@@ -13,7 +13,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import page
 from fslbench_data.render.details_text import details_paper, print_details
-from fslbench_data.render.interval_text import plus_minus, sentence
+from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
@@ -33,6 +33,11 @@ def _table(report: Report, height: int = 50, width: int = 120) -> str:
     )
     print_details(report, console)
     return console.export_text()
+
+
+def _sentences(report: Report) -> dict[tuple[str, str], str]:
+    comparisons = json.loads("".join(json_pieces(report)))["comparisons"]
+    return {(each["method"], each["versus"]): each["sentence"] for each in comparisons}
 
 
 def _counts(
@@ -65,7 +70,7 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     assert "100.00 on every task" in text
     assert "+25.00 on every task" in text
     assert "identical" in text
-    said = {(x.method, x.versus): sentence(x) for x in report.comparisons}
+    said = _sentences(report)
     assert said["a", "b"] == (
         "a and b differ by the same 25.00 points on each of 4 tasks, too few to conclude from; "
         "error bars would say better."
@@ -92,9 +97,9 @@ def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
     report = score(merge(parts), embedded)
     (found,) = report.comparisons
     assert found.verdict is Verdict.BETTER
-    assert (
-        sentence(found) == "a is better than b by 5.71 points, the same on every task, on 9 tasks; "
-        "not shown for new classes: better than b; of this one trained model of a and b."
+    assert _sentences(report)["a", "b"] == (
+        "a is better than b by 5.71 points, the same on every task, on 9 tasks; not shown for new "
+        "classes: better than b; of this one trained model of a and b."
     )
     assert "+5.71 on every task" in _table(report)
 
