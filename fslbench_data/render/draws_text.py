@@ -7,21 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis_sql.comparison.verdicts import adjust
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.render.console import print_screen
 from fslbench_data.render.interval_text import VERDICT_WORDS, capital, verdict_of, width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import TaskSetReport
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 KINDS: tuple[IntervalKind, IntervalKind] = ("images", "classes")
 
@@ -74,7 +69,7 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
             right("accuracy", lambda one: _interval(one.images)),
             *([right(f"± {_CLASSES}", _of_classes)] if new else []),
             *([right("from draws", _share)] if drawn and not narrow else []),
-            *([] if same or narrow else [right(_MEAN, lambda one: _interval(one.classes))]),
+            *([] if same or narrow else [right(MEAN, lambda one: _interval(one.classes))]),
         ),
         results,
         (f"{_SAME if same else _ALIKE}{_FROM if drawn and not narrow else ''}",),
@@ -101,7 +96,11 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
             right("difference", lambda one: _interval(one.images, signed=True)),
             Column("images" if narrow and new else "verdict", lambda one: one.images.verdict[0]),
             *(new_classes if new else []),
-            *([] if same or narrow else [right(_MEAN, _signed_mean)]),
+            *(
+                []
+                if same or narrow
+                else [right(MEAN, lambda one: _interval(one.classes, signed=True))]
+            ),
         ),
         differences,
         tuple(below),
@@ -109,7 +108,7 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     return [methods, pairs]
 
 
-_MEAN = "mean over classes"
+MEAN = "mean over classes"
 _CLASSES = "new classes"
 _ALIKE = "Accuracy: all test images alike, as papers print it. Percentage points."
 _SAME = "Accuracy, which is the mean over classes here, too. Percentage points."
@@ -178,10 +177,6 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
     yield from (f"{capital(text)}." for text in log.warnings)
 
 
-def _signed_mean(one: Row) -> str:
-    return _interval(one.classes, signed=True)
-
-
 def _interval(one: Numbers, *, signed: bool = False) -> str:
     mean, width = f"{one.mean:+.2f}" if signed else f"{one.mean:.2f}", one.halfwidth[0]
     return f"{mean} ± {'?' if isnan(width) else width_text(width)}"
@@ -217,9 +212,3 @@ def _value(kind: str, name: str, number: int | None, one: Row) -> object:
     found = getattr(getattr(one, kind), name)
     found = found if number is None else found[number]
     return None if found == "" or found != found else found
-
-
-def print_draws(report: Report, log: DrawFacts, console: Console) -> None:
-    """Print the tables on one screen."""
-    last = [report.signature.short]
-    print_screen(tables(report, log), console, last=last, heading=len(_MEAN))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from math import isfinite, isnan
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import EPISODES, IntervalKind
 from benchmark_spec.version import __version__
-from fslbench_data.render.draws_text import print_draws
+from fslbench_data.render.draws_text import MEAN
 from fslbench_data.render.draws_text import tables as draw_tables
 from fslbench_data.render.interval_text import (
     AT_MOST,
@@ -47,10 +48,11 @@ _WIDTH = ("halfwidth", "p", "df", "monte_carlo_share", "widened", "is_bound", "r
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
     """Print on one screen: methods, as many pairs as fit, and what they mean."""
-    if isinstance(log, DrawFacts):
-        return print_draws(report, log, console)
     from fslbench_data.render.console import print_screen
 
+    if isinstance(log, DrawFacts):
+        last = (report.signature.short,)
+        return print_screen(draw_tables(report, log), console, last=last, heading=len(MEAN))
     last = (sentence(report, log), report.signature.short)
     return print_screen(_tables(report, log), console, notes(report, log), last)
 
@@ -135,7 +137,7 @@ def sentence(report: Report, log: LogFacts) -> str:
             f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
             f"mean accuracy: {', '.join(named)}"
         )
-    first, *others = [_about(log, kind) for kind in _kinds(report)]
+    first, *others = (_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     level = f"{100 * report.signature.level:.8g} %"
     return (
@@ -153,11 +155,8 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
     }
-    return {kind: texts.get(kind, _about(log, kind)) for kind in _kinds(report)}
-
-
-def _kinds(report: Report) -> list[IntervalKind]:
-    return [*dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)]
+    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    return {kind: texts.get(kind, _about(log, kind)) for kind in kinds}
 
 
 def _about(log: LogFacts, kind: IntervalKind) -> str:
@@ -169,11 +168,15 @@ def _about(log: LogFacts, kind: IntervalKind) -> str:
 def _methods(each: TaskSetReport, log: LogFacts) -> Table:
     """Return one row a method, a half-width for each kind."""
     protocol, level = each.scored.name.protocol, f"{100 * each.level:.8g} %"
+
+    def own_width(kind: IntervalKind, score: Score) -> str:
+        return _width(score.intervals[kind])
+
     columns = [
         Column("method", lambda score: score.method),
         right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
         right(USUAL, lambda score: _width(score.accuracy)),
-        *(right(f"± {_about(log, kind)}", partial(_own_width, kind)) for kind in each.shown_kinds),
+        *(right(f"± {_about(log, kind)}", partial(own_width, kind)) for kind in each.shown_kinds),
     ]
     title = (
         f"{each.scored.n_tasks:,} tasks of {_upto(each)}{protocol.way} classes and "
@@ -202,10 +205,6 @@ def _upto(each: TaskSetReport) -> str:
     return "up to " if each.scored.name.suite == EPISODES.name else ""
 
 
-def _own_width(kind: IntervalKind, score: Score) -> str:
-    return _width(score.intervals[kind])
-
-
 def _pair_width(kind: IntervalKind, comparison: Comparison) -> str:
     identical = comparison.verdict is Verdict.IDENTICAL
     return "0.00" if identical else _width(comparison.intervals[kind].difference)
@@ -222,7 +221,7 @@ def _mean_text(score: Score, each: TaskSetReport) -> str:
     mean = f"{score.method} {score.accuracy.mean:.2f}"
     if not any(score.intervals[kind].halfwidth for kind in each.shown_kinds):
         return f"{mean} % on every task, which leaves nothing to tell"
-    first, *others = [_own_width(kind, score) for kind in each.shown_kinds]
+    first, *others = (_width(score.intervals[kind]) for kind in each.shown_kinds)
     brackets = f" ({', '.join(others)})" if others else ""
     return f"{mean} ± {first}{brackets} %"
 
@@ -230,7 +229,7 @@ def _mean_text(score: Score, each: TaskSetReport) -> str:
 def log_csv(report: Report) -> str:
     """Write one row a method and one a pair, after the signature as a line beginning with ``#``."""
     names = ("method", "versus", "tasks", "mean", "level")
-    columns = [Column(name, partial(_cell, None, name)) for name in names]
+    columns = [Column(name, itemgetter(name)) for name in names]
     columns += [
         Column(f"{kind}_{name}", partial(_cell, kind, name))
         for kind in LEFT_OUT
@@ -240,8 +239,8 @@ def log_csv(report: Report) -> str:
     return csv_text(Table("", tuple(columns), rows), str(report.signature))
 
 
-def _cell(kind: LeftOut | None, name: str, row: dict[str, Any]) -> object:
-    return row[name] if kind is None else (row[kind] or {}).get(name)
+def _cell(kind: LeftOut, name: str, row: dict[str, Any]) -> object:
+    return (row[kind] or {}).get(name)
 
 
 def log_json(report: Report, log: LogFacts) -> str:
@@ -264,16 +263,9 @@ def log_json(report: Report, log: LogFacts) -> str:
 
 
 def _set(each: TaskSetReport) -> dict[str, Any]:
-    protocol, rows = each.scored.name.protocol, list(_rows(each))
-
-    def some(number: slice, *names: str) -> list[dict[str, Any]]:
-        return [
-            {("difference" if n == "mean" and "versus" in names else n): row[n] for n in names}
-            | {kind: row[kind] for kind in LEFT_OUT}
-            for row in rows[number]
-        ]
-
-    methods = len(each.scores)
+    protocol = each.scored.name.protocol
+    rows = [row | {"difference": row["mean"]} for row in _rows(each)]
+    of_method, of_pair = ("method", "mean", "runs"), ("method", "versus", "difference")
     return {
         "tasks": each.scored.n_tasks,
         "way": protocol.way,
@@ -282,8 +274,13 @@ def _set(each: TaskSetReport) -> dict[str, Any]:
         "unit": "groups" if each.units.groups else "images",
         "why": dict(each.designs["images"].whole.why),
         "bounded": dict(each.units.bounded),
-        "methods": some(slice(methods), "method", "mean", "runs"),
-        "pairs": some(slice(methods, None), "method", "versus", "mean"),
+        "methods": [
+            {name: row[name] for name in (*of_method, *LEFT_OUT)}
+            for row in rows[: len(each.scores)]
+        ],
+        "pairs": [
+            {name: row[name] for name in (*of_pair, *LEFT_OUT)} for row in rows[len(each.scores) :]
+        ],
     }
 
 
@@ -291,14 +288,14 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
     """Give every method by itself, then every pair, the first of the log minus the later."""
     kinds = [kind for kind in LEFT_OUT if kind in each.designs]
     none: dict[str, Any] = {"versus": "", "level": each.level, **dict.fromkeys(LEFT_OUT)}
-    made: dict[str, Any]
     for i, score in enumerate(each.scores):
-        mean = score.accuracy
-        made = {
-            "method": score.method, "tasks": mean.tasks, "mean": mean.mean, "runs": score.runs,
+        yield none | {
+            "method": score.method,
+            "tasks": score.accuracy.tasks,
+            "mean": score.accuracy.mean,
+            "runs": score.runs,
             **{kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds},
-        }  # fmt: skip
-        yield none | made
+        }
     p = {kind: each.p_values(kind) for kind in kinds}
     for comparison in each.comparisons:
         i, j = (each.methods.index(name) for name in (comparison.method, comparison.versus))
@@ -309,12 +306,13 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
             own = _parts(each, kind, i, j, pair.difference, identical=identical)
             own["p"] = None if isnan(p[kind][i, j]) else float(f"{p[kind][i, j]:.9g}")
             widths[kind] = {**own, "verdict": pair.verdict}
-        mean = comparison.difference
-        made = {
-            "method": comparison.method, "versus": comparison.versus, "tasks": mean.tasks,
-            "mean": mean.mean, **widths,
-        }  # fmt: skip
-        yield none | made
+        yield none | {
+            "method": comparison.method,
+            "versus": comparison.versus,
+            "tasks": comparison.difference.tasks,
+            "mean": comparison.difference.mean,
+            **widths,
+        }
 
 
 def _parts(
@@ -326,6 +324,7 @@ def _parts(
         each.counts.some([i]) if i == j else each.counts.differences(i, np.array([j]), shown.tasks)
     )
     spread, variance = getattr(found, kind), float(terms.run_variance[0])
+    df = float(spread.df[row, j])
     halfwidth, tasks = shown.halfwidth, 100.0 * float(spread.halfwidth[row, j])
     if shown.constant and not halfwidth and not identical:
         halfwidth = None
@@ -333,14 +332,12 @@ def _parts(
     if halfwidth is not None and isfinite(tasks) and variance > 0:
         z = -float(ndtri((1.0 - each.level) / 2.0))
         share = variance / ((tasks / z) ** 2 + variance)
-    df = float(spread.df[row, j])
-    values = (
-        halfwidth,
-        None,
-        df if isfinite(df) else None,
-        float(spread.monte_carlo_share[row, j]),
-        bool(spread.widened[row, j]),
-        spread.is_bound,
-        share,
-    )
-    return dict(zip(_WIDTH, values, strict=True))
+    return {
+        "halfwidth": halfwidth,
+        "p": None,
+        "df": df if isfinite(df) else None,
+        "monte_carlo_share": float(spread.monte_carlo_share[row, j]),
+        "widened": bool(spread.widened[row, j]),
+        "is_bound": spread.is_bound,
+        "run_share": share,
+    }
