@@ -45,7 +45,7 @@ from fslbench_data.files import scratch_folder, temporary_of
 from fslbench_data.hub import is_repo_id, version_of
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.card import CardFacts, dataset_card
+from fslbench_data.render.card import dataset_card
 from fslbench_data.render.export import write_drawn
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def release_files(
     for t, was in zip(whole.tables, manifest.tables, strict=True):
         path = (scratch if was.drawn else folder) / t.path
         files[t.path] = ReleaseFile(path, t.bytes, t.sha256, t.digest)
-    card = dataset_card(whole, CardFacts.of(release, repo_id))
+    card = dataset_card(whole, release, repo_id)
     files[CARD_FILE] = small_file(card.encode())
     files[MANIFEST_FILE] = small_file(text if whole == manifest else whole.to_json().encode())
     return files

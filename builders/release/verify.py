@@ -40,7 +40,7 @@ from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
-from fslbench_data.render.card import CardFacts, dataset_card, repository_of
+from fslbench_data.render.card import dataset_card, repository_of
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks.draw import groups_of
@@ -164,7 +164,7 @@ def _card_problems(manifest: Manifest, folder: Path) -> Problems:
         return
     try:
         release = Release(manifest, Folder(folder))
-        card = dataset_card(manifest, CardFacts.of(release, repository_of(text)))
+        card = dataset_card(manifest, release, repository_of(text))
     except (FSLBenchError, OSError, pa.ArrowException, ValueError, TypeError, LookupError):
         yield "cannot be made again while tables have problems"
         return

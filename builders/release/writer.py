@@ -46,7 +46,7 @@ from fslbench_data.files import clear_temporary, write_whole
 from fslbench_data.files.parquet import write_table
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.card import CardFacts, dataset_card
+from fslbench_data.render.card import dataset_card
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks.draw import first_image_ids
 from fslbench_data.validation.validate import validate
@@ -236,7 +236,7 @@ class ReleaseWriter:
         manifest = self._manifest()
         check_manifest(manifest)
         self._remove_others()
-        card = dataset_card(manifest, CardFacts.of(self.so_far()))
+        card = dataset_card(manifest, self.so_far())
         write_whole(self.folder / CARD_FILE, card)
         write_whole(self.folder / MANIFEST_FILE, manifest.to_json())
         self.journal.remove()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 from analysis_sql.bias import Contrast, RankCorrelation, StepScore
@@ -13,14 +13,7 @@ from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
-from fslbench_data.scoring.bias import (
-    BiasReport,
-    LadderReport,
-    MethodBias,
-    PairBias,
-    Ranking,
-    step_of,
-)
+from fslbench_data.scoring.bias import BiasReport, LadderReport, Ranking, step_of
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import WHICH_OF_TWO
 
@@ -91,16 +84,10 @@ def _of(ladder: LadderReport) -> Iterator[Table]:
         columns=(
             *_texts("method", "step"),
             right("T", lambda row: row[-1].accuracy.tasks),
-            right("accuracy", lambda row: plus_minus(row[-1].accuracy)),
-            right("wAcc", lambda row: plus_minus(row[-1].worst)),
-            right("independent", lambda row: f"{row[-1].independent:.2f}"),
-            right("equal", lambda row: None if row[-1].equal is None else f"{row[-1].equal:.2f}"),
-            right("excess", lambda row: row[-1].excess and plus_minus(row[-1].excess)),
-            right(
-                "of level",
-                lambda row: None if row[-1].of_level is None else f"{row[-1].of_level:.2f}",
+            *(
+                right(heading, partial(_measured, of, signed=heading == "beyond level"))
+                for heading, of in zip(STEP_HEADINGS, OF_STEP.values(), strict=True)
             ),
-            right("beyond level", partial(_signed, attrgetter("beyond_level"))),
         ),
         rows=[(m.method, step, score) for m in ladder.methods for step, score in m.steps.items()],
     )
@@ -138,13 +125,15 @@ def _texts(*names: str) -> list[Column]:
 
 def _differences(*names: str) -> Iterator[Column]:
     """Give columns of what a row ends with, a gap or a contrast."""
-    for name, measure in zip(names, ("accuracy", "worst", "excess", "beyond_level"), strict=True):
-        yield right(name, partial(_signed, attrgetter(measure)))
+    for name, measure in zip(names, MEASURES.values(), strict=True):
+        yield right(name, partial(_measured, measure, signed=True))
 
 
-def _signed(measure: Callable[[Any], Interval | None], row: tuple[Any, ...]) -> str | None:
-    value = measure(row[-1])
-    return None if value is None else plus_minus(value, signed=True)
+def _measured(measure: str, row: tuple[Any, ...], *, signed: bool) -> str | None:
+    value = getattr(row[-1], measure)
+    if isinstance(value, Interval):
+        return plus_minus(value, signed=signed)
+    return None if value is None else f"{value:.2f}"
 
 
 def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:
@@ -178,12 +167,29 @@ COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
     "halfwidth", "T", "interval", "level", "of_one_model", "reason",
 )  # fmt: skip
-MEASURES = ("accuracy", "worst_class", "excess", "excess_beyond_level")
-OF_STEP = (
-    "accuracy", "worst_class", "independent", "equal", "excess", "excess_of_level",
-    "excess_beyond_level",
-)  # fmt: skip
-LOST = ("accuracy_lost", "worst_class_lost", "excess_gained", "excess_gained_beyond_level")
+MEASURES = {
+    "accuracy": "accuracy",
+    "worst_class": "worst",
+    "excess": "excess",
+    "excess_beyond_level": "beyond_level",
+}
+STEP_HEADINGS = "accuracy", "wAcc", "independent", "equal", "excess", "of level", "beyond level"
+OF_STEP = {
+    "accuracy": "accuracy",
+    "worst_class": "worst",
+    "independent": "independent",
+    "equal": "equal",
+    "excess": "excess",
+    "excess_of_level": "of_level",
+    "excess_beyond_level": "beyond_level",
+}
+LOST = {
+    "accuracy_lost": "accuracy",
+    "worst_class_lost": "worst",
+    "excess_gained": "excess",
+    "excess_gained_beyond_level": "beyond_level",
+}
+"""Measures of pairs on a step, of methods on a step, and of gaps; and where they are found."""
 
 
 def bias_csv(report: BiasReport) -> str:
@@ -258,52 +264,34 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
             own = {"method": method.method, "versus": "", "is_reference": method.is_reference}
             own["reason"] = PREFIX if method.method in prefixes else ""
             own["of_one_model"] = "method" if method.method in answers.of_one_model else ""
-            for row in (*_steps(method), *_figures(method.gaps, LOST)):
+            steps = ((step, "", score) for step, score in method.steps.items())
+            for row in (*_figures(steps, OF_STEP), *_figures(method.gaps, LOST)):
                 yield about | own | row
         for pair in ladder.pairs:
             both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
             both["reason"] = PREFIX if {pair.method, pair.versus} & prefixes else ""
             single = answers.of_one_model
             both["of_one_model"] = WHICH_OF_TWO[pair.method in single, pair.versus in single]
-            for row in _pair(pair):
+            contrasts = ((step, "", contrast) for step, contrast in pair.steps.items())
+            for row in (*_figures(contrasts, MEASURES), *_figures(pair.gaps, LOST)):
                 yield about | both | row
 
 
-def _steps(method: MethodBias) -> Iterator[dict[str, Any]]:
-    for step, score in method.steps.items():
-        told = {row["measure"]: row for row in _figures([(step, "", score)], MEASURES)}
-        alone = {
-            "independent": score.independent,
-            "equal": score.equal,
-            "excess_of_level": score.of_level,
-        }
-        for measure, mean in alone.items():
-            if mean is not None:
-                told[measure] = told["accuracy"] | {
-                    "measure": measure, "mean": mean, "halfwidth": None,
-                }  # fmt: skip
-        yield from (told[measure] for measure in OF_STEP if measure in told)
-
-
-def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
-    yield from _figures([(step, "", contrast) for step, contrast in pair.steps.items()], MEASURES)
-    yield from _figures(pair.gaps, LOST)
-
-
 def _figures(
-    measured: Iterable[tuple[str, str, StepScore | Contrast]], names: Sequence[str]
+    measured: Iterable[tuple[str, str, StepScore | Contrast]], measures: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Give accuracy, wAcc and, where there is one, the excess of each, under these names."""
+    """Give a row for each of some measures that there is; numbers without interval have none."""
     for step, to, of in measured:
-        values = (of.accuracy, of.worst, of.excess, of.beyond_level)
-        for name, value in zip(names, values, strict=True):
+        for measure, attribute in measures.items():
+            value = getattr(of, attribute)
             if value is not None:
+                found = value if isinstance(value, Interval) else of.accuracy
                 yield {
                     "step": step,
                     "to": to,
-                    "measure": name,
-                    "mean": value.mean,
-                    "halfwidth": value.halfwidth,
-                    "T": value.tasks,
-                    "interval": value.kind,
+                    "measure": measure,
+                    "mean": value.mean if found is value else value,
+                    "halfwidth": value.halfwidth if found is value else None,
+                    "T": found.tasks,
+                    "interval": found.kind,
                 }

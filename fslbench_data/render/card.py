@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -54,25 +53,14 @@ Grid = tuple[list[str], list[list[str]]]
 """The head and the rows of a table, as Markdown."""
 
 
-@dataclass(frozen=True)
-class CardFacts:
-    """What a card says besides the manifest.
+def dataset_card(
+    manifest: Manifest, release: Release | None = None, repository: str = NOWHERE
+) -> str:
+    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people.
 
-    `results` has the accuracy of each reference method on a task set of each data set, and
+    With the release, it has the accuracy of each reference method on a task set of each data set.
     `repository` is where the release is published.
     """
-
-    results: Grid | None = None
-    repository: str = NOWHERE
-
-    @classmethod
-    def of(cls, release: Release, repository: str = NOWHERE) -> CardFacts:
-        """Read them from a release."""
-        return cls(_results_of(release), repository)
-
-
-def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
-    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people."""
     licences = {dataset.licence for dataset in manifest.datasets}
     kinds: defaultdict[str, list[Table]] = defaultdict(list)
     for table in manifest.tables:
@@ -80,7 +68,8 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
     pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
     return template("render/templates/card.md.j2").render(
         manifest=manifest,
-        facts=facts,
+        results=None if release is None else _results_of(release),
+        repository=repository,
         nowhere=NOWHERE,
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
         size=size_category(sum(table.rows for table in manifest.tables)),

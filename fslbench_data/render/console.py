@@ -233,7 +233,7 @@ def print_table(
     limit = len(rows) if whole else screenful(console)
     if table.title:
         console.print(Text(table.title, style="bold"))
-    fitted = fit(replace(table, rows=rows[:limit]), console.width, heading)
+    fitted = fit(replace(table, rows=rows), console.width, heading, limit)
     console.print(fitted.laid_out)
     for note in table.notes:
         console.print(Text(note, style="dim"))
@@ -263,14 +263,11 @@ def print_screen(
 
     sizes = [len(cast("Sequence[Any]", table.rows)) for table in tables]
 
-    def first_rows(number: int, most: int) -> Table:
-        return replace(tables[number], rows=[*islice(tables[number].rows, most)])
-
     @cache
     def height(number: int, most: int) -> int:
-        table = first_rows(number, most)
+        table = tables[number]
         lines = sum(len(text_lines(text, console)) for text in (table.title, *table.notes))
-        return fit(table, console.width, heading).height + lines + (most < sizes[number])
+        return fit(table, console.width, heading, most).height + lines + (most < sizes[number])
 
     def lines_of(shown: Sequence[int]) -> int:  # with a blank one between two tables
         return sum(height(*each) for each in enumerate(shown)) + len(shown) - 1
@@ -290,8 +287,8 @@ def print_screen(
     for number, rows in enumerate(shown):
         if number:
             console.print()
-        left = sizes[number] - rows
-        print_table(first_rows(number, rows), console, whole=True, left=left, heading=heading)
+        first = replace(tables[number], rows=[*islice(tables[number].rows, rows)])
+        print_table(first, console, whole=True, left=sizes[number] - rows, heading=heading)
     if more := len(tables) - len(shown):
         console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
     for texts, style in ((below, "dim"), (end, "")):
@@ -328,8 +325,8 @@ class Fitted(NamedTuple):
     left_out: str
 
 
-def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
-    """Lay out the rows of a table for a console of some width, without cutting a number.
+def fit(table: Table, width: int, heading: int = HEADING, most: int | None = None) -> Fitted:
+    """Lay out the first rows of a table for a console of some width, without cutting a number.
 
     Where not all columns have room, optional ones are left out, then names are written on several
     lines, then columns of `optional` 1 are left out, and then columns from the right.
@@ -338,12 +335,14 @@ def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
     ----------
     heading
         Characters of a line of a column's heading at least; it is as wide as the widest cell.
+    most
+        Rows, by default all.
     """
     from rich.table import Table as RichTable
     from rich.text import Text
 
     rows, before = [], None
-    for row in table.rows:
+    for row in islice(table.rows, most):
         rows.append([_cell(column, row, before) for column in table.columns])
         before = row
     widths, least, unbroken = _widths(table, rows, heading)

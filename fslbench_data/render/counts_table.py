@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from operator import attrgetter
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter, methodcaller
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.render.interval_text import CARRIED, SHOWN_AS, STOPPED_NOTE
+from fslbench_data.render.interval_text import CLAIMS, SHOWN_AS, STOPPED_NOTE
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import TaskSetReport
+
+Row = dict[str, Any]
+"""What is counted of a task set, or of several, by the name of its column."""
+
+SET = "task set"
 
 COUNTS_NOTE = (
     "paired, new images: 0 lies outside the interval of the difference, or, where tasks reuse "
@@ -30,23 +34,6 @@ COUNTS_NOTE = (
     "or for new ones, and not for both; inverted: for both, in opposite directions. –: no such "
     "interval."
 )
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Conclusive comparisons of one or several task sets, by kind of interval.
-
-    `kept` is None where nothing stands beside the carried interval; `turned` and `inverted`
-    compare verdicts for the same images with those for new ones, None where there are not both.
-    """
-
-    name: str
-    tasks: int | str | None
-    comparisons: int
-    conclusive: Mapping[str, int]
-    kept: int | None
-    turned: int | None
-    inverted: int | None
 
 
 def counts_table(report: Report) -> Table:
@@ -62,47 +49,43 @@ def counts_tables(report: Report) -> list[Table]:
     """Return the same for people: a table of sets that share no image, one of those that do."""
     made = []
     names = {beside.heading: beside.about for beside in BESIDE.values()} | SHOWN_AS
-    reused = names | {"closed": CARRIED["closed"]}
+    reused = names | {"closed": CLAIMS["closed"]}
     for rows, shared, own in zip(
         _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
     ):
         columns = tuple(replace(c, name=own.get(c.name, c.name)) for c in _columns(rows))
-        rows = [replace(row, name="all") if row.tasks is None else row for row in rows]
+        rows = [row | {SET: "all"} if row["T"] is None else row for row in rows]
         made += [Table(f"{_title(report)}: tasks that {shared}", columns, rows)] if rows else []
     made = made or [Table(_title(report), _columns([]), [])]
     return [*made[:-1], replace(made[-1], notes=_notes(report))]
 
 
-def _groups(report: Report) -> list[list[_Counted]]:
+def _groups(report: Report) -> list[list[Row]]:
     """Count those of sets that share no image, and of sets that reuse some, with their sums."""
     groups = []
     for reuses, name in ((False, "all"), (True, "all that reuse images")):
         sets = [s for s in _of_new_images(report) if s.counted.any() and s.leaves_out is reuses]
         rows = [_counted(each) for each in sets]
         if len(rows) > 1:
-            conclusive: Counter[str] = Counter()
-            for row in rows:
-                conclusive.update(row.conclusive)
-            number = sum(row.comparisons for row in rows)
-            sums = [_sum([getattr(row, of) for row in rows]) for of in _LAST]
-            rows.append(_Counted(name, None, number, conclusive, *sums))
+            sums: Row = {SET: name, "T": None}
+            for key in dict.fromkeys(key for row in rows for key in row if key not in sums):
+                there = [row[key] for row in rows if row.get(key) is not None]
+                sums[key] = sum(there) if there else None
+            rows.append(sums)
         groups.append(rows)
     return groups
-
-
-_LAST = ("kept", "turned", "inverted")
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    there = [number for number in numbers if number is not None]
-    return sum(there) if there else None
 
 
 def _of_new_images(report: Report) -> list[TaskSetReport]:
     return [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
 
 
-def _counted(each: TaskSetReport) -> _Counted:
+def _counted(each: TaskSetReport) -> Row:
+    """Count conclusive comparisons of a task set, by kind of interval.
+
+    `kept` is None where nothing stands beside the carried interval; `turned` and `inverted` compare
+    verdicts for the same images with those for new ones, None where there are not both.
+    """
     counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
     tasks = np.unique(each.pairs.tasks[each.counted]).tolist()
     kept = None
@@ -115,15 +98,15 @@ def _counted(each: TaskSetReport) -> _Counted:
         both = np.isin(same, (BETTER, WORSE)), np.isin(new, (BETTER, WORSE))
         turned = int(((both[0] != both[1]) & (same >= 0)).sum())
         inverted = int((both[0] & both[1] & (same != new)).sum())
-    return _Counted(
-        str(each.scored),
-        tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}",
-        int(each.counted.sum()),
-        {kind: count.conclusive for kind, count in counts.items()},
-        kept,
-        turned,
-        inverted,
-    )
+    return {
+        SET: str(each.scored),
+        "T": tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}",
+        "comparisons": int(each.counted.sum()),
+        **{kind: count.conclusive for kind, count in counts.items()},
+        "kept": kept,
+        "turned": turned,
+        "inverted": inverted,
+    }
 
 
 def _same_and_new(each: TaskSetReport) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -139,25 +122,18 @@ def _title(report: Report) -> str:
     return f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals"
 
 
-def _columns(rows: Sequence[_Counted]) -> tuple[Column, ...]:
-    def conclusive(kind: str, row: _Counted) -> int | None:
-        return row.conclusive.get(kind)
-
+def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """Return the columns of rows; those of which there is nothing are left out."""
     kinds = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
+    there = {key for row in rows for key, value in row.items() if value is not None}
     return (
-        Column("task set", lambda row: row.name),
-        right("T", lambda row: row.tasks),
-        right("comparisons", lambda row: row.comparisons),
+        Column(SET, itemgetter(SET)),
+        right("T", itemgetter("T")),
+        right("comparisons", itemgetter("comparisons")),
         *(
-            right(kind, partial(conclusive, kind), "–")
-            for kind in kinds
-            if any(kind in row.conclusive for row in rows)
-        ),
-        right("kept", attrgetter("kept"), "–"),
-        *(
-            right(name, attrgetter(name), "–")
-            for name in _LAST[1:]
-            if any(getattr(row, name) is not None for row in rows)
+            right(key, methodcaller("get", key), "–")
+            for key in (*kinds, "kept", "turned", "inverted")
+            if key in there or key == "kept"
         ),
     )
 

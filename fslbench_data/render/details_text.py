@@ -14,33 +14,31 @@ from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.intervals.bounds import ABOVE, Saturation
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import FEW_TASKS, Evidence, Ties
 from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (
-    CARRIED,
+    CLAIMS,
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     UNBOUND_NOTE,
     difference_text,
     labels,
     missing_text,
-    near_perfect_text,
     one_model_text,
     plus_minus,
-    prefix_text,
     set_title,
     stopped_text,
     unseen_text,
     verdict_column,
     verdict_of,
     with_bracket,
-    zeros_text,
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEGEND = (
@@ -135,12 +133,11 @@ def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator
     if partial_sets:
         yield right("tasks", lambda c: c.difference.tasks)
     for kind in each.shown_kinds:
-        about = BESIDE[kind].about if kind in BESIDE else CARRIED[kind]
-        yield verdict_column(about, partial(verdict_of, kind=kind))
+        yield verdict_column(CLAIMS[kind], partial(verdict_of, kind=kind))
     yield _overlap(OVERLAP, attrgetter("verdict_direct"))
     if each.leaves_out:  # of the images of a set that reuses them, as is a rule to stop
         yield verdict_column(
-            CARRIED["closed"],
+            CLAIMS["closed"],
             lambda c: c.verdict if c.interval_kind == "closed" else c.verdict_closed,
         )
     elif _closed_too(each):
@@ -191,14 +188,26 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
     if text := one_model_text([s.method for s in scores if s.of_one_model]):
         yield f"{text}."
     yield from stopped_text(scores)
-    yield from prefix_text(scores, each.scored.n_tasks)
+    if answered := [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]:
+        yield (
+            f"{listing(answered, 4)} of {each.scored.n_tasks} tasks, {PREFIX}: a partial "
+            "submission, whose tasks may have been chosen after seeing results; intervals are "
+            "shown without a verdict (n/a)."
+        )
     reasons: dict[str, list[str]] = {}
     for comparison in islice(each.comparisons, MOST_REASONS):
         if comparison.reason:
             reasons.setdefault(comparison.reason, []).append(comparison.versus)
     for reason, names in reasons.items():
         yield f"nothing is concluded about {listing([*dict.fromkeys(names)], 4)}: {reason}."
-    yield from near_perfect_text(scores)
+    for s in scores:
+        if s.near_perfect is not None:
+            yield (
+                f"{s.method}, above {ABOVE:g} %, where ± covers too little: "
+                f"{s.near_perfect.low:.2f} to {s.near_perfect.high:.2f} (exact bounds of "
+                f"{s.near_perfect.effective:.0f} effective queries, "
+                f"{100 * s.near_perfect.level:.8g} %)."
+            )
     yield from missing_text(each.units)
     if each.design is not None and each.asked.any():
         yield unseen_text(each.design.classes, each.level)
@@ -209,13 +218,30 @@ def _evidence(each: TaskSetReport, limit: int) -> Iterator[str]:
     if each.ties is not None and each.shown_kinds[0] != "closed":
         yield ties_text(each.ties)
     rows = [row for row in range(len(each.asked)) if each.asked[row].any()][:MOST_METHODS]
-    zeros = zeros_text(each.scores[:limit], ())
+    zeros = [  # what results without any error or difference leave open
+        f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
+        f"{_bounds(s.faultless)}."
+        for s in each.scores[:limit]
+        if s.faultless is not None
+    ]
     for row in rows:
         comparisons, evidence = each.comparisons_of(row), each.evidence_of(row)
         if each.interval_kind == "open" and (text := power_text(comparisons, evidence)):
             yield f"{each.methods[row]}: {text}"
-        zeros += zeros_text((), list(zip(comparisons, evidence, strict=True)))
+        zeros += [
+            f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on "
+            f"up to {_bounds(e.identical)}."
+            for c, e in zip(comparisons, evidence, strict=True)
+            if e.identical is not None
+        ]
     yield from zeros[:MOST_METHODS]
+
+
+def _bounds(saturation: Saturation) -> str:
+    return (
+        f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
+        f"with new classes ({100 * saturation.level:.8g} %)"
+    )
 
 
 def ties_text(ties: Ties) -> str:

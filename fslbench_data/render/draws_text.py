@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import isnan, nan
-from operator import attrgetter
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -18,31 +19,12 @@ from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
-KINDS: tuple[IntervalKind, IntervalKind] = ("images", "classes")
+KINDS: dict[IntervalKind, str] = {"images": "", "classes": "_new_classes"}
+"""Kinds of intervals, and what names of columns have for them."""
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """A mean with its intervals for new images and for new classes; NaN where there is none."""
-
-    mean: float
-    halfwidth: tuple[float, float]
-    p: tuple[float, float] = (nan, nan)
-    verdict: tuple[str, str] = ("", "")
-    share: float = nan
-    """Draws' share of the variance for new images."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A method, or a difference: over all test images alike, and over classes."""
-
-    method: str
-    versus: str
-    shots: int | None
-    draws: int | None
-    images: Numbers
-    classes: Numbers
+Row = dict[str, Any]
+"""A method, or a difference, by CSV's columns: over all test images alike, and over classes."""
 
 
 def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
@@ -55,21 +37,21 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     new = any("classes" in each.kinds for each in report.sets)
     about = f"{100 * report.signature.level:g} % intervals for new test images"
     about += f"{' and draws' * drawn}{', and for new classes' * new}"
-    several = len({one.shots for one in results}) > 1
-    shots = [Column("shots", lambda one: one.shots)] if several else []
+    several = len({one["shots"] for one in results}) > 1
+    shots = [Column("shots", itemgetter("shots"))] if several else []
     both = [*results, *differences]
-    same = all(_interval(one.images) == _interval(one.classes) for one in both)
+    same = all(_interval("images", one) == _interval("classes", one) for one in both)
     narrow = form == "latex"
     methods = Table(
         f"All classes: {log.images:,} test images, {log.classes} classes at once; {about}",
         (
-            Column("method", lambda one: one.method),
+            Column("method", itemgetter("method")),
             *shots,
-            right("draws", lambda one: one.draws or "none"),
-            right("accuracy", lambda one: _interval(one.images)),
+            right("draws", lambda one: one["draws"] or "none"),
+            right("accuracy", partial(_interval, "images")),
             *([right(f"± {_CLASSES}", _of_classes)] if new else []),
             *([right("from draws", _share)] if drawn and not narrow else []),
-            *([] if same or narrow else [right(MEAN, lambda one: _interval(one.classes))]),
+            *([] if same or narrow else [right(MEAN, partial(_interval, "classes"))]),
         ),
         results,
         (f"{_SAME if same else _ALIKE}{_FROM if drawn and not narrow else ''}",),
@@ -85,22 +67,18 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     called = "classes" if narrow else _CLASSES
     new_classes = [
         right(f"± {called}", _of_classes),
-        Column(called, lambda one: one.images.verdict[1]),
+        Column(called, itemgetter("images_new_classes_verdict")),
     ]
     pairs = Table(
         f"Paired differences, all classes: {about}",
         (
-            Column("method", lambda one: one.method),
-            Column("versus", lambda one: one.versus),
+            Column("method", itemgetter("method")),
+            Column("versus", itemgetter("versus")),
             *shots,
-            right("difference", lambda one: _interval(one.images, signed=True)),
-            Column("images" if narrow and new else "verdict", lambda one: one.images.verdict[0]),
+            right("difference", partial(_interval, "images", signed=True)),
+            Column("images" if narrow and new else "verdict", itemgetter("images_verdict")),
             *(new_classes if new else []),
-            *(
-                []
-                if same or narrow
-                else [right(MEAN, lambda one: _interval(one.classes, signed=True))]
-            ),
+            *([] if same or narrow else [right(MEAN, partial(_interval, "classes", signed=True))]),
         ),
         differences,
         tuple(below),
@@ -127,48 +105,57 @@ def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
     methods: dict[tuple[int, int], Row] = {}
     pairs: dict[tuple[int, int, int], Row] = {}
     for each in report.sets:
-        shots, both = each.scored.name.protocol.shot, (each, each.over_classes or each)
+        shots, over = each.scored.name.protocol.shot, each.over_classes or each
         logged = shots if told else None
         for i, name in enumerate(each.methods):
             if (key := (shots, order[name])) not in methods:
-                own = [_of_method(one, i) for one in both]
-                methods[key] = Row(name, "", logged, log.draws[name][shots], *own)
-        for images, classes in zip(*(_of_pairs(one) for one in both), strict=True):
-            (one, other), *own = images[0], images[1], classes[1]
-            pairs.setdefault((shots, order[one], order[other]), Row(one, other, logged, None, *own))
+                draws = log.draws[name][shots]
+                about = {"method": name, "versus": "", "shots": logged, "draws": draws}
+                own = _of_method("images", each, i) | _of_method("classes", over, i)
+                methods[key] = about | own
+        both = (_of_pairs("images", each), _of_pairs("classes", over))
+        for images, classes in zip(*both, strict=True):
+            one, other = images["method"], images["versus"]
+            about = {"method": one, "versus": other, "shots": logged, "draws": None}
+            pairs.setdefault((shots, order[one], order[other]), about | images | classes)
     return [methods[key] for key in sorted(methods)], [pairs[key] for key in sorted(pairs)]
 
 
-def _of_method(each: TaskSetReport, i: int) -> Numbers:
+def _of_method(over: str, each: TaskSetReport, i: int) -> Row:
+    """Return a mean and its half-widths; no p-value, and no verdict."""
     own, tasks = each.scores[i].intervals, each.scored.n_tasks
-    widths = [_width(own[kind].halfwidth if kind in own else None) for kind in KINDS]
+    row: Row = {f"{over}_mean": own["images"].mean}
+    for kind, of in KINDS.items():
+        width = own[kind].halfwidth if kind in own else None
+        row |= {f"{over}{of}_halfwidth": width, f"{over}{of}_p": None, f"{over}{of}_verdict": None}
     found = each.designs["images"].pairs(each.counts, each.level).own("images", tasks)
-    share = float(found.images.monte_carlo_share[i, 0]) if tasks > 1 and widths[0] > 0 else nan
-    return Numbers(own["images"].mean, (widths[0], widths[1]), share=share)
+    share = float(found.images.monte_carlo_share[i, 0])
+    known = tasks > 1 and own["images"].halfwidth and not isnan(share)
+    return row | {f"{over}_from_draws": share if known else None}
 
 
-def _of_pairs(each: TaskSetReport) -> Iterator[tuple[tuple[str, str], Numbers]]:
+def _of_pairs(over: str, each: TaskSetReport) -> Iterator[Row]:
     p = {kind: each.p_values(kind) for kind in KINDS if kind in each.kinds}
     for i in range(len(each.asked)):
         for pair, j in zip(each.comparisons_of(i), np.flatnonzero(each.asked[i]), strict=True):
-            there = [kind if kind in pair.intervals else None for kind in KINDS]
-            widths = [_width(pair.intervals[k].difference.halfwidth if k else None) for k in there]
-            of_pair = [float(p[kind][i, j]) if kind else nan for kind in there]
-            verdicts = [VERDICT_WORDS[verdict_of(pair, kind)] for kind in KINDS]
-            mean = pair.intervals["images"].difference.mean
-            both = (widths[0], widths[1]), (of_pair[0], of_pair[1]), (verdicts[0], verdicts[1])
-            yield (each.methods[i], each.methods[j]), Numbers(mean, *both)
-
-
-def _width(halfwidth: float | None) -> float:
-    return nan if halfwidth is None else halfwidth
+            row: Row = {"method": each.methods[i], "versus": each.methods[j]}
+            row[f"{over}_mean"] = pair.intervals["images"].difference.mean
+            for kind, of in KINDS.items():
+                found = pair.intervals.get(kind)
+                of_pair = nan if found is None else float(p[kind][i, j])
+                row |= {
+                    f"{over}{of}_halfwidth": None if found is None else found.difference.halfwidth,
+                    f"{over}{of}_p": None if isnan(of_pair) else of_pair,
+                    f"{over}{of}_verdict": VERDICT_WORDS[verdict_of(pair, kind)],
+                }
+            yield row | {f"{over}_from_draws": None}
 
 
 def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str]:
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
-        apart = [one.images.verdict[0] in ("better", "worse") for one in differences]
-        p = adjust(np.array([one.images.p[0] for one in differences]), "holm").p
+        apart = [one["images_verdict"] in ("better", "worse") for one in differences]
+        p = adjust(np.array([one["images_p"] for one in differences], float), "holm").p
         holm = f", {int((p[apart] < 1.0 - level).sum())} by Holm" if any(apart) else ""
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "
@@ -177,38 +164,25 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
     yield from (f"{capital(text)}." for text in log.warnings)
 
 
-def _interval(one: Numbers, *, signed: bool = False) -> str:
-    mean, width = f"{one.mean:+.2f}" if signed else f"{one.mean:.2f}", one.halfwidth[0]
-    return f"{mean} ± {'?' if isnan(width) else width_text(width)}"
+def _interval(over: str, one: Row, *, signed: bool = False) -> str:
+    mean, width = one[f"{over}_mean"], one[f"{over}_halfwidth"]
+    return f"{mean:{'+' if signed else ''}.2f} ± {'?' if width is None else width_text(width)}"
 
 
 def _of_classes(one: Row) -> str:
-    width = one.images.halfwidth[1]
-    return "n/a" if isnan(width) else width_text(width)
+    width = one["images_new_classes_halfwidth"]
+    return "n/a" if width is None else width_text(width)
 
 
 def _share(one: Row) -> str:
-    if one.draws is not None and one.draws < 2:
-        return "one draw" if one.draws else ""
-    return "n/a" if isnan(one.images.share) else f"{100 * min(one.images.share, 1.0):.0f} %"
+    draws, share = one["draws"], one["images_from_draws"]
+    if draws is not None and draws < 2:
+        return "one draw" if draws else ""
+    return "n/a" if share is None else f"{100 * min(share, 1.0):.0f} %"
 
 
 def values(report: Report, log: DrawFacts) -> Table:
     """Return methods and pairs unrounded, in percentage points: for CSV and JSON."""
-    columns = [Column(name, attrgetter(name)) for name in ("method", "versus", "shots", "draws")]
-    for kind in KINDS:
-        columns.append(Column(f"{kind}_mean", attrgetter(f"{kind}.mean")))
-        columns += [
-            Column(f"{kind}{of}_{name}", partial(_value, kind, name, number))
-            for number, of in enumerate(("", "_new_classes"))
-            for name in ("halfwidth", "p", "verdict")
-        ]
-        columns.append(Column(f"{kind}_from_draws", partial(_value, kind, "share", None)))
     results, differences = rows(report, log)
+    columns = (Column(name, itemgetter(name)) for name in results[0])
     return Table("", tuple(columns), (*results, *differences))
-
-
-def _value(kind: str, name: str, number: int | None, one: Row) -> object:
-    found = getattr(getattr(one, kind), name)
-    found = found if number is None else found[number]
-    return None if found == "" or found != found else found

@@ -13,7 +13,7 @@ from fslbench_data.files import scratch_folder, sha256_of, write_whole
 from fslbench_data.files.parquet import write_table
 from fslbench_data.release.folder import Folder, check_file
 from fslbench_data.release.release import Release
-from fslbench_data.render.card import NOWHERE, CardFacts, dataset_card
+from fslbench_data.render.card import NOWHERE, dataset_card
 
 Progress = Callable[[str], None]
 
@@ -66,8 +66,8 @@ def export(release: Release, folder: str | Path, progress: Progress = lambda _: 
                     check_file(whole, entry)
             progress(CARD_FILE)
             repository = release.hub.partition("@")[0] or NOWHERE
-            facts = CardFacts.of(Release(manifest, Folder(whole.resolve())), repository)
-            write_whole(whole / CARD_FILE, dataset_card(manifest, facts))
+            written = Release(manifest, Folder(whole.resolve()))
+            write_whole(whole / CARD_FILE, dataset_card(manifest, written, repository))
             write_whole(whole / MANIFEST_FILE, manifest.to_json())
             if target.is_dir():
                 target.rmdir()

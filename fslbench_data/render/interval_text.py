@@ -8,14 +8,13 @@ from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, WHOLE_TEST_SET, family_of
-from analysis_sql.intervals.bounds import ABOVE, Saturation, zero_bound
+from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import Evidence
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
+from fslbench_data.scoring.scores import Score, ScoredSet
 from fslbench_data.scoring.summary import Mark
 
 VERDICT_WORDS = {
@@ -44,8 +43,8 @@ MARKS = {
 }
 """How a method stands to the highest mean."""
 
-CARRIED: Mapping[str, str] = MappingProxyType({"open": "new images", "closed": "same images only"})
-"""What verdicts hold for that rest on the interval which a task set itself has."""
+CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
+"""What a verdict on a difference is for, by the kind of its interval."""
 
 UNBOUND_NOTE = (
     "unbound: these results do not say which tasks they were made on; everything here rests on "
@@ -161,18 +160,6 @@ def bracket(beside: Iterable[Interval]) -> str:
     return f" ({'; '.join(map(width_text, widths))})" if widths else ""
 
 
-def in_brackets(kinds: Sequence[IntervalKind], units: Units) -> str:
-    """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
-    if len(kinds) < 2:
-        return ""
-    about = "; ".join(BESIDE[kind].about for kind in kinds[1:])
-    if units.superclasses:
-        about = about.replace("new classes", "new classes of these superclasses")
-    families = dict.fromkeys(BESIDE[kind].family for kind in kinds[1:])
-    names = "" if kinds[0] in BESIDE else f"{', '.join(families)} "
-    return f"; {names}in brackets: {about}"
-
-
 def set_title(
     scored: ScoredSet,
     units: Units,
@@ -186,8 +173,15 @@ def set_title(
         first = first.replace("new images", "new groups of images")
     if suite_of(scored.name.suite).whole:
         first = f"{WHOLE_TEST_SET}, all answers weighted equally"
-    name, about = family_in(scored, kinds[0]), f"{first}{in_brackets(kinds, units)}"
-    return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
+    title = f"{scored.n_tasks} tasks, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
+    if len(kinds) < 2:
+        return f"{title}{before}{first}"
+    about = "; ".join(BESIDE[kind].about for kind in kinds[1:])
+    if units.superclasses:
+        about = about.replace("new classes", "new classes of these superclasses")
+    families = dict.fromkeys(BESIDE[kind].family for kind in kinds[1:])
+    names = "" if kinds[0] in BESIDE else f"{', '.join(families)} "
+    return f"{title}{before}{first}; {names}in brackets: {about}"
 
 
 def family_in(scored: ScoredSet, kind: IntervalKind) -> str:
@@ -254,56 +248,10 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
     return sentences
 
 
-def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
-    """Which methods answer only the first tasks of a set, as many as the submitter chose."""
-    answered = [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]
-    if not answered:
-        return []
-    return [
-        f"{listing(answered, 4)} of {n_tasks} tasks, {PREFIX}: a partial submission, whose tasks "
-        "may have been chosen after seeing results; intervals are shown without a verdict (n/a)."
-    ]
-
-
 def unseen_text(classes: int, level: float) -> str:
     """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
     bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
         f"({100 * level:.8g} %)."
-    )
-
-
-def near_perfect_text(scores: Sequence[Score]) -> list[str]:
-    """Exact bounds of accuracies above 98 %."""
-    return [
-        f"{s.method}, above {ABOVE:g} %, where ± covers too little: {s.near_perfect.low:.2f} to "
-        f"{s.near_perfect.high:.2f} (exact bounds of {s.near_perfect.effective:.0f} effective "
-        f"queries, {100 * s.near_perfect.level:.8g} %)."
-        for s in scores
-        if s.near_perfect is not None
-    ]
-
-
-def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:
-    """What results without any error or difference leave open; nothing where there are none."""
-    sentences = [
-        f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
-        f"{_bounds(s.faultless)}."
-        for s in scores
-        if s.faultless is not None
-    ]
-    sentences += [
-        f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on up "
-        f"to {_bounds(e.identical)}."
-        for c, e in pairs
-        if e.identical is not None
-    ]
-    return sentences
-
-
-def _bounds(saturation: Saturation) -> str:
-    return (
-        f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
-        f"with new classes ({100 * saturation.level:.8g} %)"
     )

@@ -51,9 +51,9 @@ def print_log(report: Report, log: LogFacts, console: Console) -> None:
     from fslbench_data.render.console import print_screen
 
     if isinstance(log, DrawFacts):
-        last = (report.signature.short,)
+        last = [report.signature.short]
         return print_screen(draw_tables(report, log), console, last=last, heading=len(MEAN))
-    last = (sentence(report, log), report.signature.short)
+    last = [sentence(report, log), report.signature.short]
     return print_screen(_tables(report, log), console, notes(report, log), last)
 
 
@@ -288,18 +288,20 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
     """Give every method by itself, then every pair, the first of the log minus the later."""
     kinds = [kind for kind in LEFT_OUT if kind in each.designs]
     none: dict[str, Any] = {"versus": "", "level": each.level, **dict.fromkeys(LEFT_OUT)}
+    widths: dict[str, Any]
     for i, score in enumerate(each.scores):
+        widths = {kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds}
         yield none | {
             "method": score.method,
             "tasks": score.accuracy.tasks,
             "mean": score.accuracy.mean,
             "runs": score.runs,
-            **{kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds},
+            **widths,
         }
     p = {kind: each.p_values(kind) for kind in kinds}
     for comparison in each.comparisons:
         i, j = (each.methods.index(name) for name in (comparison.method, comparison.versus))
-        widths: dict[str, Any] = {}
+        widths = {}
         for kind in kinds:
             pair = comparison.intervals[kind]
             identical = pair.verdict is Verdict.IDENTICAL

@@ -36,8 +36,8 @@ from fslbench_data.tasks import names_of
 Width = Literal["column", "page"] | float
 """As wide as one column of a paper of two columns, or as the page, or so many points."""
 
-CHARACTERS: dict[str, int] = {"column": 56, "page": 115}
-"""Of a line of text, two between columns."""
+CHARACTERS = 115
+"""Of a line of text as wide as a page, two between columns."""
 
 POINTS: dict[str, float] = {"column": 229.5, "page": 469.0}
 """Of LaTeX's article in two columns; other classes give about as much or more."""
@@ -143,10 +143,6 @@ def _points(width: Width) -> float:
     return POINTS.get(width, 0.0) if isinstance(width, str) else float(width)
 
 
-def _is_narrow(width: Width) -> bool:
-    return _points(width) <= NARROW
-
-
 @dataclass(frozen=True, repr=False)
 class PaperTable(AsFrame):
     """A table for a paper, written in the form of a format when asked; ``str`` gives Markdown.
@@ -176,7 +172,7 @@ class PaperTable(AsFrame):
 
     def markdown(self) -> str:
         """Write it as Markdown."""
-        return plain.markdown(self.tables(), self._signature, self.notes)
+        return plain.markdown(self.tables(), str(self.content.signature), self.notes)
 
     def latex(self) -> str:
         r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment.
@@ -186,7 +182,8 @@ class PaperTable(AsFrame):
         """
         first, *more = self.tables(tex=True)
         wide = table_width([first, *more])
-        room, narrow = _points(self.width), _is_narrow(self.width)
+        room = _points(self.width)
+        narrow = room <= NARROW
         if wide > room:
             turned = "leave --transpose out" if self.transposed else "--transpose"
             ways = [*(["--width page"] if narrow else []), turned]
@@ -201,17 +198,19 @@ class PaperTable(AsFrame):
         notes = tuple(note.replace(mark, sign) for note in self._caption)
         tables = [replace(first, notes=notes), *more]
         cite = cite_text(self.content, tex=True)
-        return latex(tables, self._signature, (cite,), page=not narrow, label=self.label)
+        return latex(
+            tables, str(self.content.signature), (cite,), page=not narrow, label=self.label
+        )
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
         from fslbench_data.render.templating import html
 
-        return html(self.tables(), self._signature, self.notes)
+        return html(self.tables(), str(self.content.signature), self.notes)
 
     def csv(self) -> str:
         """Write a line a cell, numbers unrounded, in percentage points."""
-        return plain.csv_text(_line_table(self.content), self._signature)
+        return plain.csv_text(_line_table(self.content), str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
         """Return what :meth:`csv` holds as a table."""
@@ -243,10 +242,6 @@ class PaperTable(AsFrame):
         *notes, release = caption_of(content)
         return (*notes, *([left_out] if left_out else []), release)
 
-    @property
-    def _signature(self) -> str:
-        return str(self.content.signature)
-
     def tables(self, *, tex: bool = False) -> list[Table]:
         """Return the table in blocks of as many columns as fit beside each other.
 
@@ -273,17 +268,13 @@ class PaperTable(AsFrame):
             for dataset, column in zip(datasets, columns, strict=True):
                 shown = _column(column.heading, column.cells, dataset)
                 groups.setdefault(dataset, []).append(shown)
-
-        def is_own(row: int) -> bool:
-            return content.rows[row].method in content.own
-
-        own = None if self.transposed else is_own
+        own = None if self.transposed else lambda row: content.rows[row].method in content.own
         most = self.most
         if most is None:  # blocks stand below each other: all columns as wide as the widest
             measure: Callable[[Column, Iterable[int]], float]
             measure = column_width if tex else _characters
             left = _points(self.width)
-            left *= 1 if tex else CHARACTERS["page"] / POINTS["page"]
+            left *= 1 if tex else CHARACTERS / POINTS["page"]
             left -= sum(measure(head, rows) for head in heads)
             widest = max(measure(column, rows) for some in groups.values() for column in some)
             most = max(1, int(left // widest))
@@ -293,10 +284,9 @@ class PaperTable(AsFrame):
         what, _, more = title_of(content).partition(":")
         tables = []
         for number, block in enumerate(_blocks(groups.values(), most)):
-            part = f", part {number // fit + 1}" if number >= fit else ""
-            title = "" if number % fit else f"{what}{part}:{more}"
-            below = bool(number % fit)
-            tables.append(Table(title, (*heads, *block), rows, continues=below, shaded=own))
+            part, below = divmod(number, fit)
+            title = "" if below else f"{what}{f', part {part + 1}' if part else ''}:{more}"
+            tables.append(Table(title, (*heads, *block), rows, continues=below > 0, shaded=own))
         return tables
 
 
@@ -336,7 +326,7 @@ def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent
     names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
     prefixes = {name.rpartition("/")[0] for name in names} - {""}
     features = prefixes.pop() if len(prefixes) == 1 else ""
-    least = 1 if _is_narrow(width) else LONG + 1
+    least = 1 if _points(width) <= NARROW else LONG + 1
     short = {name: name.removeprefix(f"{features}/") for name in names}
     if len(features) < least or len({*short.values()}) < len(names):
         return content, ""

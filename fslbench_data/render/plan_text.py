@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from math import isfinite
@@ -271,15 +270,6 @@ def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[s
     }
 
 
-def runs_columns(of: Callable[[Any], PlannedRuns]) -> tuple[Column, ...]:
-    """Columns of CSV: how many runs are planned of each method, and what they add."""
-    return (
-        Column("runs", lambda line: of(line).numbers[0]),
-        Column("versus_runs", lambda line: (of(line).numbers[1:] or (None,))[0]),
-        Column("run_error", lambda line: of(line).error),
-    )
-
-
 def notes(plan: Plan) -> list[str]:
     """What the columns mean."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
@@ -363,7 +353,11 @@ def plan_csv(plan: Plan) -> str:
     """Write one row a data set and Q, or number of tasks and kind, after the signature."""
     paths = _POOLED if plan.suite == POOLED else _OPEN
     columns = tuple(Column(name, partial(_value, name, path)) for name, path in paths.items())
-    columns += runs_columns(attrgetter("set.pilot.runs"))
+    columns += (  # runs that are planned of each method, and what they add
+        Column("runs", lambda line: line.set.pilot.runs.numbers[0]),
+        Column("versus_runs", lambda line: (line.set.pilot.runs.numbers[1:] or (None,))[0]),
+        Column("run_error", attrgetter("set.pilot.runs.error")),
+    )
     lines = (_Line(plan, each, row) for each in plan.sets for row in each.rows)
     return csv_text(Table("", columns, lines), str(plan.signature))
 

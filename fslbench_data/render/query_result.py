@@ -61,7 +61,9 @@ def _csv(rows: Any) -> str:
 
 
 def _one(value: Any) -> Any:
-    return _dumped(value) if isinstance(value, list | dict) else value
+    if isinstance(value, list | dict):
+        return json.dumps(_portable(value), ensure_ascii=False)
+    return value
 
 
 def _cell(i: int, row: tuple[Any, ...]) -> str | None:
@@ -69,10 +71,6 @@ def _cell(i: int, row: tuple[Any, ...]) -> str | None:
     if value is None:
         return None
     return f"{value:.6g}" if isinstance(value, float) else printable(str(_one(value)))
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(_portable(value), ensure_ascii=False)
 
 
 def _portable(value: Any) -> Any:

@@ -56,20 +56,17 @@ def print_found(found: Reported, console: Console) -> None:
     (one,) = found.results
     about = one.design or f"{one.n_tasks:,} tasks"
     console.print(f"{one.mean:.2f} ± {one.tasks:.2f} ({100 * found.level:g} %): {about}")
-    rows = [("other tasks of the same images", f"± {one.tasks:.2f}", "as printed")]
-    if one.n_tasks is not None:
-        rows[0] = (*rows[0][:2], "the usual one")
-    notes = [_NOTE] if one.design else []
-    if one.design is None:
-        rows += [("new images of these classes", "not known", ""), ("new classes", "not known", "")]
-        notes.append(_NO_DESIGN)
-    else:
-        rows += [
-            ("new images of these classes", _most(one.images), _typically(one.typical_images)),
-            ("new classes", _most(one.classes), _typically(one.typical_classes)),
-        ]
-    if one.n_tasks is not None:
-        notes.append(_NO_IDS)
+    usual = "as printed" if one.n_tasks is None else "the usual one"
+    rows = [("other tasks of the same images", f"± {one.tasks:.2f}", usual)]
+    for about, most, typical in (
+        ("new images of these classes", one.images, one.typical_images),
+        ("new classes", one.classes, one.typical_classes),
+    ):
+        at_most = "nothing: every task has all classes" if most is None else f"± {most:.2f} at most"
+        typically = "" if typical is None else f"typically ± {typical:.2f}"
+        rows.append((about, at_most, typically) if one.design else (about, "not known", ""))
+    notes = [_NOTE if one.design else _NO_DESIGN]
+    notes += [] if one.n_tasks is None else [_NO_IDS]
     names = ("interval for", f"{100 * found.level:g} %", "")
     columns = [Column(name, itemgetter(i)) for i, name in enumerate(names)]
     console.print()
@@ -92,18 +89,6 @@ _NO_IDS = (
 )
 
 
-def _most(width: float | None) -> str:
-    return "nothing: every task has all classes" if width is None else f"± {width:.2f} at most"
-
-
-def _typically(width: float | None) -> str:
-    return "" if width is None else f"typically ± {width:.2f}"
-
-
-def _number(width: float | None) -> str | None:
-    return None if width is None else f"{width:.2f}"
-
-
 def _results(found: Reported) -> Table:
     results = found.results
     columns = (
@@ -116,10 +101,10 @@ def _results(found: Reported) -> Table:
             columns.append(Column(title, attrgetter(f"design.{name}")))
     columns += [
         right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"),
-        _width("new images", "typical ±", lambda one: _number(one.typical_images)),
-        _width("new images", "at most ±", lambda one: _number(one.images)),
-        _width("new classes", "typical ±", lambda one: _number(one.typical_classes)),
-        _width("new classes", "at most ±", lambda one: _number(one.classes)),
+        _width("new images", "typical ±", "typical_images"),
+        _width("new images", "at most ±", "images"),
+        _width("new classes", "typical ±", "typical_classes"),
+        _width("new classes", "at most ±", "classes"),
     ]
     level = f"{100 * found.level:g} %"
     title = f"{many(len(results), 'printed result')} with {level} intervals"
@@ -127,7 +112,11 @@ def _results(found: Reported) -> Table:
     return Table(title, tuple(columns), results, (*sizes, _NOTE))
 
 
-def _width(group: str, name: str, cell: Callable[[Printed], str | None]) -> Column:
+def _width(group: str, name: str, halfwidth: str) -> Column:
+    def cell(one: Printed) -> str | None:
+        width = getattr(one, halfwidth)
+        return None if width is None else f"{width:.2f}"
+
     return Column(name, cell, "right", missing="n/a", group=group)
 
 

@@ -18,7 +18,7 @@ from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
-from fslbench_data.render.console import SCREEN_LINES, Fitted, few, fit, page, shortened, text_lines
+from fslbench_data.render.console import SCREEN_LINES, few, fit, page, shortened, text_lines
 from fslbench_data.render.interval_text import (
     MARKS,
     NARROWER,
@@ -92,7 +92,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     every = _notes(summary, name) + _left_out(summary, name)
     tables = [_rows_table(summary, name)] if summary.rows else _grid_tables(summary, name, width)
     left = SCREEN_LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
-    needed = _cut(tables[0], FEWEST_ROWS, width).height if tables else 0
+    needed = fit(tables[0], width, HEADING, FEWEST_ROWS).height if tables else 0
     for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
         below = [
             line
@@ -370,21 +370,22 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
     def column(among: Standings) -> Column:
         return right(heading(among.primary), lambda each: _cell(among, each))
 
+    def table(columns: Iterable[Column]) -> Table:
+        return Table("", (first, *columns), [*names])
+
+    columns = [*map(column, summary.columns)]
     if width is None:
-        return [Table("", (first, *map(column, summary.columns)), [*names])]
+        return [table(columns)]
     tables: list[Table] = []
     some: list[Column] = []
-    for among in summary.columns:
-        if (
-            some
-            and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).left_out
-        ):
-            tables.append(Table("", (first, *some), [*names]))
+    for each in columns:
+        if some and fit(table([*some, each]), width, HEADING).left_out:
+            tables.append(table(some))
             some = []
             if len(tables) * len(names) > SCREEN_LINES:
                 break
-        some.append(column(among))
-    return [*tables, Table("", (first, *some), [*names])] if some else tables
+        some.append(each)
+    return [*tables, table(some)] if some else tables
 
 
 def _cell(among: Standings, method: str) -> str | None:
@@ -402,10 +403,10 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
     for number, table in enumerate(tables):
         size = len([*table.rows])
         shown = max(FEWEST_ROWS, min(size, left - 2))
-        fitted = _cut(table, shown, width)
+        fitted = fit(table, width, HEADING, shown)
         while shown > FEWEST_ROWS and fitted.height > left:
             shown = max(FEWEST_ROWS, shown - (fitted.height - left))
-            fitted = _cut(table, shown, width)
+            fitted = fit(table, width, HEADING, shown)
         if number and (fitted.height > left or shown < size):
             columns += sum(len(each.columns) - 1 for each in tables[number:])
             break
@@ -418,10 +419,6 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
     parts += [many(columns, "more task set")] if columns else []
     if parts:
         console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
-
-
-def _cut(table: Table, rows: int, width: int) -> Fitted:
-    return fit(replace(table, rows=[*table.rows][:rows]), width, HEADING)
 
 
 # ---- notes --------------------------------------------------------------------------------------
@@ -457,7 +454,12 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     known, unknown = _by_queries(summary)
     if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text
-    if whole := dict.fromkeys(score.method for score in unknown if _may_be_narrower(score)):
+    whole = dict.fromkeys(
+        score.method  # whose interval leaves out images of whole tasks, and need not
+        for score in unknown
+        if score.by_queries is False and not (score.is_reference or score.transductive)
+    )
+    if whole:
         names = listing([name(each) for each in whole], 3)
         yield f"{names}: {NARROWER}, with predictions, if declared inductive (docs/evaluate.md)"
 
@@ -468,11 +470,6 @@ def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
     scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
     known = dict.fromkeys(score.method for score in scores if score.by_queries)
     return [*known], [score for score in scores if not score.by_queries]
-
-
-def _may_be_narrower(score: Score) -> bool:
-    """Tell whether a method's interval leaves out images of whole tasks, and need not."""
-    return score.by_queries is False and not (score.is_reference or score.transductive)
 
 
 def _of_marks(summary: Summary) -> Iterator[str]:
@@ -487,7 +484,17 @@ def _of_marks(summary: Summary) -> Iterator[str]:
         )
     if features := _features(summary):
         yield f"names without a slash: on the features {features}"
-    yield from _superclasses(summary)
+    superclasses = [
+        pair.verdict
+        for row in summary.rows
+        for comparison in row.compared
+        for kind, pair in comparison.intervals.items()
+        if ABOUT[kind] == "new superclasses"
+    ]
+    if superclasses:
+        found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in superclasses)
+        of = many(len(superclasses), "comparison")
+        yield f"new superclasses: significant in {found} of {of} (--details)"
     families = sorted({column.family for column in summary.columns})
     if not families or not families[-1]:
         return
@@ -503,21 +510,6 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     text += f"; no mark: significantly lower for {images}{classes}"
     text += "; ? not judged" if Mark.UNJUDGED in marks else ""
     yield f"{text} ({by}, {pairs} pairs a set)" if families[-1] > 1 else text
-
-
-def _superclasses(summary: Summary) -> Iterator[str]:
-    """Say in how many comparisons a difference is significant for new superclasses."""
-    verdicts = [
-        pair.verdict
-        for row in summary.rows
-        for comparison in row.compared
-        for kind, pair in comparison.intervals.items()
-        if ABOUT[kind] == "new superclasses"
-    ]
-    if verdicts:
-        found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
-        of = many(len(verdicts), "comparison")
-        yield f"new superclasses: significant in {found} of {of} (--details)"
 
 
 def _of_sets(summary: Summary) -> Iterator[str]:

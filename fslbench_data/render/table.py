@@ -33,7 +33,7 @@ class Column:
     cell
         Gives the value of a row; None where there is none.
     align
-        Numbers stand to the right; the centre is for the terminal, papers take it for the left.
+        Numbers stand to the right.
     once
         What a row must have in common with the row before to leave the cell blank on the terminal.
     style
@@ -52,7 +52,7 @@ class Column:
 
     name: str
     cell: Callable[[Any], object]
-    align: Literal["left", "right", "center"] = "left"
+    align: Literal["left", "right"] = "left"
     once: Callable[[Any], object] | None = None
     style: Callable[[Any], str] | None = None
     missing: str = ""

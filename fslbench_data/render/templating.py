@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,8 @@ def template(name: str, package: str = "fslbench_data") -> Template:
         keep_trailing_newline=True,
     )
     environment.filters |= {"breakable": _breakable, "md": markdown, "paragraph": paragraph}
-    environment.filters |= {"yaml": yaml_scalar, "fence": _fence, "quoted": _quoted}
+    environment.filters |= {"yaml": yaml_scalar, "fence": _fence}
+    environment.filters["quoted"] = partial(json.dumps, ensure_ascii=False)  # JSON or TOML
     environment.globals.update(included=_included, font_faces=font_faces)
     return environment.get_template(name)
 
@@ -55,11 +56,6 @@ def _breakable(text: str) -> Markup:
 def _included(name: str) -> str:
     """Return a style sheet or script of the package, as it is."""
     return files("fslbench_data").joinpath(name).read_text(encoding="utf-8")
-
-
-def _quoted(text: str) -> str:
-    """Write text as a string of JSON or TOML."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 _CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import nan
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.interval_kinds import ABOUT
-from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import count_verdicts
 from benchmark_spec.errors import SubmissionError
-from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.figures.charts import Figure
 from fslbench_data.render.figures.rows import on_sets, placed, set_caption
+from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Codes = NDArray[np.int8]
 
 CLOSED_ERROR_BARS, ERROR_BARS = "usual intervals", "separate intervals"
-
-CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
-"""What a verdict on a difference is for, by the kind of its interval."""
 
 
 def conclusive(
@@ -84,8 +77,3 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
         direct = report.pairs_of(lead).direct
         bars = {CLAIMS[carried]: report.pairs.verdict, ERROR_BARS: direct}
     return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.shown_kinds}
-
-
-def halfwidth(interval: Interval | None) -> float:
-    """Return the half-width, NaN where there is none."""
-    return nan if interval is None or interval.halfwidth is None else interval.halfwidth

@@ -243,12 +243,7 @@ def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
 
 
 def check_figure_path(path: Path) -> None:
-    """Refuse a file whose ending names no format.
-
-    Raises
-    ------
-    OutputError
-    """
+    """Refuse a file whose ending names no format, by an OutputError."""
     if path.suffix.lower() not in ENDINGS:
         raise OutputError(
             f"{path} names no format of a figure", expected=f"a name ending in {', '.join(ENDINGS)}"
@@ -258,12 +253,8 @@ def check_figure_path(path: Path) -> None:
 def write_chart(spec: dict[str, Any], path: Path) -> None:
     """Write a chart, given as Vega-Lite, as PDF, PNG or SVG.
 
-    Raises
-    ------
-    OutputError
-        If the file's name has another ending, or it cannot be written.
-    MissingPackageError
-        Without the extra ``report``.
+    Raises an OutputError if the file's name has another ending, or it cannot be written, and a
+    MissingPackageError without the extra ``report``.
     """
     check_figure_path(path)
     ending = path.suffix.lower()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -58,16 +58,13 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
             f"{longest.dataset} --task-set {longest.task_set}, or two methods with --method",
         )
     one_method = len({method for method, _ in compared}) == 1
-
-    def label(each: TaskSetReport, c: Comparison) -> str:
-        if len(sets) > 1:
-            return str(each.scored)
-        return c.versus if one_method else f"{c.method}{BETWEEN}{c.versus}"
-
+    labels = [c.versus if one_method else f"{c.method}{BETWEEN}{c.versus}" for _, c in pairs]
+    if len(sets) > 1:
+        labels = [str(each.scored) for each, _ in pairs]
     method, versus = pairs[0][1].method, pairs[0][1].versus
     title = "Methods compared" if not one_method else f"{method} compared with others"
     title = f"{method} compared with {versus}" if len(compared) == 1 else title
-    return _forest(on_sets(title, sets), sets, pairs, label)
+    return _forest(on_sets(title, sets), sets, pairs, labels)
 
 
 def answer_forest(report: Report, summary: Summary) -> Figure | None:
@@ -81,15 +78,14 @@ def answer_forest(report: Report, summary: Summary) -> Figure | None:
         return None
     others = {c.versus for _, c in pairs}
     sets = {str(each.scored): each for each, _ in pairs}
-
-    def label(each: TaskSetReport, c: Comparison) -> str:
-        parts = [str(each.scored)] if len(sets) > 1 else []
-        return ": ".join([*parts, c.versus] if len(others) > 1 or not parts else parts)
-
+    labels = [c.versus for _, c in pairs]
+    if len(sets) > 1:
+        each_versus = [f": {name}" if len(others) > 1 else "" for name in labels]
+        labels = [f"{e.scored}{name}" for (e, _), name in zip(pairs, each_versus, strict=True)]
     versus = min(others) if len(others) == 1 else "others"
     where = min(sets) if len(sets) == 1 else f"{len(sets)} task sets"
     title = f"{pairs[0][1].method} compared with {versus} on {where}"
-    return _forest(title, [*sets.values()], pairs, label, reasons=False)
+    return _forest(title, [*sets.values()], pairs, labels, reasons=False)
 
 
 def clearest(report: Report, summary: Summary) -> Pair | None:
@@ -120,11 +116,10 @@ def _forest(
     title: str,
     sets: Sequence[TaskSetReport],
     pairs: Sequence[Pair],
-    label: Callable[[TaskSetReport, Comparison], str],
+    labels: Sequence[str],
     *,
     reasons: bool = True,
 ) -> Figure:
-    labels = [label(each, c) for each, c in pairs]
     rows = [
         {
             "label": name,

@@ -25,9 +25,9 @@ from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
-from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
+from fslbench_data.render.figures.claims import claims_of, conclusive
 from fslbench_data.render.figures.rows import clearest, correlation, ladder, queries, worst
-from fslbench_data.render.interval_text import unseen_text
+from fslbench_data.render.interval_text import CLAIMS, unseen_text
 from fslbench_data.render.page import INDEX
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper
@@ -70,16 +70,10 @@ def page_content(
 ) -> Values:
     """What a page shows; its template has ``answers`` and ``pictures``, its script the rest.
 
-    Parameters
-    ----------
-    selected
-        At its level the page opens.  Its methods are those whose pairs and tasks the page holds; by
-        default those of the submission, then the reference methods, of these the ones with the
-        highest means, :data:`MOST_CHOSEN` in all.
-    queries
-        The figure of sweeps of the number of queries (:func:`figure_values`).
-    arguments
-        Of the command that made the page, for the commands that it shows.
+    The page opens at the level of `selected`, and holds pairs and tasks of its methods; by default
+    of those of the submission, then of the reference methods with the highest means,
+    :data:`MOST_CHOSEN` in all.  `queries` is the figure of sweeps of the number of queries
+    (:func:`figure_values`), and the commands that it shows have `arguments`.
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
@@ -143,8 +137,7 @@ def page_content(
 
 def _opening(report: Report, answer: Summary) -> Values:
     """Choose the comparison on which the page opens: the clearest of the answer."""
-    found = clearest(report, answer)
-    if found is None:
+    if (found := clearest(report, answer)) is None:
         return {"method": next(iter(answer.methods), None), "versus": None, "set": None}
     each, comparison = found
     return {"method": comparison.method, "versus": comparison.versus, "set": str(each.scored)}
@@ -242,13 +235,14 @@ def _at_level(
     return {
         "note": note,
         "half": {
-            kind: _listed(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores]))
+            kind: [i and i.halfwidth for i in (s.intervals.get(kind) for s in report.scores)]
             for kind in kinds
         },
         "contest": [position[name] for name in ties.methods] if ties else [],
-        "tied": {kind: [position[name] for name in tied] for kind, tied in ties.tied.items()}
-        if ties
-        else {},
+        "tied": {
+            kind: [position[name] for name in tied]
+            for kind, tied in (ties.tied.items() if ties else ())
+        },
         "pairs": {kind: _listed(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
         "claims": {
             claim: "".join(SIGNS[code] for code in codes[upper].tolist())
@@ -331,7 +325,13 @@ class Page:
         OutputError
             If it cannot be written.
         """
-        path = _made(Path(folder)) / INDEX
+        path = Path(folder) / INDEX
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"{path.parent} cannot be a folder: {error.strerror}", fix="name another folder"
+            ) from None
         with whole_file(path) as temporary:
             temporary.write_text(self.text, encoding="utf-8")
         return path
@@ -344,17 +344,6 @@ def _check_folder(folder: Path) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK):
         why = "may not be written to" if there.is_dir() else "is no folder"
         raise OutputError(f"{folder} cannot be a folder: {there} {why}", fix="name another folder")
-
-
-def _made(folder: Path) -> Path:
-    """Make the folder if it is not there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"{folder} cannot be a folder: {error.strerror}", fix="name another folder"
-        ) from None
-    return folder
 
 
 def report_page(

@@ -22,7 +22,7 @@ from builders.hub.publish import check_licences
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.card import CardFacts, dataset_card
+from fslbench_data.render.card import dataset_card
 
 
 def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:
@@ -75,13 +75,13 @@ def test_the_command_refuses_before_anything_is_sent(hub: HubServer, tmp_path: P
     about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)
     kept = replace(manifest, datasets=about)
     (folder / MANIFEST_FILE).write_text(kept.to_json())
-    (folder / CARD_FILE).write_text(dataset_card(kept, CardFacts()))
+    (folder / CARD_FILE).write_text(dataset_card(kept))
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "features/pixels/digits-00000-of-00001.parquet (digits: CC BY 4.0)" in result.output
     assert not hub.requests
     (folder / MANIFEST_FILE).write_text(manifest.to_json())
-    card = dataset_card(manifest, CardFacts.of(load_release(folder)))
+    card = dataset_card(manifest, load_release(folder))
     (folder / CARD_FILE).write_text(card)
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output

@@ -17,7 +17,7 @@ from benchmark_spec.manifest import (
 )
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
-from fslbench_data.render.card import NOWHERE, CardFacts, dataset_card, repository_of, size_category
+from fslbench_data.render.card import NOWHERE, dataset_card, repository_of, size_category
 from fslbench_data.render.templating import markdown, paragraph, yaml_scalar
 
 CARD = embedded_folder() / CARD_FILE
@@ -27,7 +27,7 @@ NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 @pytest.mark.slow
 def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
     text = CARD.read_text(encoding="utf-8")
-    assert text == dataset_card(embedded.manifest, CardFacts.of(embedded))
+    assert text == dataset_card(embedded.manifest, embedded)
 
 
 def test_the_metadata_is_what_the_hub_asks_for(embedded: Release) -> None:
@@ -74,7 +74,7 @@ def test_it_is_short_enough_to_be_read() -> None:
 
 @pytest.mark.slow
 def test_a_person_reads_results_and_where_it_is_published(embedded: Release) -> None:
-    text = dataset_card(embedded.manifest, CardFacts.of(embedded, "lab/fewshot"))
+    text = dataset_card(embedded.manifest, embedded, "lab/fewshot")
     assert repository_of(text) == "lab/fewshot"
     assert "ORG/NAME" not in text
     assert 'load_release("lab/fewshot@v2.4.0")' in text
@@ -91,17 +91,17 @@ def test_a_person_reads_results_and_where_it_is_published(embedded: Release) -> 
     for heading in ("Reference methods", "Task sets", "Loading", "Data sets"):
         assert f"\n## {heading}\n" in page
     assert page.count("<details>") == page.count("</details>") == 3
-    assert repository_of(dataset_card(embedded.manifest, CardFacts.of(embedded))) == NOWHERE
+    assert repository_of(dataset_card(embedded.manifest, embedded)) == NOWHERE
 
 
 def test_one_licence_is_stated_where_all_agree() -> None:
-    data = DatasetCard(dataset_card(_manifest(licence="MIT"), CardFacts())).data.to_dict()
+    data = DatasetCard(dataset_card(_manifest(licence="MIT"))).data.to_dict()
     assert data["license"] == "mit"
     assert "license_name" not in data
 
 
 def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
-    text = dataset_card(sharded.manifest, CardFacts())
+    text = dataset_card(sharded.manifest)
     assert text.count("- features `net`: birds\n") == 1
     assert "- features `net-pca4`: birds\n" in text
     paths = "".join(f"    - features/net/birds-0000{i}-of-00004.parquet\n" for i in range(4))
@@ -127,7 +127,7 @@ def _manifest(dataset: str = "no", **about: str) -> Manifest:
 
 
 def test_names_that_yaml_would_read_as_something_else() -> None:
-    data = DatasetCard(dataset_card(_manifest(), CardFacts())).data.to_dict()
+    data = DatasetCard(dataset_card(_manifest())).data.to_dict()
     assert data["pretty_name"] == "1.0"
     assert data["configs"][0]["data_files"][0]["split"] == "no"
 
@@ -149,7 +149,6 @@ def test_free_text_cannot_leave_its_place() -> None:
             homepage="https://x.org/a) <b",
             citation="````\n# c\n---",
         ),
-        CardFacts(),
     )
     literal = r"a \| b # c \<img src=x\> \*d\* \`e f\` \[g\](h) \_i\_ \\"
     assert f"| [{literal}](https://x.org/a%29%20%3Cb) | 1 | 1 | {literal} | tables |" in card
@@ -160,7 +159,7 @@ def test_free_text_cannot_leave_its_place() -> None:
 
 
 def test_a_homepage_that_is_no_address_is_no_link() -> None:
-    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"), CardFacts())
+    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"))
 
 
 def test_markdown_that_says_what_was_said() -> None:
@@ -181,4 +180,4 @@ def test_size_categories(rows: int, category: str) -> None:
 
 def test_a_card_without_tables() -> None:
     empty = replace(_manifest(), tables=())
-    assert DatasetCard(dataset_card(empty, CardFacts())).data.to_dict()["configs"] == []
+    assert DatasetCard(dataset_card(empty)).data.to_dict()["configs"] == []

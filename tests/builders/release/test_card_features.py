@@ -16,7 +16,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.card import CardFacts, dataset_card
+from fslbench_data.render.card import dataset_card
 
 NAMES = {
     "cats": ["no", "1", "a: b", "#", "é\u2028x", "\U0001f408", 'say "\\"', "  ", "\x7f\x01"],
@@ -71,7 +71,7 @@ def test_a_card_is_compared_with_that_of_its_version(
     metadata = yaml.safe_load(card.read_text().split("\n---\n")[0].removeprefix("---\n"))
     listed = [config["config_name"] for config in metadata["configs"]]
     assert listed == list(release.manifest.configs())
-    card.write_text(dataset_card(release.manifest, CardFacts.of(release, "lab/cats")))
+    card.write_text(dataset_card(release.manifest, release, "lab/cats"))
     assert verify(card.parent).problems == ()  # wherever it is published
     card.write_text(card.read_text().replace("lab/cats", "lab/dogs", 1))
     assert [problem.path for problem in verify(card.parent).problems] == [CARD_FILE]

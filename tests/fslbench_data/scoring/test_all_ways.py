@@ -3,6 +3,7 @@
 import json
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from fslbench_data.cli import main
-from fslbench_data.render.draws_text import Numbers, Row, rows, tables
+from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.latex import latex, table_width
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -38,13 +39,36 @@ def _facts(report: fb.Report) -> DrawFacts:
     return report.log
 
 
-def _rows(log: Any, **said: Any) -> tuple[list[Row], list[Row]]:
+def _rows(log: Any, **said: Any) -> tuple[list[Any], list[Any]]:
     """Return what a log's report says of methods and of pairs."""
-    report = fb.all_ways(log, **said)
-    return rows(report, _facts(report))
+    return _found(fb.all_ways(log, **said))
 
 
-def _same(found: Numbers, expected: Spread) -> None:
+def _found(report: fb.Report) -> tuple[list[Any], list[Any]]:
+    results, differences = ([*map(_row, some)] for some in rows(report, _facts(report)))
+    return results, differences
+
+
+def _row(values: dict[str, Any]) -> SimpleNamespace:
+    """Return a row whose values for new images and for new classes are pairs; NaN for None."""
+
+    def numbers(over: str) -> SimpleNamespace:
+        both = {
+            name: tuple(
+                np.nan if (value := values[f"{over}{of}_{name}"]) is None else value
+                for of in ("", "_new_classes")
+            )
+            for name in ("halfwidth", "p", "verdict")
+        }
+        return SimpleNamespace(
+            mean=values[f"{over}_mean"], share=values[f"{over}_from_draws"], **both
+        )
+
+    about = {name: values[name] for name in ("method", "versus", "shots", "draws")}
+    return SimpleNamespace(**about, images=numbers("images"), classes=numbers("classes"))
+
+
+def _same(found: Any, expected: Spread) -> None:
     """Reports settle half-widths and p-values to about ten digits."""
     assert found.mean == pytest.approx(100 * expected.mean, abs=1e-12)
     widths = 100 * expected.halfwidth, 100 * expected.new_classes
@@ -387,7 +411,7 @@ def test_names_against_numbers() -> None:
 def test_what_is_not_compared_is_said() -> None:
     log = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
     report = fb.all_ways(log)
-    assert [(one.method, one.versus) for one in rows(report, _facts(report))[1]] == [
+    assert [(one.method, one.versus) for one in _found(report)[1]] == [
         ("adapter", "zero-shot"),
         ("prompt", "zero-shot"),
     ]

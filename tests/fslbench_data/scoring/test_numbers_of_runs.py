@@ -33,7 +33,7 @@ from fslbench_data.leaderboard.standing import Entry, ranked
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import BETWEEN
-from fslbench_data.render.figures.claims import CLAIMS
+from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.render.page.make import page_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import scored_set

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures.charts import TIES, VERDICT_NAMES
-from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.figures.rows import Figure
+from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.scoring.score import score
 
 from .conftest import TASK_SETS, Open, Tab
