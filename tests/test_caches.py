@@ -17,7 +17,7 @@ import pytest
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import Table
 from builders.execution.steps import lock_folder
-from builders.features.block_job import JOURNAL_FILE, BlockResult, WorkFolder
+from builders.features.block_job import JOURNAL_FILE, WorkFolder
 from builders.training import images as kept_images
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
@@ -116,7 +116,7 @@ def _blocks(folder: Path, embedded: Release) -> Use:
     def use() -> object:
         work = WorkFolder(folder / "assets/blocks")
         work.begin({"of": 1})
-        block = BlockResult(np.ones((2, 3), np.float16), {0: "dark"})
+        block = np.ones((2, 3), np.float16), {0: "dark"}
         work.once(work.step(0, iter([(0, block)])))
         values = work.values(0).tolist()
         problems = work.problems([0])

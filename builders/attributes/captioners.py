@@ -182,7 +182,7 @@ class Captioning(BlockJob):
             self.refuse(batch.problems)
             texts += captioner.captions(batch.data)
             if batch.ids[-1] in lasts:
-                yield BlockResult(np.array(texts, dtype=np.str_))
+                yield np.array(texts, dtype=np.str_), {}
                 texts = []
 
 

@@ -36,23 +36,20 @@ class FineTuner:
     def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:
         self._rate, self._device = rate, device
         self._module = deepcopy(module).to(device).float().eval().requires_grad_(True)
-        self._start = [values.detach().clone() for values in self._state()]
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute the logits (M, K) of a task of images (K, S, 3, H, W) and (M, 3, H, W)."""
         torch = require("torch")
         linear = torch.nn.functional.linear
         way, shot = support.shape[:2]
+        module = deepcopy(self._module)
         with _repeatable(self._device):
-            try:
-                layer = self._train(support.flatten(0, 1).to(self._device), way, shot)
-                with torch.no_grad():
-                    logits = [
-                        linear(self._features(images.to(self._device)), *layer)
-                        for images in query.split(_QUERIES_AT_ONCE)
-                    ]
-            finally:
-                self._restore()
+            layer = self._train(module, support.flatten(0, 1).to(self._device), way, shot)
+            with torch.no_grad():
+                logits = [
+                    linear(unit_features(module, images.to(self._device)), *layer)
+                    for images in query.split(_QUERIES_AT_ONCE)
+                ]
         return torch.cat(logits)
 
     def __call__(self, support: Tensor, query: Tensor) -> NDArray[np.int64]:
@@ -60,24 +57,24 @@ class FineTuner:
         predicted: NDArray[np.int64] = self.scores(support, query).argmax(dim=1).cpu().numpy()
         return predicted
 
-    def _train(self, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
+    def _train(self, module: Any, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
         """Train on images (K·S, 3, H, W); gives the layer's weights (K, D) and biases (K,)."""
         torch = require("torch")
         target = torch.arange(way, device=self._device).repeat_interleave(shot)
         with torch.enable_grad():
-            features = self._features(images)
+            features = unit_features(module, images)
             weights = features.new_ones(way, features.shape[1], requires_grad=True)
             biases = features.new_zeros(way, requires_grad=True)
             optimiser = torch.optim.SGD(
                 [
-                    {"params": list(self._module.parameters()), "lr": self._rate},
+                    {"params": list(module.parameters()), "lr": self._rate},
                     {"params": [weights, biases], "lr": RATE},
                 ],
                 momentum=MOMENTUM,
             )
             for step in range(STEPS):
                 if step:
-                    features = self._features(images)
+                    features = unit_features(module, images)
                 logits = torch.nn.functional.linear(features, weights, biases)
                 loss = torch.nn.functional.cross_entropy(logits, target)
                 optimiser.zero_grad()
@@ -87,26 +84,16 @@ class FineTuner:
                 optimiser.step()
         return weights, biases
 
-    def _features(self, images: Tensor) -> Tensor:
-        """Compute features (B, D) of length 1."""
-        torch = require("torch")
-        features = self._module(images)
-        if features.ndim != 2:
-            raise SpecError(
-                f"the network gives {tuple(features.shape)} of {len(images)} images",
-                expected="one vector of each, (B, D)",
-            )
-        return torch.nn.functional.normalize(features, dim=1)
 
-    def _state(self) -> list[Any]:
-        """List all that training may change."""
-        return [*self._module.parameters(), *self._module.buffers()]
-
-    def _restore(self) -> None:
-        with require("torch").no_grad():
-            for values, start in zip(self._state(), self._start, strict=True):
-                values.copy_(start)
-        self._module.zero_grad(set_to_none=True)
+def unit_features(module: Any, images: Tensor) -> Tensor:
+    """Compute a network's features (B, D) of length 1."""
+    features = module(images)
+    if features.ndim != 2:
+        raise SpecError(
+            f"the network gives {tuple(features.shape)} of {len(images)} images",
+            expected="one vector of each, (B, D)",
+        )
+    return require("torch").nn.functional.normalize(features, dim=1)
 
 
 class PictureFineTuner:

@@ -52,15 +52,6 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
     return unit
 
 
-def groups(tasks: int, rows: int, unit: Tensor) -> Iterator[slice]:
-    """Yield which tasks are taken at once: each gathers `rows` rows of the unit vectors (N, D)."""
-    of_task = max(1, rows * unit.shape[1] * unit.element_size())
-    on_cpu = unit.device.type == "cpu"
-    step = max(1, min(MOST_TASKS, CPU_BYTES // of_task) if on_cpu else GPU_BYTES // of_task)
-    for start in range(0, tasks, step):
-        yield slice(start, min(start + step, tasks))
-
-
 def gather(unit: Tensor, ids: Tensor) -> Tensor:
     """Take the rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
     rows = unit.index_select(0, ids.reshape(-1))
@@ -228,9 +219,13 @@ def _predictions(
     at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
     predicted = torch.empty(query.shape, dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
-    rows = support[:1].size + query[:1].size
+    gathered = (support[:1].size + query[:1].size) * unit.shape[1] * unit.element_size()
+    of_task = max(1, gathered)
+    on_cpu = unit.device.type == "cpu"
+    step = max(1, min(MOST_TASKS, CPU_BYTES // of_task) if on_cpu else GPU_BYTES // of_task)
     with torch.no_grad(), full_precision():
-        for some in groups(len(query), rows, unit):
+        for start in range(0, len(query), step):
+            some = slice(start, start + step)
             scores = head.scores(unit, *(ids[some] for ids in at))
             if head.double:
                 predicted[some] = scores.argmax(dim=-1)

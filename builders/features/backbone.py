@@ -117,18 +117,20 @@ class Preprocessing:
 
             resized = [self.resized(*image.shape[-2:]) for image in images]
             corners = [self._corner(*size) for size in resized]
-            return self._scaled(
-                resize(images, resized, corners, self.crop, self.interpolation, self.fill)
-            )
-        if isinstance(images, torch.Tensor):
-            return self._scaled(self._grey(images))
-        together: dict[Size, list[int]] = {}
-        for i, image in enumerate(images):
-            together.setdefault(tuple(image.shape[-2:]), []).append(i)
-        grey = torch.empty((len(images), 3, *self.crop), device=images[0].device)
-        for rows in together.values():
-            grey[rows] = self._grey(torch.stack([images[i] for i in rows]))
-        return self._scaled(grey)
+            grey = resize(images, resized, corners, self.crop, self.interpolation, self.fill)
+        elif isinstance(images, torch.Tensor):
+            grey = self._grey(images)
+        else:
+            together: dict[Size, list[int]] = {}
+            for i, image in enumerate(images):
+                together.setdefault(tuple(image.shape[-2:]), []).append(i)
+            grey = torch.empty((len(images), 3, *self.crop), device=images[0].device)
+            for rows in together.values():
+                grey[rows] = self._grey(torch.stack([images[i] for i in rows]))
+        mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
+        if self.white == 1:
+            grey = grey / 255
+        return (grey - mean).div_(std)  # the very operations of the reference
 
     def describe(self) -> dict[str, Any]:
         """Tell what a feature set says of it."""
@@ -185,13 +187,6 @@ class Preprocessing:
         )
         canvas[..., rows, columns] = grey
         return canvas
-
-    def _scaled(self, grey: Any) -> Any:
-        """Scale grey levels to the network, with the very operations of the reference."""
-        mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
-        if self.white == 1:
-            grey = grey / 255
-        return (grey - mean).div_(std)
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from benchmark_spec.extras import require
@@ -36,7 +36,8 @@ def check_weights(name: str, weights_folder: Path | None = None) -> None:
     """Refuse a backbone whose weights are not there and cannot be had; it is not loaded."""
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
-        _FAMILIES[family].find(spec.removesuffix(PAPER_SUFFIX), weights_folder)
+        _, find, _ = _FAMILIES[family]
+        find(spec.removesuffix(PAPER_SUFFIX), weights_folder)
     elif name in WEIGHTS:
         packaged.weights_file(name, weights_folder)
 
@@ -51,7 +52,7 @@ def load_backbone(
     """
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
-        load, plain = _FAMILIES[family].load, spec.removesuffix(PAPER_SUFFIX)
+        (*_, load), plain = _FAMILIES[family], spec.removesuffix(PAPER_SUFFIX)
         if plain == spec:
             backbone = load(spec, weights_folder)
         else:
@@ -136,20 +137,14 @@ def _flat(network: Any, data: DataSettings, factor: int) -> Any:
     return Flat()
 
 
-class _Family(NamedTuple):
-    """How networks of a family are named, found and loaded."""
-
-    usage: str
-    find: Callable[[str, Path | None], object]
-    load: Callable[..., Backbone]
-
-
-_FAMILIES = {
-    "open_clip": _Family(
+_FAMILIES: dict[str, tuple[str, Callable[..., object], Callable[..., Backbone]]] = {
+    "open_clip": (
         "open_clip:ARCH/TAG_OR_FILE", checkpoints.find_open_clip, checkpoints.load_open_clip
     ),
-    "timm": _Family("timm:MODEL[@FILE]", checkpoints.find_timm, checkpoints.load_timm),
-    "trained": _Family("trained:FOLDER", _find_trained, _load_trained),
-}
-FAMILIES = tuple(family.usage for family in _FAMILIES.values())
+    "timm": ("timm:MODEL[@FILE]", checkpoints.find_timm, checkpoints.load_timm),
+    "trained": ("trained:FOLDER", _find_trained, _load_trained),
+}  # fmt: skip
+"""How networks of a family are named, found and loaded."""
+
+FAMILIES = tuple(usage for usage, *_ in _FAMILIES.values())
 """Forms of the names that are not in :data:`BACKBONES`."""

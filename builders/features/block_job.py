@@ -79,12 +79,8 @@ class Survey:
         )
 
 
-@dataclass(frozen=True)
-class BlockResult:
-    """The values of a block's images, and what was wrong with images that are zeros."""
-
-    values: NDArray[Any]
-    problems: Mapping[int, str] = field(default_factory=dict)
+BlockResult = tuple[NDArray[Any], Mapping[int, str]]
+"""The values of a block's images, and what was wrong with images that are zeros."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ class BlockJob(ABC):
         """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.family)
         network = self.network.load()
-        reader = Reader.of(self.images, network.preprocessing, self.gives)
+        reader = Reader(self.images, network.preprocessing, self.gives)
         batches = Batches(reader, self.workers, pinned=self.gpus > 0)
 
         def work(blocks: Iterable[int]) -> Iterator[BlockResult]:
@@ -148,12 +144,12 @@ class BlockJob(ABC):
         size = int(self.surveyed["block"])
         return range(block * size, min((block + 1) * size, len(self.images.images)))
 
-    def batches_of(self, blocks: Sequence[int]) -> Iterator[list[int]]:
+    def batches_of(self, blocks: Sequence[int]) -> Iterator[range]:
         """Cut the ids of blocks into batches of one size, from the first id of each block on."""
         size = int(self.surveyed["batch"])
         for ids in map(self.ids_of, blocks):
             for first in range(0, len(ids), size):
-                yield list(ids[first : first + size])
+                yield ids[first : first + size]
 
     def refuse(self, problems: Mapping[int, str]) -> None:
         """Refuse images that cannot be shown."""
@@ -192,12 +188,12 @@ class WorkFolder(Journal):
         return Step(name, [self.of], partial(self._write, name, iter(results)))
 
     def _write(self, name: str, results: Iterator[tuple[int, BlockResult]]) -> Made:
-        _, result = next(results)
+        _, (values, wrong) = next(results)
         file = io.BytesIO()
-        np.save(file, np.ascontiguousarray(result.values), allow_pickle=False)
+        np.save(file, np.ascontiguousarray(values), allow_pickle=False)
         with whole_file(self.folder / name, clear=False, follow=False) as temporary:
             temporary.write_bytes(file.getvalue())
-        problems = {str(image): problem for image, problem in result.problems.items()}
+        problems = {str(image): problem for image, problem in wrong.items()}
         return Made({name: hashlib.sha256(file.getvalue()).hexdigest()}, problems)
 
     def values(self, block: int) -> NDArray[Any]:

@@ -55,7 +55,6 @@ class Batch:
         return [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
 class Reader:
     """Reads the pictures of a data set; torch's loader calls it in its processes.
 
@@ -63,24 +62,12 @@ class Reader:
     are the bytes of JPEG files, and pixels where there is no plain one.
     """
 
-    images: ImageSet
-    preprocessing: Preprocessing
-    gives: Gives
-    paths: list[str]
-    digests: list[str | None]
-
-    @classmethod
-    def of(cls, images: ImageSet, preprocessing: Preprocessing, gives: Gives) -> Reader:
-        """Return a reader of all images of a data set."""
-        table = images.images
-        paths, digests = (table.column(name).to_pylist() for name in ("path", "sha256"))
-        return cls(images, preprocessing, gives, paths, digests)
-
-    @property
-    def _checks(self) -> bool:
-        """Whether pictures may be refused; the canaries, which all networks see, never are."""
-        refuses = self.preprocessing.sizes or self.preprocessing.grey
-        return bool(refuses) and self.images.name != canaries.NAME
+    def __init__(self, images: ImageSet, preprocessing: Preprocessing, gives: Gives) -> None:
+        self.images, self.preprocessing, self.gives = images, preprocessing, gives
+        self.paths: list[str] = images.images.column("path").to_pylist()
+        self.digests: list[str | None] = images.images.column("sha256").to_pylist()
+        refuses = bool(preprocessing.sizes or preprocessing.grey)
+        self._checks = refuses and images.name != canaries.NAME  # which all networks see
 
     def __getitems__(self, ids: Ids) -> Batch:
         """Read a batch; an image that cannot be shown is a black one, and said to be a problem."""
@@ -141,11 +128,11 @@ class Batches:
         torch = require("torch")
         if not sys.platform.startswith("linux"):
             workers = 0  # where a process cannot be forked, pictures cannot be handed to it
-        self._sampler = _Sampler()
+        self._ids: list[Ids] = []  # of batches, which the loader looks up at every call
         self._loader = torch.utils.data.DataLoader(
             reader,
-            batch_sampler=self._sampler,
-            collate_fn=_same,
+            batch_sampler=self._ids,
+            collate_fn=lambda batch: batch,
             num_workers=workers,
             prefetch_factor=3 if workers else None,
             persistent_workers=workers > 0,
@@ -156,7 +143,7 @@ class Batches:
 
     def __call__(self, batches: Iterable[Ids]) -> Iterator[Batch]:
         """Return the batch of each list of ids; EngineError if a decoding process was killed."""
-        self._sampler.batches = batches
+        self._ids[:] = batches
         try:
             yield from self._loader
         except RuntimeError as error:
@@ -167,19 +154,6 @@ class Batches:
                 fix="it may lack memory, or room in /dev/shm: give fewer --workers (0 for none) "
                 "or a smaller --batch",
             ) from None
-
-
-class _Sampler:
-    """What the loader asks for the ids of its batches."""
-
-    batches: Iterable[Ids] = ()
-
-    def __iter__(self) -> Iterator[Ids]:
-        return iter(self.batches)
-
-
-def _same(batch: Batch) -> Batch:
-    return batch
 
 
 def problem_of(images: ImageSet, image_id: int, problem: str) -> str:

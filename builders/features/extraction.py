@@ -116,7 +116,11 @@ class Extraction(BlockJob):
         parts: list[Any] = []
         problems: dict[int, str] = {}
         last: Callable[[], BlockResult] | None = None
-        for batch, pixels in self._inputs(batches(self.batches_of(blocks)), backbone):
+        made = batches(self.batches_of(blocks))
+        inputs: Iterator[tuple[Batch, Any]] = ((batch, batch.data) for batch in made)
+        if self.gpus:
+            inputs = inputs_on_gpu(made, backbone.preprocessing)
+        for batch, pixels in inputs:
             if not self.skip_corrupt:
                 self.refuse(batch.problems)
             problems |= batch.problems
@@ -134,11 +138,6 @@ class Extraction(BlockJob):
         if last is not None:
             yield last()
 
-    def _inputs(self, batches: Iterator[Batch], backbone: Backbone) -> Iterator[tuple[Batch, Any]]:
-        if self.gpus:
-            return inputs_on_gpu(batches, backbone.preprocessing)
-        return ((batch, batch.data) for batch in batches)
-
     def _finished(
         self, ids: range, on_host: Callable[[], NDArray[np.float16]], problems: dict[int, str]
     ) -> BlockResult:
@@ -153,7 +152,7 @@ class Extraction(BlockJob):
             )
         for image_id in problems:
             features[image_id - ids[0]] = 0
-        return BlockResult(features, problems)
+        return features, problems
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:

@@ -14,7 +14,6 @@ from analysis_sql.planning.query_size import (
     CRITERION,
     Covariance,
     Estimate,
-    QueryChoice,
     best_query,
     choose,
     choose_for_comparisons,
@@ -153,11 +152,7 @@ class QueryEvidence:
         else:
             estimate = Estimate(draws.way, self.alpha, self.w, self.covariance, self.freedom)
             choice = choose(estimate, draws.shot, tasks, self.level, more=more)
-        return _chosen(choice, tasks), choice.low, choice.high
-
-
-def _chosen(choice: QueryChoice, tasks: Mapping[int, list[int]]) -> int:
-    """Q*, or where no estimate of α is positive that of α = 0."""
-    if choice.best is not None:
-        return choice.best
-    return best_query(float("inf"), width_factors(tasks, choice.level))
+        best = choice.best
+        if best is None:  # no estimate of α is positive: that of α = 0
+            best = best_query(float("inf"), width_factors(tasks, choice.level))
+        return best, choice.low, choice.high

@@ -18,7 +18,6 @@ from analysis_sql.planning.query_size import (
     MIN_TASKS,
     PooledEstimate,
     QueryChoice,
-    SetEstimate,
     VarianceModel,
     choose,
     choose_for_comparisons,
@@ -135,19 +134,6 @@ class QuerySets:
         return replace(self, draws=draws, features=self.features[keep])
 
 
-def estimates(counts: Sequence[tuple[int, NDArray[Any]]], seed: int) -> list[SetEstimate]:
-    """Estimate one seed's variances from its (Q, counts), for those Q at which they exist."""
-    enough = [(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
-    if not enough:
-        have = ", ".join(f"{len(x)} at Q = {query}" for query, x in counts)
-        raise SamplingError(
-            f"no variance can be estimated from these task sets: tasks are {have} (seed {seed})",
-            expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
-            fix="sweep other numbers of queries, or ask for fewer ways or shots",
-        )
-    return [estimate_set(x, query) for x, query in enough]
-
-
 USUAL = (1, 5, 7)
 """The Q whose cost is always told: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
 
@@ -245,7 +231,13 @@ def sweep(
         without = []
         for i in range(parts):
             progress(f"without part {i + 1} of {parts} of the images")
-            without.append(_fit(sets.only(part != i), asked, seeds))
+            some = sets.only(part != i)
+            left = {
+                query: [some.counts(some.draws.draw(query, seed)) for seed in range(seeds)]
+                for query in asked
+                if query >= 2 and some.draws.tasks(query, 0)
+            }
+            without.append(_pooled(left, some.draws.shot))
         estimate = jackknife_images(estimate, without)
     draws = sets.draws
     model = estimate.model(draws.shot)
@@ -267,9 +259,15 @@ def sweep(
         level=level,
         seeds=seeds,
         rows=tuple(
-            replace(
-                _row(q, tasks[q], counts.get(q), differences.get(q, []), pairs, draws.way, level),
-                model=expected.get(q),
+            _row(
+                q,
+                tasks[q],
+                counts.get(q, []),
+                differences.get(q, []),
+                pairs,
+                draws.way,
+                level,
+                expected.get(q),
             )
             for q in shown
         ),
@@ -303,52 +301,48 @@ def _pairs(
     return found
 
 
-def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:
-    """Estimate the variances alone, from those Q of which tasks can be drawn."""
-    draws = sets.draws
-    counts = {
-        query: [sets.counts(draws.draw(query, seed)) for seed in range(seeds)]
-        for query in queries
-        if query >= 2 and draws.tasks(query, 0)
-    }
-    return _pooled(counts, draws.shot)
-
-
 def _pooled(counts: Counts, shot: int) -> PooledEstimate:
-    """Estimate the variances from the counts of each Q and seed."""
-    by_seed = zip(*counts.values(), strict=True)
-    sets = [list(zip(counts, of_seed, strict=True)) for of_seed in by_seed]
-    return pool([estimates(of_seed, seed) for seed, of_seed in enumerate(sets)], shot)
+    """Estimate the variances of each seed, from those Q at which they exist, and pool them."""
+    seeds = []
+    for seed, of_seed in enumerate(zip(*counts.values(), strict=True)):
+        by_query = list(zip(counts, of_seed, strict=True))
+        enough = [(x, query) for query, x in by_query if query >= 2 and len(x) >= MIN_TASKS]
+        if not enough:
+            have = ", ".join(f"{len(x)} at Q = {query}" for query, x in by_query)
+            raise SamplingError(
+                f"no variance can be estimated from these task sets: tasks are {have} "
+                f"(seed {seed})",
+                expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
+                fix="sweep other numbers of queries, or ask for fewer ways or shots",
+            )
+        seeds.append([estimate_set(x, query) for x, query in enough])
+    return pool(seeds, shot)
 
 
 def _row(
     query: int,
     tasks: list[int],
-    counts: list[NDArray[np.int64]] | None,
+    counts: list[NDArray[np.int64]],
     differences: list[Differences],
     pairs: Iterable[HeadPair],
     way: int,
     level: float,
+    model: float | None,
 ) -> SweepRow:
-    """Summarise what was observed at one Q."""
-    row = SweepRow(query, float(np.mean(tasks)))
-    if counts is None:
-        return row
+    """Summarise what was observed at one Q, if anything was."""
 
     def width(correct: NDArray[np.int64]) -> float:
         return float(halfwidths(Moments.of(correct.sum(axis=1), way * query), "open", level))
 
-    accuracy = float(np.mean([100.0 * x.mean() / query for x in counts]))
-    row = replace(row, accuracy=accuracy)
-    if min(map(len, counts)) < 2:
-        return row
-    observed, error = _mean([width(x) for x in counts])
-    row = replace(row, observed=observed, observed_error=error)
-    if not pairs:
-        return row
-    means = [np.mean([width(of[pair][0]) for pair in pairs]) for of in differences]
-    difference, error = _mean(means)
-    return replace(row, difference=difference, difference_error=error)
+    seen: dict[str, float | None] = {}
+    if counts:
+        seen["accuracy"] = float(np.mean([100.0 * x.mean() / query for x in counts]))
+    if counts and min(map(len, counts)) >= 2:
+        seen["observed"], seen["observed_error"] = _mean([width(x) for x in counts])
+        if pairs:
+            means = [np.mean([width(of[pair][0]) for pair in pairs]) for of in differences]
+            seen["difference"], seen["difference_error"] = _mean(means)
+    return SweepRow(query, float(np.mean(tasks)), model=model, **seen)
 
 
 def _mean(values: Sequence[Any]) -> tuple[float, float | None]:

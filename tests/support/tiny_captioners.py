@@ -25,6 +25,9 @@ WORDS = (
 )
 SIDE = 32
 
+LAYERS = {"width": 16, "heads": 1, "layers": 1}
+WORDS_OF_CLIP = {"context_length": 76, "vocab_size": 49408, **LAYERS}
+POOLED = {"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True}
 COCA = {
     "embed_dim": 16,
     "vision_cfg": {
@@ -33,27 +36,10 @@ COCA = {
         "width": 32,
         "patch_size": 8,
         "head_width": 16,
-        "attentional_pool": True,
-        "attn_pooler_heads": 2,
-        "output_tokens": True,
+        **POOLED,
     },
-    "text_cfg": {
-        "context_length": 76,
-        "vocab_size": 49408,
-        "width": 16,
-        "heads": 1,
-        "layers": 1,
-        "embed_cls": True,
-        "output_tokens": True,
-    },
-    "multimodal_cfg": {
-        "context_length": 76,
-        "vocab_size": 49408,
-        "width": 16,
-        "heads": 1,
-        "layers": 1,
-        "attn_pooler_heads": 2,
-    },
+    "text_cfg": {**WORDS_OF_CLIP, "embed_cls": True, "output_tokens": True},
+    "multimodal_cfg": {**WORDS_OF_CLIP, "attn_pooler_heads": 2},
     "custom_text": True,
 }
 """With open_clip's own vocabulary: 1.6 million numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,28 @@ def read_pictures(folder: Path, **options: Any) -> Any:
     from builders.sources.read import read_source
 
     return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
+
+
+def features_of_pictures(backbone: Any, pictures: list[Any]) -> Any:
+    """The features of arrays (h, w, 3) that a backbone gives, each made its input as by Pillow."""
+    import torch
+    from PIL import Image
+
+    reference = [backbone.preprocessing.reference(Image.fromarray(array)) for array in pictures]
+    return backbone.features(torch.from_numpy(np.stack(reference)))
+
+
+def stop_after(blocks: int) -> Callable[..., None]:
+    """Progress that interrupts a run when so many blocks are made."""
+    told: list[int] = []
+
+    def progress(images: int, /, *, resumed: bool = False) -> None:
+        if not resumed:
+            told.append(images)
+            if len(told) == blocks:
+                raise KeyboardInterrupt
+
+    return progress
 
 
 def write_pictured_release(folder: Path) -> Path:

@@ -2,14 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tiny_captioners import SIDE
-from tiny_features import read_pictures, write_pictures
+from tiny_features import read_pictures, stop_after, write_pictures
 
 from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
 from builders.attributes.captioner import plain
@@ -171,25 +171,13 @@ def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
     assert captioner.captions(batch) == ["a a a a"] * 2
 
 
-def _stop_after(blocks: int) -> Callable[..., None]:
-    told: list[int] = []
-
-    def progress(images: int, /, *, resumed: bool = False) -> None:
-        if not resumed:
-            told.append(images)
-            if len(told) == blocks:
-                raise KeyboardInterrupt
-
-    return progress
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["blip@blip", "coca:tiny-coca/tiny.pt"])
 def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path: Path) -> None:
     whole, how = write_captions(tiny, name, tmp_path / "a", _settings(captioners))
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            write_captions(tiny, name, tmp_path / "b", _settings(captioners), _stop_after(1))
+            write_captions(tiny, name, tmp_path / "b", _settings(captioners), stop_after(1))
     assert len(list((tmp_path / "b").rglob("*.npy"))) == 2
     with pytest.raises(OutputError, match="something else: they differ in batch"):
         write_captions(tiny, name, tmp_path / "b", _settings(captioners, batch=5))

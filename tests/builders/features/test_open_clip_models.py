@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tiny_features import features_of_pictures
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from builders.features.backbones import PAPER, load_backbone
@@ -13,6 +13,7 @@ from fslbench_data.files import sha256_of
 
 open_clip = pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 8, "head_width": 16}
+POOLED = {"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True}
 TEXT = {"context_length": 4, "vocab_size": 20, "width": 16, "heads": 1, "layers": 1}
 CLIP = {"embed_dim": 24, "vision_cfg": VISION, "text_cfg": TEXT}
 CONFIGS = {
@@ -34,21 +35,9 @@ CONFIGS = {
     },
     "little-coca": {
         **CLIP,
-        "vision_cfg": {
-            **VISION,
-            "attentional_pool": True,
-            "attn_pooler_heads": 2,
-            "output_tokens": True,
-        },
+        "vision_cfg": {**VISION, **POOLED},
         "text_cfg": {**TEXT, "embed_cls": True, "output_tokens": True},
-        "multimodal_cfg": {
-            "context_length": 4,
-            "vocab_size": 20,
-            "width": 16,
-            "heads": 1,
-            "layers": 1,
-            "attn_pooler_heads": 2,
-        },
+        "multimodal_cfg": {**TEXT, "attn_pooler_heads": 2},
         "custom_text": True,
     },
 }
@@ -90,18 +79,12 @@ def _expected(model: Any, torch: Any, pictures: list[Any]) -> Any:
         return model.encode_image(batch, normalize=False)
 
 
-def _found(backbone: Any, torch: Any, pictures: list[Any]) -> Any:
-    pil = pytest.importorskip("PIL.Image")
-    reference = [backbone.preprocessing.reference(pil.fromarray(picture)) for picture in pictures]
-    return backbone.features(torch.from_numpy(np.stack(reference)))
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 def test_features_are_open_clips(name: str, saved: Any, torch: Any, photographs: list[Any]) -> None:
     model, path = saved(name)
     backbone = load_backbone(f"open_clip:{name}/{path}")  # with two slashes
     expected = _expected(model, torch, photographs)
-    found = _found(backbone, torch, photographs)
+    found = features_of_pictures(backbone, photographs)
     if name == "little-coca":  # whose encode_image always normalises
         found = torch.nn.functional.normalize(found, dim=-1)
         expected = torch.nn.functional.normalize(expected, dim=-1)
@@ -112,7 +95,7 @@ def test_features_are_open_clips(name: str, saved: Any, torch: Any, photographs:
     assert backbone.parameters == sum(p.numel() for p in model.visual.parameters())
     assert str(path.parent) not in str(backbone.describe())
     half = load_backbone(f"open_clip:{name}/model.pt", path.parent, dtype="bfloat16")
-    cosine = torch.nn.functional.cosine_similarity(_found(half, torch, photographs), found)
+    cosine = torch.nn.functional.cosine_similarity(features_of_pictures(half, photographs), found)
     assert cosine.min() > 0.99
 
 

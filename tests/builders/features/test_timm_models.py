@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tiny_features import features_of_pictures
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from builders.features.backbones import PAPER, load_backbone
@@ -44,18 +44,12 @@ def _expected(model: Any, torch: Any, pictures: list[Any]) -> Any:
         return model.forward_head(model.forward_features(batch), pre_logits=True)
 
 
-def _found(backbone: Any, torch: Any, pictures: list[Any]) -> Any:
-    pil = pytest.importorskip("PIL.Image")
-    reference = [backbone.preprocessing.reference(pil.fromarray(picture)) for picture in pictures]
-    return backbone.features(torch.from_numpy(np.stack(reference)))
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_features_are_timms(name: str, saved: Any, torch: Any, photographs: list[Any]) -> None:
     model, path = saved(name)
     backbone = load_backbone(f"timm:{name}@{path}")
     expected = _expected(model, torch, photographs)
-    torch.testing.assert_close(_found(backbone, torch, photographs), expected)
+    torch.testing.assert_close(features_of_pictures(backbone, photographs), expected)
     assert backbone.dimensions == expected.shape[1]
     assert backbone.name == f"timm:{name}@model.safetensors"  # where it lies is nobody's business
     assert backbone.weights == {"file": "model.safetensors"}
@@ -72,7 +66,8 @@ def test_a_checkpoint_may_have_another_head_or_none(
     model, path = saved("test_vit", "mine.pth", num_classes=classes)
     backbone = load_backbone("timm:test_vit@mine.pth", path.parent, dtype="bfloat16")
     expected = _expected(model, torch, photographs)
-    torch.testing.assert_close(_found(backbone, torch, photographs), expected, rtol=0.05, atol=0.05)
+    found = features_of_pictures(backbone, photographs)
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
     assert backbone.describe()["dtype"] == "bfloat16"
 
 
@@ -133,7 +128,7 @@ def test_weights_of_the_hub(
             "licence": "apache-2.0",
         }
     expected = _expected(model, torch, photographs)
-    torch.testing.assert_close(_found(backbone, torch, photographs), expected)
+    torch.testing.assert_close(features_of_pictures(backbone, photographs), expected)
     hub.requests.clear()
     with hub.offline():
         assert load_backbone("timm:test_vit").weights_sha256 == sha256_of(path)

@@ -52,12 +52,12 @@ def test_the_path_of_a_gpu_gives_nearly_the_reference(weights: Path, tmp_path: P
     """As far as it can be had without one: torch's decoder and resizing, on the CPU."""
     images = read_pictures(write_pictures(tmp_path / "pictures", 8))
     preprocessing = load_backbone(TINY, weights).preprocessing
-    reader = Reader.of(images, preprocessing, "files")
+    reader = Reader(images, preprocessing, "files")
     ids = list(range(20))
     batch = reader.__getitems__(ids)
     kinds = [len(shape) for shape in batch.shapes]
     assert [k == 1 for k in kinds] == [i % 2 == 1 for i in [*range(8), *range(8), *range(4)]]
-    pixels = Reader.of(images, preprocessing, "pixels").__getitems__(ids)
+    pixels = Reader(images, preprocessing, "pixels").__getitems__(ids)
     assert [len(shape) for shape in pixels.shapes] == [3] * 20
     for i, part in zip(ids, pixels.parts(), strict=True):
         np.testing.assert_array_equal(part.numpy().transpose(1, 2, 0), np.asarray(images.open(i)))
@@ -84,7 +84,7 @@ def test_bytes_that_no_decoder_takes_are_left_to_pillow() -> None:
 
 def test_batches_come_in_order_again_and_again(weights: Path, tmp_path: Path) -> None:
     images = read_pictures(write_pictures(tmp_path / "pictures", 5))
-    reader = Reader.of(images, load_backbone(TINY, weights).preprocessing, "inputs")
+    reader = Reader(images, load_backbone(TINY, weights).preprocessing, "inputs")
     batches = Batches(reader, 2, pinned=False)
     for wanted in ([[3, 1], [0]], [], [[i] for i in range(20)]):
         assert [batch.ids for batch in batches(wanted)] == wanted
@@ -97,7 +97,7 @@ def test_a_killed_decoder_is_said_to_be(weights: Path, tmp_path: Path) -> None:
 
     images = read_pictures(write_pictures(tmp_path / "pictures", 5))
     broken = replace(images, file=None, picture=lambda path: os.kill(os.getpid(), signal.SIGKILL))
-    reader = Reader.of(broken, load_backbone(TINY, weights).preprocessing, "inputs")
+    reader = Reader(broken, load_backbone(TINY, weights).preprocessing, "inputs")
     with pytest.raises(EngineError, match=r"decodes pictures has died(.|\n)*fewer --workers"):
         list(Batches(reader, 1, pinned=False)([[0], [1]]))
 

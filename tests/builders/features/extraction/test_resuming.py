@@ -10,26 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_features import stop_after
 
 from benchmark_spec.errors import OutputError, SourceError
 
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
-
-
-class Stop(Exception):
-    """What an interruption looks like."""
-
-
-def _stop_after(blocks: int) -> Callable[..., None]:
-    told: list[int] = []
-
-    def progress(images: int, /, *, resumed: bool = False) -> None:
-        if not resumed:
-            told.append(images)
-            if len(told) == blocks:
-                raise Stop
-
-    return progress
 
 
 def _blocks(folder: Path) -> list[Path]:
@@ -41,8 +26,8 @@ def test_stopped_after_every_block_in_turn(
     workers: int, tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
     for done in range(1, 5):
-        with pytest.raises(Stop):
-            extract(tiny, tmp_path, _stop_after(1), workers=workers)
+        with pytest.raises(KeyboardInterrupt):
+            extract(tiny, tmp_path, stop_after(1), workers=workers)
         assert len(_blocks(tmp_path)) == done
     told: list[tuple[int, bool]] = []
     found, _ = extract(
@@ -55,8 +40,8 @@ def test_stopped_after_every_block_in_turn(
 def test_damaged_and_half_written_blocks_are_made_again(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
-    with pytest.raises(Stop):
-        extract(tiny, tmp_path, _stop_after(4))
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(4))
     first, second, third, _ = _blocks(tmp_path)
     first.write_bytes(first.read_bytes()[:-1])
     data = bytearray(second.read_bytes())
@@ -70,8 +55,8 @@ def test_damaged_and_half_written_blocks_are_made_again(
 def test_a_run_is_gone_on_with_by_none_but_its_own(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
-    with pytest.raises(Stop):
-        extract(tiny, tmp_path, _stop_after(2))
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(2))
     with pytest.raises(OutputError, match="something else: they differ in batch\n"):
         extract(tiny, tmp_path, batch=4)
     with pytest.raises(OutputError, match="they differ in agreement, dtype"):
@@ -87,8 +72,8 @@ def test_a_run_is_gone_on_with_by_none_but_its_own(
 def test_other_images_are_not_gone_on_with(tiny: Any, extract: Extract, tmp_path: Path) -> None:
     import pyarrow as pa
 
-    with pytest.raises(Stop):
-        extract(tiny, tmp_path, _stop_after(2))
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(2))
     digests = tiny.images.column("sha256").to_pylist()
     digests[0] = "0" * 64
     position = tiny.images.column_names.index("sha256")
@@ -120,8 +105,8 @@ def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared
 
 
 def test_a_damaged_journal_is_refused(tiny: Any, extract: Extract, tmp_path: Path) -> None:
-    with pytest.raises(Stop):
-        extract(tiny, tmp_path, _stop_after(1))
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(1))
     (journal,) = tmp_path.rglob("extraction.json")
     journal.write_text("{")
     with pytest.raises(OutputError, match="journal of the unfinished extraction"):
