@@ -35,7 +35,7 @@ def first_spec(folder: Path, file: str = "") -> str:
 
     `file` is its name, for the commands that its comments show; by default the data set's.
     """
-    sizes = [len(paths) for paths in list_images(folder).paths.values()]
+    sizes = [len(paths) for paths in list_images(folder)[0].values()]
     name = re.sub(r"[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_") or "my_images"
     name = name if name[0].isalpha() else f"d_{name}"
     ways = min(WAYS, len(sizes))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,68 +207,51 @@ COCO_IMAGES, COCO_BOXES = "train2017", "annotations/instances_train2017.json"
 SCALE = 1.2
 
 
-@dataclass(frozen=True)
-class Box:
-    """An annotation of a test category whose crop, `xywh`, has at least one pixel.
+def _find_coco(
+    source: CataloguedSource, folder: Path, _: Mapping[str, int], *, every: bool = False
+) -> Classes:
+    """Find boxes of the test categories, by photograph, whose crops have at least one pixel.
 
-    `area` is that of the annotated box, in pixels; a `crowd` is a group of objects, not one.
+    That is `every` box, or one of each photograph and category: single objects before crowds, the
+    largest, the first.
     """
-
-    file: str
-    xywh: str
-    area: float
-    crowd: bool
-    licence: str | None
-
-
-def _find_coco(choose: Callable[[list[Box]], Iterable[Box]]) -> Find:
-    """Make what finds some boxes of each category, which come by photograph."""
-
-    def find(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
-        path = folder / source.place_of(folder, COCO_BOXES)
-        content = read_json(path, "images", "annotations", "categories")
-        with reading_entries(path):
-            boxes = _coco_boxes(source, content, path)
-        return {
-            label: [
-                Item(f"{COCO_IMAGES}/{b.file}#xywh={b.xywh}", group=b.file, licence=b.licence)
-                for b in choose(sorted(of_class, key=lambda box: box.file))
-            ]
-            for label, of_class in boxes.items()
+    path = folder / source.place_of(folder, COCO_BOXES)
+    content = read_json(path, "images", "annotations", "categories")
+    with reading_entries(path):
+        categories = {category["id"]: category["name"] for category in content["categories"]}
+        licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
+        images = {image["id"]: image for image in content["images"]}
+        boxes: dict[str, list[tuple[str, tuple[bool, float], Item]]] = {
+            label: [] for label in source.drawn.held_out(list(categories.values()), path)
         }
-
-    return find
-
-
-def _coco_boxes(
-    source: CataloguedSource, content: Mapping[str, Any], where: Path
-) -> dict[str, list[Box]]:
-    """Collect the boxes of each test category, in the order of the annotation file."""
-    categories = {category["id"]: category["name"] for category in content["categories"]}
-    licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
-    images = {image["id"]: image for image in content["images"]}
-    boxes: dict[str, list[Box]] = {
-        label: [] for label in source.drawn.held_out(list(categories.values()), where)
-    }
-    for annotation in content["annotations"]:
-        label = categories.get(annotation["category_id"])
-        image = images.get(annotation["image_id"])
-        if image is None or label is None:
-            raise SourceError(
-                f"{where.name}: annotation {annotation.get('id')} is of image "
-                f"{annotation['image_id']} and category {annotation['category_id']}, "
-                f"which are not both listed",
-                where=str(where),
-                fix="get the annotations again",
-            )
-        if label not in boxes:
-            continue
-        x, y, width, height = annotation["bbox"]
-        if xywh := crop((x, y, width, height), image["width"], image["height"]):
-            crowd = bool(annotation.get("iscrowd"))
-            licence = licences.get(image.get("license"))
-            boxes[label].append(Box(image["file_name"], xywh, width * height, crowd, licence))
-    return boxes
+        for annotation in content["annotations"]:
+            label = categories.get(annotation["category_id"])
+            image = images.get(annotation["image_id"])
+            if image is None or label is None:
+                raise SourceError(
+                    f"{path.name}: annotation {annotation.get('id')} is of image "
+                    f"{annotation['image_id']} and category {annotation['category_id']}, "
+                    f"which are not both listed",
+                    where=str(path),
+                    fix="get the annotations again",
+                )
+            if label not in boxes:
+                continue
+            x, y, width, height = annotation["bbox"]
+            if xywh := crop((x, y, width, height), image["width"], image["height"]):
+                file, licence = image["file_name"], licences.get(image.get("license"))
+                item = Item(f"{COCO_IMAGES}/{file}#xywh={xywh}", group=file, licence=licence)
+                rank = not annotation.get("iscrowd"), width * height
+                boxes[label].append((file, rank, item))
+    classes = {}
+    for label, of_class in boxes.items():
+        of_class.sort(key=lambda box: box[0])
+        best: dict[str, tuple[tuple[bool, float], Item]] = {}
+        for file, rank, item in of_class:
+            if file not in best or rank > best[file][0]:
+                best[file] = rank, item
+        classes[label] = [item for *_, item in (of_class if every else best.values())]
+    return classes
 
 
 def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
@@ -286,18 +269,8 @@ def crop(box: tuple[float, float, float, float], width: int, height: int) -> str
     return f"{first_column},{first_row},{end_column - first_column},{end_row - first_row}"
 
 
-def _largest_of_each_photograph(boxes: list[Box]) -> Iterable[Box]:
-    """Choose a box of each photograph: single objects before crowds, the largest, the first."""
-    best: dict[str, Box] = {}
-    for box in boxes:
-        rival = best.get(box.file)
-        if rival is None or (not box.crowd, box.area) > (not rival.crowd, rival.area):
-            best[box.file] = box
-    return best.values()
-
-
 def _coco(
-    name: str, choose: Callable[[list[Box]], Iterable[Box]], record: Mapping[str, str], **more: Any
+    name: str, record: Mapping[str, str], find: Find = _find_coco, **more: Any
 ) -> CataloguedSource:
     """Make a source of crops of MS COCO 2017's training images; those of a photograph are a group.
 
@@ -308,7 +281,7 @@ def _coco(
         "train2017/*.jpg, and instances_train2017.json there or in annotations/, as "
         "train2017.zip and annotations_trainval2017.zip unpack",
         (COCO_IMAGES, COCO_BOXES),
-        _find_coco(choose),
+        find,
         {
             "crops": f"boxes scaled by {SCALE} about their centre, cut at the picture's edges",
             **record,
@@ -352,7 +325,23 @@ class _QuickDraw(CataloguedSource):
         names = sorted(path.stem for path in folder.glob("*.npy"))
         chosen = self.drawn.held_out_or_known(names, expected, folder)
         left_out: dict[str, Any] = {}
-        bitmaps = self._open_all(folder, chosen, left_out if allow_missing else None)
+        bitmaps, damaged = {}, {}
+        for label in chosen:
+            try:
+                bitmaps[label] = _open_bitmaps(folder / f"{label}.npy")
+            except (OSError, EOFError, ValueError) as error:
+                damaged[f"{label}.npy"] = str(error)
+        if damaged and not allow_missing:
+            path, problem = next(iter(damaged.items()))
+            raise SourceError(
+                f"{self.name}: {path} is damaged: {problem}",
+                where=listing([str(folder / path) for path in damaged]),
+                expected=f"bytes of shape (n, {SIDE * SIDE}) or (n, {SIDE}, {SIDE})",
+                fix="get the file again, or leave it out with --allow-missing, which records it",
+            )
+        if damaged:
+            left_out["images"] = sorted(damaged)
+        bitmaps = {label: of_class for label, of_class in bitmaps.items() if len(of_class)}
         sizes = {label: len(of_class) for label, of_class in bitmaps.items()}
         check_counts(self.name, sizes, expected, folder, left_out if allow_missing else None)
         if not sizes:
@@ -376,28 +365,6 @@ class _QuickDraw(CataloguedSource):
             },
             picture=lambda path: _drawing(folder, path),
         )
-
-    def _open_all(
-        self, folder: Path, labels: list[str], left_out: dict[str, Any] | None
-    ) -> dict[str, Bitmaps]:
-        """Open each class that has any bitmaps; damaged files are refused, or left out."""
-        bitmaps, damaged = {}, {}
-        for label in labels:
-            try:
-                bitmaps[label] = _open_bitmaps(folder / f"{label}.npy")
-            except (OSError, EOFError, ValueError) as error:
-                damaged[f"{label}.npy"] = str(error)
-        if damaged and left_out is None:
-            path, problem = next(iter(damaged.items()))
-            raise SourceError(
-                f"{self.name}: {path} is damaged: {problem}",
-                where=listing([str(folder / path) for path in damaged]),
-                expected=f"bytes of shape (n, {SIDE * SIDE}) or (n, {SIDE}, {SIDE})",
-                fix="get the file again, or leave it out with --allow-missing, which records it",
-            )
-        if damaged and left_out is not None:
-            left_out["images"] = sorted(damaged)
-        return {label: of_class for label, of_class in bitmaps.items() if len(of_class)}
 
 
 def text_order(n: int) -> NDArray[np.int64]:
@@ -484,7 +451,6 @@ fungi = CataloguedSource(
 # crop the released runs took is not known
 mscoco = _coco(
     "mscoco",
-    _largest_of_each_photograph,
     {
         "order": "categories as in the annotation file, crops by photograph",
         "pairs": "of each photograph and category the largest box, crowds last",
@@ -493,8 +459,8 @@ mscoco = _coco(
 # fmt: off
 mscoco_boxes = _coco(
     "mscoco_boxes",
-    list,
     {"order": "categories as in the annotation file, crops by photograph, then as there"},
+    partial(_find_coco, every=True),
     entry="mscoco",
     note="346,980 images: one crop of every annotation, as in Meta-Dataset; the released "
     "runs of Lafargue et al. (2024) had one crop of each (image, class) pair, which is mscoco.",

@@ -146,15 +146,6 @@ class FewShotSource:
         }
         return replace(found, classes=ordered), expected
 
-    def not_the_folder(self, folder: Path) -> SourceError:
-        """Return the error for a folder in which nothing of the data set is found."""
-        return SourceError(
-            f"{folder} is not the raw folder of {self.name}: none of its classes is there",
-            where=str(folder),
-            expected=self.LAYOUT,
-            fix=f"unpack {self.name} as it is distributed, and give the folder that holds this",
-        )
-
 
 # ---- folders of classes, and lists of files ------------------------------------------------------
 
@@ -162,9 +153,11 @@ class FewShotSource:
 def _find_images(source: FewShotSource, folder: Path, part: str) -> Found:
     """Find the folders of classes, or what a list such as ``test.csv`` names in ``images/``."""
     names = PARTS[part] if source.in_parts else ()
-    for name in names:
-        if (folder / f"{name}.csv").is_file() and (folder / "images").is_dir():
-            return _find_listed(folder, f"{name}.csv")
+    for listed in (f"{name}.csv" for name in names):  # as that of Ravi and Larochelle
+        if (folder / listed).is_file() and (folder / "images").is_dir():
+            rows = _rows(folder / listed, "filename", "label")
+            pairs = ((row["label"], Item(f"images/{row['filename']}")) for row in rows)
+            return Found(_by_class(pairs), folder / listed, (listed,))
     parts = source.dataset.parts
     every = {label for classes in parts.values() for label in classes}
     for place in (*names, *source.roots):
@@ -182,14 +175,12 @@ def _find_images(source: FewShotSource, folder: Path, part: str) -> Found:
                 for label, items in classes.items()
             }
         return Found(classes, folder / place)
-    raise source.not_the_folder(folder)
-
-
-def _find_listed(folder: Path, name: str) -> Found:
-    """Find what a list ``filename,label`` names, as that of Ravi and Larochelle does."""
-    rows = _rows(folder / name, "filename", "label")
-    pairs = ((row["label"], Item(f"images/{row['filename']}")) for row in rows)
-    return Found(_by_class(pairs), folder / name, (name,))
+    raise SourceError(
+        f"{folder} is not the raw folder of {source.name}: none of its classes is there",
+        where=str(folder),
+        expected=source.LAYOUT,
+        fix=f"unpack {source.name} as it is distributed, and give the folder that holds this",
+    )
 
 
 def _by_class(pairs: Iterable[tuple[str, Item]]) -> Classes:

@@ -20,8 +20,8 @@ STYLES = ("bold", "condensed", "italic", "light", "monospaced", "sans", "serif")
 
 _ENDINGS = {".ttf", ".otf", ".ttc", ".otc"}
 _COLLECTIONS = {".ttc", ".otc"}
-_OUTLINES = ("glyf", "CFF ", "CFF2")
-_NOT_PLAIN = ("CBDT", "COLR", "SVG ", "sbix", "fvar")
+_OUTLINES = {"glyf", "CFF ", "CFF2"}
+_NOT_PLAIN = {"CBDT", "COLR", "SVG ", "sbix", "fvar"}
 _STATED = {"OS/2", "head", "name", "post"}
 _BY_CLASS = {
     **dict.fromkeys((1, 2, 3, 4, 5, 7), "serif"),
@@ -95,10 +95,8 @@ def fonts_of(file: Path) -> Iterator[Any]:
 
 def _plain(font: Any) -> bool:
     """Whether a font has outlines of one colour and one style, and states what style it is."""
-    outlines = any(table in font for table in _OUTLINES)
-    return (
-        outlines and not any(table in font for table in _NOT_PLAIN) and set(font.keys()) >= _STATED
-    )
+    tables = {*font.keys()}
+    return bool(tables & _OUTLINES) and not tables & _NOT_PLAIN and tables >= _STATED
 
 
 def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
@@ -108,31 +106,27 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
     post whether letters slant; `serifs` is ``serif``, ``sans`` or anything else.
     """
     os2, post, head = font["OS/2"], font["post"], font["head"]
+    panose = getattr(os2, "panose", None)
+    fixed = panose and panose.bFamilyType == 2 and panose.bProportion == 9
     has = {
         "bold": os2.usWeightClass >= 600,
         "condensed": os2.usWidthClass <= 4,
         "italic": bool(os2.fsSelection & 1 or head.macStyle & 2 or post.italicAngle),
         "light": os2.usWeightClass <= 300,
-        "monospaced": bool(post.isFixedPitch or _fixed(os2)),
+        "monospaced": bool(post.isFixedPitch or fixed),
         "sans": serifs == "sans",
         "serif": serifs == "serif",
     }
     return tuple(name for name in STYLES if has[name])
 
 
-def _fixed(os2: Any) -> bool:
-    """Whether PANOSE says that advances are fixed."""
-    panose = getattr(os2, "panose", None)
-    return panose is not None and panose.bFamilyType == 2 and panose.bProportion == 9
-
-
 def _serifs(os2: Any) -> str | None:
     """Tell ``serif``, ``sans`` or ``neither`` by PANOSE, else the family class; None if unsaid."""
-    panose = getattr(os2, "panose", None)
-    if panose is not None and panose.bFamilyType == 2 and panose.bSerifStyle >= 2:
-        return "sans" if panose.bSerifStyle in range(11, 16) else "serif"
-    if panose is not None and panose.bFamilyType in (3, 4):  # written by hand, decorative
-        return "neither"
+    if panose := getattr(os2, "panose", None):
+        if panose.bFamilyType == 2 and panose.bSerifStyle >= 2:
+            return "sans" if panose.bSerifStyle in range(11, 16) else "serif"
+        if panose.bFamilyType in (3, 4):  # written by hand, decorative
+            return "neither"
     return _BY_CLASS.get(os2.sFamilyClass >> 8)
 
 
@@ -182,10 +176,8 @@ def _ink(font: Any, character: str) -> NDArray[np.uint8]:
     return drawn[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
 
 
-@lru_cache(256)
-def renderer(file: Path, index: int) -> Renderer:
-    """Open a face; the last few stay open."""
-    return Renderer(file, index)
+renderer = lru_cache(256)(Renderer)
+"""Opens a face; the last few stay open."""
 
 
 def small(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:

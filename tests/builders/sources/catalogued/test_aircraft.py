@@ -51,15 +51,6 @@ def test_table_and_crops(planes: Path) -> None:
     }
 
 
-def test_a_missing_image_is_named_or_recorded(planes: Path) -> None:
-    (planes / "data/images/0000002.jpg").unlink()
-    with pytest.raises(SourceError, match=r"1 file .* data/images/0000002.jpg is missing"):
-        aircraft.read(planes, expected=EXPECTED)
-    found = aircraft.read(planes, expected=EXPECTED, allow_missing=True)
-    assert found.class_sizes == (1, 1)
-    assert found.provenance["left_out"] == {"images": ["data/images/0000002.jpg"]}
-
-
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [

@@ -54,15 +54,6 @@ def test_table(mushrooms: Path) -> None:
     assert set(found.provenance["lists"]) == {"train.json", "val.json"}
 
 
-def test_a_missing_file_is_named_or_recorded(mushrooms: Path) -> None:
-    (mushrooms / "images/8/2.jpg").unlink()
-    with pytest.raises(SourceError, match=r"images/8/2.jpg is missing"):
-        fungi.read(mushrooms, expected=EXPECTED)
-    found = fungi.read(mushrooms, expected=EXPECTED, allow_missing=True)
-    assert found.class_sizes == (2, 1)
-    assert found.provenance["left_out"] == {"images": ["images/8/2.jpg"]}
-
-
 def test_lists_that_disagree_or_are_damaged(mushrooms: Path) -> None:
     with pytest.raises(CatalogueError, match="198 of 200 classes are missing"):
         fungi.read(mushrooms)
