@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import SourceError
 from builders.attributes import pixels
 from builders.attributes.captioner import GIVEN
 from builders.attributes.captioners import write_captions
@@ -25,7 +24,7 @@ from builders.attributes.given import (
 )
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
 from builders.attributes.table import AttributeStatistics, attribute_statistics, attributes_table
-from builders.attributes.taggers import Words, load_tagger
+from builders.attributes.taggers import load_tagger
 from builders.features.extraction import Settings
 from builders.sources.image_set import ImageSet, Progress, silent
 
@@ -51,15 +50,14 @@ def make_attributes(
     images: ImageSet,
     recipe: Recipe,
     source: str,
-    raw: Path | None,
     work: Path,
     settings: Settings | None = None,
     progress: Progress = silent,
 ) -> MadeAttributes:
     """Make the attributes of a data set's images as a recipe says.
 
-    `source` is what has read the images, `raw` their raw folder, where given texts lie; `work` and
-    `settings` are as for :func:`builders.attributes.captioners.write_captions`.
+    `source` is what has read the images; `work` and `settings` are as for
+    :func:`builders.attributes.captioners.write_captions`.
     """
     made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
     total = len(images.images)
@@ -73,7 +71,7 @@ def make_attributes(
         return MadeAttributes(attributes_table(attributes), {**made, **pixels.DEPENDS_ON})
     if recipe.attributes == GIVEN:
         came = came_with(source, TEXTS) is not None or images.texts is not None
-        titles = _given(images, source, raw, progress) if came else [None] * total
+        titles = given_texts(images, source) if came else [None] * total
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
             return MadeAttributes(attributes_table(*of_word), made)
@@ -94,18 +92,9 @@ def make_attributes(
 
         texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, advance)
     else:
-        texts = _given(images, source, raw, progress)
+        texts = given_texts(images, source)
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
-    tagged = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
+    tagged = tagger.words(texts, names, counted(f"words by {recipe.tagger}"))
     return MadeAttributes(attributes_table(tagged, texts), {**made, "words": tagger.describe()})
-
-
-def _given(images: ImageSet, source: str, raw: Path | None, progress: Progress) -> list[str | None]:
-    if raw is None and images.texts is None:
-        raise SourceError(
-            f"the texts of {images.name} are read from its raw folder, and none is given",
-            fix="name the folder with --raw",
-        )
-    return given_texts(images, source, raw or Path(), progress)

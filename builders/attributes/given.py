@@ -1,46 +1,30 @@
 """Texts and attributes that came with a data set.
 
-A source has them if its module defines ``texts(folder, progress)``, which gives a
-:class:`builders.sources.image_set.Text` by path, or ``ATTRIBUTES``, those that images may have.
+A source has them if its module defines ``TEXTS``, or ``ATTRIBUTES``, those that images may have.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError, SpecError
 from builders.sources import SOURCES, source_module
-from builders.sources.image_set import ImageSet, Progress, Text, silent
+from builders.sources.image_set import ImageSet
 
-TEXTS, ATTRIBUTES = "texts", "ATTRIBUTES"
+TEXTS, ATTRIBUTES = "TEXTS", "ATTRIBUTES"
 """Names in the modules."""
-_NOUNS = {TEXTS: "texts", ATTRIBUTES: "attributes"}
 
 
-def given_texts(
-    images: ImageSet, source: str, folder: Path, progress: Progress = silent
-) -> list[str | None]:
-    """Return the text that came with each of N images, as sentences; None where nothing came.
-
-    Own data name a file or a column of texts; they are then those of `images`.
-    """
-    if images.texts is not None:
-        return [images.texts.get(path) for path in images.images.column("path").to_pylist()]
-    read: Callable[[Path, Progress], Mapping[str, Text]] = check_given(source, TEXTS)
-    texts, paths = read(folder, progress), images.images.column("path").to_pylist()
-    without = [path for path in paths if path not in texts]
-    if without:
-        raise SourceError(
-            f"{images.name}: {len(without)} images have no entry among the texts",
-            where=without[0],
-            fix="fetch the data set again",
-        )
-    return [sentences(texts[path]) or None for path in paths]
+def given_texts(images: ImageSet, source: str) -> list[str | None]:
+    """Return the text that came with each of N images; None where nothing came."""
+    if images.texts is None:
+        check_given(source, TEXTS)
+    of_path = images.texts or {}
+    return [of_path.get(path) for path in images.images.column("path").to_pylist()]
 
 
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
@@ -72,20 +56,13 @@ def given_values(
     return values, objects
 
 
-def sentences(text: Text) -> str:
-    """Join title, description and tags; a description that repeats the title is left out."""
-    title, description = text.title.strip(), text.description.strip()
-    parts = [title, description if description != title else "", ", ".join(text.tags)]
-    return ". ".join(part.rstrip(".") for part in parts if part)
-
-
 def check_given(source: str, name: str, where: str = "") -> Any:
     """Return what a source has of that name, :data:`TEXTS` or :data:`ATTRIBUTES`, or refuse it."""
     came = came_with(source, name)
     if came is None:
         others = ", ".join(other for other in SOURCES if came_with(other, name))
         raise SourceError(
-            f"no {_NOUNS[name]} came with {source}",
+            f"no {name.lower()} came with {source}",
             where=where,
             expected=f"a source that has some: {others}",
             fix="let a captioner write texts, such as blip+textblob, or take pixels; of own data "

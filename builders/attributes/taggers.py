@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from benchmark_spec.errors import BackboneError, MissingPackageError, UnknownNameError
 from benchmark_spec.extras import require
@@ -29,49 +30,42 @@ _NO_WORD = re.compile(r"[^\w\s.,;:!?']|[\d_]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-class Tagger(Protocol):
+class Tagger(ABC):
     """What finds nouns and adjectives."""
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return what the words depend on: package, version, model."""
 
+    @abstractmethod
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Lemmas of the nouns and adjectives of each text, in their order, of cleaned texts."""
 
+    @abstractmethod
     def singular(self, word: str) -> str:
         """Return the lemma of a word that stands alone, taken for a noun."""
 
-
-@dataclass(frozen=True)
-class Words:
-    """The words of texts, of one tagger."""
-
-    tagger: Tagger
-    _of_class: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
-
-    def of(
+    def words(
         self,
         texts: Sequence[str | None],
         class_names: Sequence[str],
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[list[str]]:
         """Return the nouns and adjectives of each text: sorted, once, without its class's name."""
+        of_class = {name: self.of_class(name) for name in set(class_names)}
         cleaned = (clean(text or "") for text in texts)
         words = []
         for done, (lemmas, name) in enumerate(
-            zip(self.tagger.lemmas(cleaned), class_names, strict=True), 1
+            zip(self.lemmas(cleaned), class_names, strict=True), 1
         ):
-            words.append(sorted({w for w in lemmas if counts(w)} - self.of_class(name)))
+            words.append(sorted({word for word in lemmas if counts(word)} - of_class[name]))
             progress(done)
         return words
 
-    def of_class(self, name: str) -> frozenset[str]:
+    def of_class(self, name: str) -> set[str]:
         """Return the words of a class's name, split at what is no letter, and their lemmas."""
-        if name not in self._of_class:
-            words = _LETTERS.findall(name.lower())
-            lemmas = {self.tagger.singular(word) for word in words}
-            self._of_class[name] = frozenset({*words, *lemmas})
-        return self._of_class[name]
+        words = _LETTERS.findall(name.lower())
+        return {*words, *map(self.singular, words)}
 
 
 def clean(text: str) -> str:
@@ -103,7 +97,7 @@ UNIVERSAL = ("NOUN", "PROPN", "ADJ")
 
 
 @dataclass(frozen=True, eq=False)
-class SpacyTagger:
+class SpacyTagger(Tagger):
     """spaCy's tagger and lemmatiser; its parser and its finder of names are left out."""
 
     model: str
@@ -162,7 +156,7 @@ IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
 
 
 @dataclass(frozen=True, eq=False)
-class TextblobTagger:
+class TextblobTagger(Tagger):
     """The tagger that textblob calls PatternTagger, whose lexicon lies inside the package.
 
     Nothing is downloaded, and nothing of NLTK is used.  Lemmas are by rule: a plural noun loses its

@@ -65,7 +65,7 @@ def attributes(
     with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
         images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
         work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
-        made = make_attributes(images, recipe, kind, own, work, settings, progress)
+        made = make_attributes(images, recipe, kind, work, settings, progress)
         if path is not None:
             write_table(made.table, path)
     click.echo(f"{name}: {attribute_statistics(made.table, images.class_sizes)}")

@@ -213,7 +213,6 @@ class DatasetBuild:
             self.images(),
             recipe,
             self._spec.source,
-            self._raw,
             self._features.work(f"{self._spec.name}-{name}", made_of),
             self._features.settings,
             self._progress,

@@ -53,7 +53,7 @@ def source_module(name: str) -> Any:
     """Give the module of a source, or its row.
 
     It has `read` and `LAYOUT`, what the raw folder holds; where they apply `PACKAGES`, `OPTIONS`,
-    `PIXELS` where grey levels are features, and `texts` and `ATTRIBUTES`.
+    `PIXELS` where grey levels are features, and `TEXTS` and `ATTRIBUTES`.
     """
     if name in CATALOGUED:
         return getattr(import_module(f"{__name__}.catalogued"), name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -258,10 +257,3 @@ def check_counts(
             where=str(where),
             expected=listing(order),
         )
-
-
-def expected_counts(name: str) -> dict[str, int]:
-    """Read the images of each class of a packaged source, in the frozen order: `counts.json`."""
-    text = Path(__file__).with_name("counts.json").read_text(encoding="utf-8")
-    counts: dict[str, int] = json.loads(text)[name]
-    return counts

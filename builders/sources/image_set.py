@@ -62,6 +62,13 @@ class Text:
     licence: str | None = None
     complete: bool = True
 
+    @property
+    def sentences(self) -> str:
+        """Title, description and tags; a description that repeats the title is left out."""
+        title, description = self.title.strip(), self.description.strip()
+        parts = [title, description if description != title else "", ", ".join(self.tags)]
+        return ". ".join(part.rstrip(".") for part in parts if part)
+
 
 @dataclass(frozen=True)
 class Item:
@@ -98,8 +105,7 @@ class ImageSet:
         Give the file at a path of the table, or its bytes where it lies in no file of its own, if
         decoding them is all that the image takes.
     texts, attributes
-        Those that came with the image at a path, if any did; texts of packaged sources are read by
-        :mod:`builders.attributes.given`.
+        Those that came with the image at a path, if any did.
     raw, state
         The raw folder, if there is one, and its :func:`raw_state` before it was read.
     """

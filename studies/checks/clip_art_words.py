@@ -39,7 +39,7 @@ def main() -> None:
     assert counts == [2589, 2580, 726]
     recipe = Recipe.parse(f"given+spacy:{MODEL}")
     with tempfile.TemporaryDirectory() as work:
-        made = make_attributes(drawings, recipe, "openclipart", packages, Path(work))
+        made = make_attributes(drawings, recipe, "openclipart", Path(work))
     found = attribute_statistics(made.table, drawings.class_sizes)
     held = load_release().attributes("openclipart", "titles")
     mine, other = (table.column("attributes").to_pylist() for table in (made.table, held))

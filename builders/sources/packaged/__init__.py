@@ -1,1 +1,20 @@
-"""Data sets that come in packages of the ordinary registries, one file each."""
+"""Data sets that come in packages; `data_sets.toml` has what is said of them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+
+from builders.sources.image_set import ABOUT_OPTIONS, About
+from builders.sources.packages import Package
+
+
+def described(name: str) -> tuple[About, tuple[Package, ...], dict[str, int]]:
+    """Return what is said of a data set, its packages, and the images of each class, in order."""
+    entry = tomllib.loads(files(__name__).joinpath("data_sets.toml").read_text("utf-8"))[name]
+    packages = (
+        getattr(Package, pin["kind"])(pin["name"], pin["version"], pin["sha256"])
+        for pin in entry.get("packages", ())
+    )
+    about = About(**{option: entry[option] for option in ABOUT_OPTIONS})
+    return about, tuple(packages), entry.get("counts", {})

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
-from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
-from builders.sources.packages import Package
+from builders.sources.checking import number_images
+from builders.sources.image_set import ImageSet, Item, Progress, silent
+from builders.sources.packaged import described
 
 Pixels = NDArray[np.uint8]
 """RGB, (H, W, 3)."""
 
-CHINA = "china.jpg by danielbuechele, CC BY 2.0, in scikit-learn"
-FLOWER = "flower.jpg by vultilion, CC BY 2.0, in scikit-learn"
+PHOTOGRAPHS = {
+    "china": "china.jpg by danielbuechele, CC BY 2.0, in scikit-learn",
+    "flower": "flower.jpg by vultilion, CC BY 2.0, in scikit-learn",
+}
 DRAWN = "drawn by fslbench, Apache-2.0"
 
 
@@ -43,6 +46,7 @@ class CanaryImage:
     width: int
     credit: str
     sha256: str
+    make: Callable[[], Pixels] = field(repr=False)
 
 
 def digest(pixels: Pixels) -> str:
@@ -72,14 +76,6 @@ _CUT: dict[str, tuple[str, tuple[_Box, ...]]] = {
     ),
 }
 """Of each family the photograph, and (x, y, width, height) of what is cut out of it."""
-
-_DRAWN: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "stripes": ((224, 224, 3), (300, 411, 17), (97, 130, 5), (512, 256, 29)),
-    "checks": ((224, 224, 2), (411, 300, 13), (130, 97, 7), (160, 640, 41)),
-    "discs": ((256, 256, 1), (333, 251, 2), (80, 120, 3), (600, 400, 4)),
-    "grain": ((256, 256, 5), (251, 333, 6), (120, 80, 7), (400, 600, 8)),
-}
-"""Of each family heights, widths, and the period in pixels or what the random numbers start at."""
 
 
 def _stripes(height: int, width: int, period: int) -> Pixels:
@@ -133,12 +129,13 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-_DRAW: dict[str, Callable[[int, int, int], Pixels]] = {
-    "stripes": _stripes,
-    "checks": _checks,
-    "discs": _discs,
-    "grain": _grain,
+_DRAWN: dict[str, tuple[Callable[[int, int, int], Pixels], tuple[tuple[int, int, int], ...]]] = {
+    "stripes": (_stripes, ((224, 224, 3), (300, 411, 17), (97, 130, 5), (512, 256, 29))),
+    "checks": (_checks, ((224, 224, 2), (411, 300, 13), (130, 97, 7), (160, 640, 41))),
+    "discs": (_discs, ((256, 256, 1), (333, 251, 2), (80, 120, 3), (600, 400, 4))),
+    "grain": (_grain, ((256, 256, 5), (251, 333, 6), (120, 80, 7), (400, 600, 8))),
 }
+"""Of each family heights, widths, and the period in pixels or what the random numbers start at."""
 
 
 @cache
@@ -147,36 +144,28 @@ def _photograph(name: str) -> Pixels:
     return photograph
 
 
-def _picture(family: str, number: int) -> Pixels:
-    if family in _CUT:
-        photograph, boxes = _CUT[family]
-        x, y, width, height = boxes[number]
-        return _photograph(photograph)[y : y + height, x : x + width].copy()
-    return _DRAW[family](*_DRAWN[family][number])
+def _cut_out(photograph: str, x: int, y: int, width: int, height: int) -> Pixels:
+    return _photograph(photograph)[y : y + height, x : x + width].copy()
 
 
 FAMILIES = (*_CUT, *_DRAWN)
 OF_EACH = 4
 
 
-def _canary_images() -> tuple[CanaryImage, ...]:
+def _canary_images() -> Iterator[CanaryImage]:
     digests = iter(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="ascii")))
-    images = []
-    for family in FAMILIES:
-        for number in range(OF_EACH):
-            if family in _CUT:
-                photograph, boxes = _CUT[family]
-                *_, width, height = boxes[number]
-                credit = CHINA if photograph == "china" else FLOWER
-            else:
-                height, width, _ = _DRAWN[family][number]
-                credit = DRAWN
-            name = f"{family}-{number}"
-            images.append(CanaryImage(name, family, height, width, credit, next(digests)))
-    return tuple(images)
+    for family, (photograph, boxes) in _CUT.items():
+        for number, box in enumerate(boxes):
+            name, make = f"{family}-{number}", partial(_cut_out, photograph, *box)
+            size, credit = (box[3], box[2]), PHOTOGRAPHS[photograph]
+            yield CanaryImage(name, family, *size, credit, next(digests), make)
+    for family, (draw, numbers) in _DRAWN.items():
+        for number, (height, width, start) in enumerate(numbers):
+            name, make = f"{family}-{number}", partial(draw, height, width, start)
+            yield CanaryImage(name, family, height, width, DRAWN, next(digests), make)
 
 
-CANARY_IMAGES = _canary_images()
+CANARY_IMAGES = tuple(_canary_images())
 """All 32, in the order of their features."""
 
 
@@ -184,7 +173,7 @@ def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
     """Make the pixels of reference images; BackboneError if one is not what it was."""
     made = []
     for image in images:
-        pixels = _picture(image.family, int(image.name.rpartition("-")[2]))
+        pixels = image.make()
         if digest(pixels) != image.sha256:
             raise BackboneError(
                 f"the canary {image.name} is not what it was: this machine decodes "
@@ -197,21 +186,8 @@ def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
 
 
 NAME = "canaries"
-ABOUT = About(
-    title="Canaries: 32 pictures to compare features on",
-    homepage="https://scikit-learn.org/stable/modules/generated/"
-    "sklearn.datasets.load_sample_images.html",
-    licence="CC BY 2.0 (cut out of two photographs), Apache-2.0 (drawn)",
-    citation="""@misc{canaries,
-  title = {china.jpg by danielbuechele and flower.jpg by vultilion, in scikit-learn},
-  howpublished = {Flickr},
-  note = {CC BY 2.0}
-}""",
-    note="Not to draw tasks from: whoever extracts features compares their own with these.",
-    redistribution="features",
-)
+ABOUT, PACKAGES, _ = described(NAME)
 LAYOUT = "Nothing to fetch: the photographs come with scikit-learn, the rest is drawn."
-PACKAGES: tuple[Package, ...] = ()
 
 
 def read(
@@ -225,27 +201,17 @@ def read(
     pixels = dict(zip((image.name for image in CANARY_IMAGES), pictures(), strict=True))
     pil = require("PIL.Image")
     digests = "".join(image.sha256 for image in CANARY_IMAGES)
-    return ImageSet(
-        name=NAME,
-        about=ABOUT,
-        class_names=FAMILIES,
-        class_sizes=(OF_EACH,) * len(FAMILIES),
-        images=images_table(
-            {
-                "image_id": range(len(CANARY_IMAGES)),
-                "class_id": [FAMILIES.index(image.family) for image in CANARY_IMAGES],
-                "class_name": [image.family for image in CANARY_IMAGES],
-                "path": [image.name for image in CANARY_IMAGES],
-                "creator": [_split(image.credit)[0] for image in CANARY_IMAGES],
-                "licence": [_split(image.credit)[1] for image in CANARY_IMAGES],
-            }
-        ),
-        provenance={"pixels_sha256": hashlib.sha256(digests.encode()).hexdigest()},
-        picture=lambda path: pil.fromarray(pixels[path]),
+    classes: dict[str, list[Item]] = {family: [] for family in FAMILIES}
+    for (
+        image
+    ) in CANARY_IMAGES:  # whose credit is ``WHAT by CREATOR, LICENCE``, perhaps in a package
+        creator, licence, *_ = image.credit.partition(" by ")[2].split(", ")
+        classes[image.family].append(Item(image.name, creator=creator, licence=licence))
+    return number_images(
+        NAME,
+        ABOUT,
+        classes,
+        {"pixels_sha256": hashlib.sha256(digests.encode()).hexdigest()},
+        {},
+        lambda path: pil.fromarray(pixels[path]),
     )
-
-
-def _split(credit: str) -> tuple[str, str]:
-    """Split into creator and licence ``WHAT by CREATOR, LICENCE``, perhaps with `` in PACKAGE``."""
-    creator, _, licence = credit.partition(" by ")[2].partition(", ")
-    return creator, licence.partition(",")[0]

@@ -9,34 +9,17 @@ import numpy as np
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from builders.sources.grey import grey_image_set
-from builders.sources.image_set import About, ImageSet, Progress, sha256_of_bytes, silent
-from builders.sources.packages import Package
+from builders.sources.image_set import ImageSet, Progress, sha256_of_bytes, silent
+from builders.sources.packaged import described
 
 NAME = "digits"
-ABOUT = About(
-    title="Optical Recognition of Handwritten Digits (UCI; scikit-learn's copy)",
-    homepage="https://archive.ics.uci.edu/dataset/80",
-    licence="CC BY 4.0",
-    citation="""@misc{alpaydin1998digits,
-  title = {Optical Recognition of Handwritten Digits},
-  author = {Alpaydin, E. and Kaynak, C.},
-  year = {1998},
-  howpublished = {UCI Machine Learning Repository},
-  doi = {10.24432/C50P49}
-}""",
-    note="8 x 8 pixels with 17 grey levels; the test part of the UCI set.",
-    redistribution="features",
-)
+ABOUT, PACKAGES, EXPECTED = described(NAME)
 PIXELS = True
 LAYOUT = "Nothing to fetch: the images come with scikit-learn."
-PACKAGES: tuple[Package, ...] = ()
 
 WHITE = 16
 PIXELS_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
 """Of the images as uint8 (1797, 8, 8), in the source's order."""
-EXPECTED = {
-    str(digit): n for digit, n in enumerate((178, 182, 177, 183, 181, 182, 181, 179, 174, 180))
-}
 
 
 def read(

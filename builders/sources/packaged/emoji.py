@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,8 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
-from builders.sources.checking import check_and_number, expected_counts
+from builders.sources.checking import check_and_number
 from builders.sources.image_set import (
-    About,
     ImageSet,
     Item,
     Progress,
@@ -34,31 +33,14 @@ from builders.sources.image_set import (
     silent,
 )
 from builders.sources.lists import group_of, linked
-from builders.sources.packages import Package, unpacked
+from builders.sources.packaged import described
+from builders.sources.packages import unpacked
 from builders.sources.pictures import check_file, open_picture
 from fslbench_data.files.pictures import Picture, decode
 
 NAME = "emoji"
-PACKAGES = (
-    Package.npm(
-        "openmoji", "17.0.0", "55ee7d13485dec86e9f38c1f3a645a13382d33ff97c0cd845ee824b0aef45e68"
-    ),
-    Package.npm(
-        "emoji-datasource-google",
-        "16.0.0",
-        "fb5fd131b362aab7a55542d2a147a79708cce0a8b1c1bbacd470172708b5c438",
-    ),
-    Package.npm(
-        "emoji-datasource-twitter",
-        "16.0.0",
-        "f64a530c63bca463bd8317fdc4615ce63a53a0c65018e4ce2d848aaba7a28877",
-    ),
-    Package.npm(
-        "fluentui-emoji",
-        "1.3.0",
-        "ec892e607e854859b812c7d827801756adc19955b0ef56d4ae8afcddd19492c5",
-    ),
-)
+ABOUT, PACKAGES, EXPECTED = described(NAME)
+TEXTS = True
 OPENMOJI = "openmoji/package/color/svg"
 GOOGLE = "emoji-datasource-google/package/img/google/64"
 TWITTER = "emoji-datasource-twitter/package/img/twitter/64"
@@ -168,19 +150,6 @@ def _json(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-ABOUT = About(
-    title="Emoji in four styles: OpenMoji, Noto, Twemoji, Fluent",
-    homepage="https://unicode.org/emoji/charts/emoji-list.html",
-    licence="CC BY-SA 4.0 (OpenMoji), Apache-2.0 (Noto), CC BY 4.0 (Twemoji), MIT (Fluent)",
-    citation="""@misc{unicode2025emoji,
-  title = {Unicode Emoji},
-  author = {{The Unicode Consortium}},
-  year = {2025},
-  howpublished = {Unicode Technical Standard 51; drawn by OpenMoji, Google, Twitter, Microsoft}
-}""",
-    note="The style is the first folder of an image's path; a group is one emoji in all styles.",
-    redistribution="images",
-)
 LAYOUT = f"""openmoji/package/data/openmoji.json, {OPENMOJI}/<CODE>.svg
 emoji-datasource-google/package/emoji.json, {GOOGLE}/<code>.png
 emoji-datasource-twitter/package/emoji.json, {TWITTER}/<code>.png
@@ -200,7 +169,6 @@ CREDIT = {
     "fluent": ("Microsoft (Fluent Emoji)", "MIT"),
 }
 SIZE = 64
-EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
 
 
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
@@ -233,24 +201,15 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         progress=progress,
     )
     paths = images.images.column("path").to_pylist()
-    images = replace(images, attributes={path: (style_of(path),) for path in paths})
+    texts = {path: Text(emoji.name).sentences for emoji in listed for path in emoji.paths}
+    styles = {path: (style_of(path),) for path in paths}
+    images = replace(images, texts=texts, attributes=styles)
     return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in listed})
 
 
 def style_of(path: str) -> str:
     """Return the style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
     return STYLES[path.partition("/")[0]]
-
-
-def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
-    """Return the names of the emoji that the drawings show, by their paths in the images table."""
-    progress(f"{NAME}: names")
-    return {path: Text(title=emoji.name) for path, emoji in emoji_of(folder).items()}
-
-
-def emoji_of(folder: Path) -> dict[str, Emoji]:
-    """Return the emoji that each drawing shows, by its path in the images table."""
-    return {path: emoji for emoji in emojis(folder) for path in emoji.paths}
 
 
 def open_drawing(folder: Path, path: str) -> Picture:

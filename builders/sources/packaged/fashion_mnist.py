@@ -10,49 +10,19 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources.grey import grey_image_set
-from builders.sources.image_set import About, ImageSet, Progress, silent
-from builders.sources.packages import Package, unpacked
+from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.packaged import described
+from builders.sources.packages import unpacked
 
 NAME = "fashion_mnist"
-ABOUT = About(
-    title="Fashion-MNIST",
-    homepage="https://github.com/zalandoresearch/fashion-mnist",
-    licence="MIT",
-    citation="""@article{xiao2017fashion,
-  title = {Fashion-{MNIST}: a Novel Image Dataset for Benchmarking Machine Learning Algorithms},
-  author = {Xiao, Han and Rasul, Kashif and Vollgraf, Roland},
-  journal = {arXiv preprint arXiv:1708.07747},
-  year = {2017}
-}""",
-    note="28 x 28 pixels with 256 grey levels; training part, then test part.",
-    redistribution="features",
-)
-PACKAGES = (
-    Package.deb(
-        "dataset-fashion-mnist",
-        "0.0~git20200523.55506a9-1",
-        "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
-    ),
-)
+ABOUT, PACKAGES, EXPECTED = described(NAME)
 OPTIONS = ((), ("part",))
 DATA = "usr/share/datasets/fashion-mnist"
 PIXELS = True
 LAYOUT = f"""dataset-fashion-mnist/{DATA}/
   train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-..., t10k-labels-..."""
 
-CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
-EXPECTED = dict.fromkeys(CLASSES, 7000)
+CLASSES = tuple(EXPECTED)
 PARTS = {"train": ("train", 6000), "test": ("t10k", 1000)}
 """The two parts: how their files begin, and images of each class."""
 

@@ -31,10 +31,10 @@ from builders.sources.glyph_fonts import (
     renderer,
     small,
 )
-from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
+from builders.sources.image_set import ImageSet, Item, Progress, sha256_of_bytes, silent
 from builders.sources.lists import group_of
+from builders.sources.packaged import described
 from builders.sources.packages import Package
-from fslbench_data.files.pictures import Picture
 
 PARTS = ("base", "val", "novel")
 """Splits of the characters: to train on, to choose with, to test on."""
@@ -180,8 +180,26 @@ def draw(
     for number, (face, codes) in enumerate(zip(faces, asked, strict=True)):
         if number % 50 == 0:
             progress(f"face {number} of {len(faces)}")
-        for code, digest in _digests(folder, face, codes, left_out) if codes else ():
-            yield Drawing(face, code, digest)
+        if not codes:
+            continue
+        try:
+            renderer = Renderer(folder / face.path, face.index)
+        except OSError:
+            left_out["damaged"] += len(codes)
+            continue
+        missing = None if renderer.missing is None else renderer.missing.tobytes()
+        for code in codes:
+            try:
+                levels = renderer.levels(chr(code))
+            except OSError:
+                left_out["damaged"] += 1
+                continue
+            if levels is None:
+                left_out["blank"] += 1
+            elif (data := levels.tobytes()) == missing:
+                left_out["missing glyph"] += 1
+            else:
+                yield Drawing(face, code, sha256_of_bytes(data))
 
 
 def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, list[Drawing]]:
@@ -201,30 +219,6 @@ def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, l
     return kept
 
 
-def _digests(
-    folder: Path, face: Face, characters: Sequence[int], left_out: Counter[str]
-) -> Iterator[tuple[int, str]]:
-    """Draw characters, in their order, and give the digest of each drawing."""
-    try:
-        renderer = Renderer(folder / face.path, face.index)
-    except OSError:
-        left_out["damaged"] += len(characters)
-        return
-    missing = None if renderer.missing is None else renderer.missing.tobytes()
-    for character in characters:
-        try:
-            levels = renderer.levels(chr(character))
-        except OSError:
-            left_out["damaged"] += 1
-            continue
-        if levels is None:
-            left_out["blank"] += 1
-        elif (data := levels.tobytes()) == missing:
-            left_out["missing glyph"] += 1
-        else:
-            yield character, sha256_of_bytes(data)
-
-
 def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[Drawing]:
     """Choose the images of one character of a script: step 5 of the rule, in that order."""
     of_design: dict[str, list[Drawing]] = {}
@@ -241,19 +235,8 @@ def path_of(face: Face, code: int) -> str:
     return f"{face.path}#{face.index},U+{code:04X}"
 
 
-ABOUT = About(
-    title="Glyphs: characters as free fonts draw them",
-    homepage="https://www.debian.org",
-    licence="free licences of the fonts, each in the images table",
-    citation="""@misc{unicode2022scripts,
-  title = {The {Unicode} Standard, Version 15.0},
-  author = {{The Unicode Consortium}},
-  year = {2022},
-  howpublished = {Characters and scripts; drawn by fonts of Debian 12}
-}""",
-    note="A class is a character, its superclass the script; a group is one design of it.",
-    redistribution="features",
-)
+NAME = "glyphs"
+ABOUT, *_ = described(NAME)
 LAYOUT = "<package>/usr/share/fonts/.../<font>.ttf, .otf or .ttc"
 
 
@@ -287,14 +270,14 @@ def glyph_set(
     if scarce:
         raise SourceError(
             f"{name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
-            f"{class_name(scarce[0])} with {len(chosen[scarce[0]])}",
+            f"{unicodedata.name(scarce[0])} with {len(chosen[scarce[0]])}",
             where=str(folder),
             expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",
             fix="fetch the packages again into an empty folder",
         )
     classes: dict[str, list[Item]] = {}
     for character, own in chosen.items():
-        items = classes.setdefault(class_name(character), [])
+        items = classes.setdefault(unicodedata.name(character), [])
         for drawing in own:
             group = (character, design_of(drawing.face, shown[character], frozen.designs))
             credit = frozen.credits[drawing.face.package]
@@ -310,7 +293,7 @@ def glyph_set(
             "left_out_by_rule": dict(sorted((+left_out).items())),
         },
         {},
-        lambda path: open_glyph(folder, path),
+        lambda path: require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB"),
     )
     of_all = [drawing for own in chosen.values() for drawing in own]
     return replace(
@@ -320,16 +303,6 @@ def glyph_set(
         texts={drawing.path: drawing.face.family for drawing in of_all},
         attributes={drawing.path: drawing.face.style for drawing in of_all},
     )
-
-
-def class_name(character: str) -> str:
-    """Name a character as Unicode does."""
-    return unicodedata.name(character)
-
-
-def open_glyph(folder: Path, path: str) -> Picture:
-    """Draw the image at a path of the images table: RGB, 84 x 84, white on black."""
-    return require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB")
 
 
 def _levels(folder: Path, path: str) -> NDArray[np.uint8]:
@@ -353,7 +326,6 @@ def _pixels(
     return pixels
 
 
-NAME = "glyphs"
 PACKAGES = collection().packages
 OPTIONS = ((), ("part", "most"))
 PIXELS = True

