@@ -46,7 +46,7 @@ from fslbench_data.scoring.summary import (
     Tally,
     summarize,
 )
-from fslbench_data.scoring.task_set_report import PrimarySet
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 WIDTH = 100
 """Characters of a line, at most."""
@@ -138,7 +138,7 @@ def report_html(report: Report) -> str:
     more = len(rows) - MOST_ROWS
     cut = (f"and {many(more, 'more row')}: report.scores.to_pandas()",) if more > 0 else ()
     table = replace(table, rows=[*islice(rows, MOST_ROWS)], notes=(*table.notes, *cut))
-    figure = answer_forest(report, summary)
+    figure = answer_forest(summary)
     drawn, missing = "", None
     if figure is not None:
         from fslbench_data.render.figures.plot import Drawing
@@ -243,20 +243,21 @@ def _heading(summary: Summary) -> str:
     known, unknown = _by_queries(summary)
     per_query = bool(known) and not unknown
 
-    def kind(primary: PrimarySet) -> str:
-        if suite_of(primary.name.suite).whole:
+    def kind(primary: TaskSetReport) -> str:
+        if suite_of(primary.scored.name.suite).whole:
             return WHOLE_TEST_SET
-        return PER_QUERY if per_query and primary.images == "images" else family_of(primary.images)
+        first = primary.shown_kinds[0]
+        return PER_QUERY if per_query and first == "images" else family_of(first)
 
     kinds = dict.fromkeys(map(kind, sets))
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
-    if all(primary.images == "closed" for primary in sets):
+    if all(primary.shown_kinds[0] == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     numbers = sorted(primary.scored.n_tasks for primary in sets)
     number = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
-    suites = {suite_of(primary.name.suite) for primary in sets}
+    suites = {suite_of(primary.scored.name.suite) for primary in sets}
     tasks = {
         "draws" if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
         for suite in suites
@@ -264,20 +265,22 @@ def _heading(summary: Summary) -> str:
     return f"{text}, {number} {tasks.pop()} a set" if len(tasks) == 1 else text
 
 
-def _ways(primary: PrimarySet) -> str:
-    return f"{'up to ' if primary.name.varies else ''}{primary.name.protocol.way}"
+def _ways(primary: TaskSetReport) -> str:
+    return f"{'up to ' if primary.scored.name.varies else ''}{primary.scored.name.protocol.way}"
 
 
-def _set_columns(sets: Sequence[PrimarySet]) -> list[Column]:
+def _set_columns(sets: Sequence[TaskSetReport]) -> list[Column]:
     """Return the columns that name a task set: no more than distinguish them."""
-    protocols = {primary.name.protocol for primary in sets}
+    protocols = {primary.scored.name.protocol for primary in sets}
     columns = [Column("data set", lambda primary: primary.scored.dataset)]
     if len({protocol.way for protocol in protocols}) > 1:
         columns.append(right("ways", _ways))
-    shots = right("shots", lambda p: "varied" if p.name.varies else p.name.protocol.shot)
+    shots = right(
+        "shots", lambda p: "varied" if p.scored.name.varies else p.scored.name.protocol.shot
+    )
     columns.append(shots)
     if len({(protocol.way, protocol.shot) for protocol in protocols}) < len(protocols):
-        columns.append(right("queries", lambda primary: primary.name.protocol.query))
+        columns.append(right("queries", lambda primary: primary.scored.name.protocol.query))
     return columns
 
 
@@ -290,21 +293,22 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     lines: list[dict[str, Any]] = []
     for row in summary.rows:
         primary, intervals = row.primary, row.score.intervals
+        classes = primary.kind_about("new classes")
         usual = None  # what papers print: of the closed interval, where tasks reuse images
-        if primary.images != "closed" and (closed := intervals.get("closed")) is not None:
+        if primary.shown_kinds[0] != "closed" and (closed := intervals.get("closed")) is not None:
             usual = None if closed.halfwidth is None else width_text(closed.halfwidth)
         answered, every = row.score.accuracy.tasks, primary.scored.n_tasks
         number = f"{answered}" if answered == every else f"{answered} of {every}"
         of_set: dict[str, Any] = {
             "set": primary,
             **{column.name: column.cell(primary) for column in sets},
-            "accuracy": plus_minus(intervals[primary.images]),
+            "accuracy": plus_minus(intervals[primary.shown_kinds[0]]),
             "usual ±": usual,
-            "tasks": f"{number} {primary.name.suite}",
+            "tasks": f"{number} {primary.scored.name.suite}",
         }
         for c in row.shown:
             same, identical = c.interval_kind == "closed", c.verdict is Verdict.IDENTICAL
-            of_classes = c.intervals.get(primary.classes) if primary.classes else None
+            of_classes = c.intervals.get(classes) if classes else None
             of_pair = (
                 name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
                 "identical" if identical else plus_minus(c.difference, signed=True),
@@ -329,7 +333,7 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         if there[key]
     ]
     if any(line["versus"] for line in lines):
-        classes = any(row.primary.classes for row in summary.rows)
+        of_any = any(row.primary.kind_about("new classes") for row in summary.rows)
         columns += [
             Column("versus", itemgetter("versus")),
             right("difference", itemgetter("difference")),
@@ -337,7 +341,7 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         columns += [
             verdict_column(key, itemgetter(key))
             for key in OF_PAIR[2:]
-            if (classes if key == "new classes" else any(line[key] for line in lines))
+            if (of_any if key == "new classes" else any(line[key] for line in lines))
         ]
     return Table("", tuple(columns), lines)
 
@@ -362,7 +366,7 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
     sets = _set_columns(summary.primary)
     units = {"ways": "-way", "shots": "-shot", "queries": "-query"}
 
-    def heading(primary: PrimarySet) -> str:
+    def heading(primary: TaskSetReport) -> str:
         dataset, *sizes = (str(column.cell(primary)) for column in sets)
         named = (f"{n}{units[c.name]}" for n, c in zip(sizes, sets[1:], strict=True))
         return " ".join([dataset, *named])
@@ -392,7 +396,7 @@ def _cell(among: Standings, method: str) -> str | None:
     standing = among.by_method.get(method)
     if standing is None:
         return None
-    interval = standing.score.intervals[among.primary.images]
+    interval = standing.score.intervals[among.primary.shown_kinds[0]]
     return f"{plus_minus(interval)}{MARKS[standing.mark]}"
 
 
@@ -436,7 +440,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
 
     if summary.signature.unbound:
         yield UNBOUND_NOTE
-    if same := [str(h.scored) for h in summary.primary if h.images == "closed"]:
+    if same := [str(h.scored) for h in summary.primary if h.shown_kinds[0] == "closed"]:
         where = listing(same, 2)
         yield f"{where}: nothing is said of new images, only of other tasks of the same images"
     if prefix := named(lambda score: score.prefix):
@@ -466,7 +470,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
 
 def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
     """Return methods that have leave-one-out intervals per query, and scores by whole tasks."""
-    left_out = {str(h.scored) for h in summary.primary if h.images == "images"}
+    left_out = {str(h.scored) for h in summary.primary if h.shown_kinds[0] == "images"}
     scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
     known = dict.fromkeys(score.method for score in scores if score.by_queries)
     return [*known], [score for score in scores if not score.by_queries]
@@ -501,12 +505,12 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
     by = "Holm" if all(column.holm for column in summary.columns) else "Bonferroni"
     marks = {s.mark for column in summary.columns for s in column.by_method.values()}
-    of_new = any(primary.images != "closed" for primary in summary.primary)
+    of_new = any(primary.shown_kinds[0] != "closed" for primary in summary.primary)
     images = "new images" if of_new else "the same images"
     text = f"* highest mean; ~ no significant difference from it for {images}"
     if Mark.NEW_IMAGES in marks and of_new:
         text += "; ° significant for new images, not for new classes"
-    classes = " and classes" if any(h.classes for h in summary.primary) else ""
+    classes = " and classes" if any(h.kind_about("new classes") for h in summary.primary) else ""
     text += f"; no mark: significantly lower for {images}{classes}"
     text += "; ? not judged" if Mark.UNJUDGED in marks else ""
     yield f"{text} ({by}, {pairs} pairs a set)" if families[-1] > 1 else text
@@ -514,19 +518,19 @@ def _of_marks(summary: Summary) -> Iterator[str]:
 
 def _of_sets(summary: Summary) -> Iterator[str]:
     sets = summary.primary
-    if few := [h for h in sets if h.images == "open" and h.scored.n_tasks < FEW_TASKS]:
+    if few := [h for h in sets if h.shown_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]:
         where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
     if near := {score.method for score in summary.scores if score.near_perfect is not None}:
         methods = many(len(near), "method")
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
-    if grouped := _datasets(h for h in sets if h.groups):
+    if grouped := _datasets(h for h in sets if h.units.groups):
         yield f"{grouped}: a group of images counts as one image"
-    if within := _datasets(h for h in sets if h.superclasses and h.classes):
+    if within := _datasets(h for h in sets if h.units.superclasses and h.kind_about("new classes")):
         yield f"{within}: new classes are other classes of the same superclasses"
 
 
-def _datasets(sets: Iterable[PrimarySet]) -> str:
+def _datasets(sets: Iterable[TaskSetReport]) -> str:
     return listing([*dict.fromkeys(primary.scored.dataset for primary in sets)], 4)
 
 
@@ -544,7 +548,7 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
         parts.append(
             f"{many(summary.other_references, 'more reference method')} (--all-references)"
         )
-    protocols = [(h.name.protocol.way, h.name.protocol.shot) for h in summary.primary]
+    protocols = [(h.scored.name.protocol.way, h.scored.name.protocol.shot) for h in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")
     if summary.left_out:

@@ -35,7 +35,7 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import Score, intervals_by_kind
-from fslbench_data.scoring.task_set_report import PrimarySet, TaskSetReport, primary_sets, schema
+from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
 
 Floats = NDArray[np.float64]
 
@@ -218,12 +218,11 @@ def _whole(score: Score, task_set: TaskSetReport) -> bool:
 
 def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
     """Return the kinds of interval of each set, by what they are about: where all sets have one."""
-    primary = [PrimarySet.of(task_set) for task_set in sets]
-    images = [of.images for of in primary]
+    images = [task_set.shown_kinds[0] for task_set in sets]
     found: dict[str, list[IntervalKind]] = {}
     if len({kind == "closed" for kind in images}) == 1:
         found[ABOUT[images[0]]] = images
-    classes = [of.classes for of in primary if of.classes is not None]
+    classes = [kind for of in sets if (kind := of.kind_about("new classes")) is not None]
     if len(classes) == len(sets):
         found[ABOUT[classes[0]]] = classes
     return found

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
@@ -63,7 +62,7 @@ def kind_about(each: TaskSetReport, about: About) -> IntervalKind | None:
     """Return the kind of interval of a task set that is about something, if it has one."""
     if about == "closed":
         return "closed" if each.interval_kind == "closed" else None
-    return next((kind for kind in each.shown_kinds if ABOUT[kind] == about), None)
+    return each.kind_about(about)
 
 
 def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, IntervalKind]]:

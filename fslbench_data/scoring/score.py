@@ -44,7 +44,7 @@ from fslbench_data.scoring.selection import (
     untrained,
     whole_name,
 )
-from fslbench_data.scoring.task_set_report import PrimarySet, TaskSetReport, primary_sets
+from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_log
@@ -394,10 +394,9 @@ def narrower(report: Report, release: Release) -> Narrower | None:
     }
     instead = []
     for each in primary_sets(report.sets):
-        primary = PrimarySet.of(each)
-        protocol = primary.name.protocol
+        protocol = each.scored.name.protocol
         info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
-        if info is not None and primary.images != "closed":
+        if info is not None and each.shown_kinds[0] != "closed":
             instead.append((info, each))
     if not instead:
         return None
@@ -415,7 +414,7 @@ def narrower(report: Report, release: Release) -> Narrower | None:
 
 def _widths(each: TaskSetReport) -> dict[str, float]:
     """Half-widths for new images of the reference methods, where they are above 0."""
-    kind = PrimarySet.of(each).images
+    kind = each.shown_kinds[0]
     intervals = {s.method: s.intervals.get(kind) for s in each.scores if s.is_reference}
     return {name: i.halfwidth for name, i in intervals.items() if i is not None and i.halfwidth}
 

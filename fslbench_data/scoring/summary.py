@@ -19,7 +19,6 @@ from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature
 from fslbench_data.scoring.task_set_report import (
-    PrimarySet,
     TaskSetReport,
     own_methods,
     primary_sets,
@@ -52,7 +51,7 @@ class Standing:
 class Standings:
     """Several methods on a primary task set; verdicts are adjusted for `family` pairs."""
 
-    primary: PrimarySet
+    primary: TaskSetReport
     by_method: Mapping[str, Standing]
     family: int
     holm: bool
@@ -60,7 +59,6 @@ class Standings:
 
 def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     """Compare some methods of a task set with the best of them, adjusted for all pairs."""
-    primary = PrimarySet.of(task_set)
     scores = {i: task_set.scores[i] for i in positions}
     whole = task_set.counts.tasks == task_set.scored.n_tasks
     judged = [i for i in positions if scores[i].ordinary and whole[i]]
@@ -76,14 +74,15 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
             told = adjusted_pairs(counts, kind, design, only=best, rows=judged)
             return told.of(best, task_set.level), told.family, told.by_holm
 
-        images, family, holm = apart(primary.images)
-        classes = images if primary.classes is None else images & apart(primary.classes)[0]
-        for i, of_images, of_classes in zip(judged, images, classes, strict=True):
-            marks[i] = Mark.APART if of_classes else Mark.NEW_IMAGES
-            marks[i] = marks[i] if of_images else Mark.NOT_APART
+        images, family, holm = apart(task_set.shown_kinds[0])
+        of_classes = task_set.kind_about("new classes")
+        classes = images if of_classes is None else images & apart(of_classes)[0]
+        for i, by_images, by_classes in zip(judged, images, classes, strict=True):
+            marks[i] = Mark.APART if by_classes else Mark.NEW_IMAGES
+            marks[i] = marks[i] if by_images else Mark.NOT_APART
         marks[judged[best]] = Mark.HIGHEST
     of = {s.method: Standing(s, marks[i], top - s.accuracy.mean) for i, s in scores.items()}
-    return Standings(primary, of, family, holm)
+    return Standings(task_set, of, family, holm)
 
 
 def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
@@ -157,7 +156,7 @@ def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[in
 class Row:
     """A single method on a primary task set: its comparisons, and those that a table has."""
 
-    primary: PrimarySet
+    primary: TaskSetReport
     score: Score
     compared: tuple[Comparison, ...]
     shown: tuple[Comparison, ...]
@@ -210,7 +209,7 @@ class Summary:
     against: tuple[str, ...]
 
     @property
-    def primary(self) -> tuple[PrimarySet, ...]:
+    def primary(self) -> tuple[TaskSetReport, ...]:
         """The task sets that are shown."""
         return (*(r.primary for r in self.rows), *(c.primary for c in self.columns))
 
@@ -290,7 +289,7 @@ def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool)
     made = each.comparisons_of(row, np.array(every, np.int64)) if every else []
     of = dict(zip(every, (c.shown for c in made), strict=True))
     return Row(
-        PrimarySet.of(each),
+        each,
         each.scores[row],
         tuple(of[i] for i in compared),
         tuple(of[i] for i in shown),
@@ -308,7 +307,7 @@ def _tallies(
             first = comparison.interval_kind
             asked: list[tuple[Question, IntervalKind | None]] = [
                 ("same images only" if first == "closed" else "new images", first),
-                ("new classes", row.primary.classes),
+                ("new classes", each.kind_about("new classes")),
             ]
             for question, kind in asked:
                 if kind is not None and kind in comparison.intervals:

@@ -24,7 +24,7 @@ from analysis_sql.comparison.verdicts import (
     Verdict,
     direct_verdicts,
 )
-from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of, pair_p
+from analysis_sql.interval_kinds import ABOUT, BESIDE, Designs, kinds_of, pair_p
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
@@ -267,6 +267,10 @@ class TaskSetReport:
     def shown_kinds(self) -> tuple[IntervalKind, ...]:
         """Kinds as people read them: those about new images first, without the closed one."""
         return self.kinds[1:] if self.leaves_out else self.kinds
+
+    def kind_about(self, about: str) -> IntervalKind | None:
+        """Return the kind of interval about something, such as new classes, if there is one."""
+        return next((kind for kind in self.shown_kinds if ABOUT[kind] == about), None)
 
     @property
     def design(self) -> ClassDesign | None:
@@ -607,36 +611,6 @@ class Facts:
 
 ORDER = ("pooled", "closed")
 """Suites whose verdicts on new images come first: they use the most of the images."""
-
-
-@dataclass(frozen=True)
-class PrimarySet:
-    """The task set of a data set, ways and shots that is read first.
-
-    `images` is the kind of interval about new images, ``closed`` where there is none, and `classes`
-    that about new classes.
-    """
-
-    scored: ScoredSet
-    name: TaskSetName
-    images: IntervalKind
-    classes: IntervalKind | None
-    groups: bool
-    superclasses: bool
-
-    @classmethod
-    def of(cls, task_set: TaskSetReport) -> PrimarySet:
-        """Describe a task set."""
-        kinds = task_set.shown_kinds
-        about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
-        return cls(
-            task_set.scored,
-            task_set.scored.name,
-            kinds[0],
-            about.get("new classes"),
-            task_set.units.groups,
-            task_set.units.superclasses > 0,
-        )
 
 
 def _rank(name: TaskSetName, *, of_new_images: bool) -> int:

@@ -67,13 +67,13 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
     return _forest(on_sets(title, sets), sets, pairs, labels)
 
 
-def answer_forest(report: Report, summary: Summary) -> Figure | None:
+def answer_forest(summary: Summary) -> Figure | None:
     """Return the differences of the first method, by data set and shots; None without any.
 
     A single method is compared with those that its answer's table has, the best of several with
     the others.
     """
-    pairs = [(each, c.shown) for each, c in islice(compared(report, summary), MOST_COMPARED)]
+    pairs = [(each, c.shown) for each, c in islice(compared(summary), MOST_COMPARED)]
     if not pairs:
         return None
     others = {c.versus for _, c in pairs}
@@ -88,9 +88,9 @@ def answer_forest(report: Report, summary: Summary) -> Figure | None:
     return _forest(title, [*sets.values()], pairs, labels, reasons=False)
 
 
-def clearest(report: Report, summary: Summary) -> Pair | None:
+def clearest(summary: Summary) -> Pair | None:
     """Return the comparison of an answer whose difference is largest beside its half-width."""
-    pairs = [(each, c.shown) for each, c in islice(compared(report, summary), MOST_LOOKED_AT)]
+    pairs = [(each, c.shown) for each, c in islice(compared(summary), MOST_LOOKED_AT)]
     return max(pairs, key=lambda pair: _clearness(pair[1].difference), default=None)
 
 
@@ -98,13 +98,12 @@ def _clearness(difference: Interval) -> float:
     return abs(difference.mean) / difference.halfwidth if difference.halfwidth else 0.0
 
 
-def compared(report: Report, summary: Summary) -> Iterator[Pair]:
+def compared(summary: Summary) -> Iterator[Pair]:
     """Give the comparisons of an answer, each with its task set."""
-    by_set = {each.scored: each for each in report.sets}
     for row in summary.rows:
-        yield from ((by_set[row.primary.scored], comparison) for comparison in row.shown)
+        yield from ((row.primary, comparison) for comparison in row.shown)
     for column in summary.columns:
-        each, (first, *others) = by_set[column.primary.scored], summary.methods
+        each, (first, *others) = column.primary, summary.methods
         there = [name for name in others if name in column.by_method]
         if first in column.by_method and there:
             of = each.methods.index

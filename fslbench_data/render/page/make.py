@@ -107,7 +107,7 @@ def page_content(
     return {
         "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
         "pictures": pictures_html(selected.release, [*hard], opens, images),
-        "opens": {**_opening(main, answers[level]), "sets": opens},
+        "opens": {**_opening(answers[level]), "sets": opens},
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},
         "unbound": bool(main.signature.unbound),
@@ -135,9 +135,9 @@ def page_content(
     }
 
 
-def _opening(report: Report, answer: Summary) -> Values:
+def _opening(answer: Summary) -> Values:
     """Choose the comparison on which the page opens: the clearest of the answer."""
-    if (found := clearest(report, answer)) is None:
+    if (found := clearest(answer)) is None:
         return {"method": next(iter(answer.methods), None), "versus": None, "set": None}
     each, comparison = found
     return {"method": comparison.method, "versus": comparison.versus, "set": str(each.scored)}

@@ -216,7 +216,7 @@ def test_names_that_would_be_alike_are_whole(embedded) -> None:
 def test_several_methods_stand_beside_each_other_with_their_marks(embedded) -> None:
     report = fb.score(None, embedded, datasets="digits")
     words = _words(report)
-    (column,) = [c for c in summarize(report).columns if c.primary.name.protocol.shot == 10]
+    (column,) = [c for c in summarize(report).columns if c.primary.scored.name.protocol.shot == 10]
     for name, standing in column.by_method.items():
         interval = standing.score.intervals["images"]
         mark = {0: "*", 1: "~", 2: "°", 3: ""}[[*type(standing.mark)].index(standing.mark)]

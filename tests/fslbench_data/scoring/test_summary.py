@@ -52,8 +52,8 @@ def test_one_method_has_a_row_for_each_set_that_leads(embedded, example) -> None
     assert answered.methods == ("pixels/Ridge",)
     of_report = {(c.task_set, c.versus): c.shown for c in report.comparisons}
     for row in answered.rows:
-        assert row.primary.images == "images"
-        assert row.primary.classes == "classes"
+        assert row.primary.shown_kinds[0] == "images"
+        assert row.primary.kind_about("new classes") == "classes"
         assert [c.versus for c in row.compared] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
         assert all(c == of_report[c.task_set, c.versus] for c in row.compared)
         highest = max(row.compared, key=lambda c: c.versus_mean.mean)
@@ -138,7 +138,7 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     answered = summarize(emoji)
     assert len(answered.methods) == 12
     assert not answered.rows
-    assert [column.primary.name.suite for column in answered.columns] == ["pooled"] * 3
+    assert [column.primary.scored.name.suite for column in answered.columns] == ["pooled"] * 3
     leading = {str(each.scored): each for each in primary_sets(emoji.sets)}
     marks = set()
     for column in answered.columns:
@@ -184,7 +184,7 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
         _noisy(embedded, "one/c", "grouped-5w5s5q"),
     ]
     answered = summarize(fb.score(merge(parts), embedded))
-    assert [str(h.name) for h in answered.primary] == ["open-5w5s5q"]
+    assert [str(h.scored.name) for h in answered.primary] == ["open-5w5s5q"]
     assert set(answered.methods) == {"one/a", "one/b"}
     assert answered.unshown == ("one/c",)
     assert answered.other_sets == 2
