@@ -99,7 +99,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     beside = evidence(apart, kind, level, None)[0].p
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
-        assert sign_flip(x[0] - x[1]).p == pytest.approx(p, rel=1e-15)
+        assert sign_flip(x[0] - x[1]) == pytest.approx(p, rel=1e-15)
     one_sided = one_sided_p(lead(counts.some([0]), counts.some([1])).moments())
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
