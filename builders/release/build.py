@@ -21,8 +21,8 @@ from builders.features.precomputed import PrecomputedFeatures
 from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, refusals
-from builders.release.queries import Chosen, QueryChoices
-from builders.release.results import ResultsBuild
+from builders.release.queries import Chosen, choose_queries
+from builders.release.results import result_steps
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
@@ -87,16 +87,14 @@ def build_release(
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
     shared = FeatureBuild(writer, settings, progress, features)
-    datasets = {
-        dataset.name: DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets
-    }
-    images = {name: dataset.images for name, dataset in datasets.items()}
-    choices = QueryChoices(shared, images, {dataset.name: dataset for dataset in spec.datasets})
-    for dataset in datasets.values():
-        writer.run(dataset.steps(choices.of))
-    writer.run(ResultsBuild(spec, shared, images).steps())
-    for dataset in datasets.values():
-        dataset.check_unchanged()
+    builds = [DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets]
+    images = {build.spec.name: build.images for build in builds}
+    datasets = {dataset.name: dataset for dataset in spec.datasets}
+    for build in builds:
+        writer.run(build.steps(lambda one: choose_queries(one, shared, images, datasets)))
+    writer.run(result_steps(spec, shared, images))
+    for build in builds:
+        build.check_unchanged()
     return writer.finish()
 
 
@@ -106,7 +104,7 @@ class DatasetBuild:
     def __init__(
         self, spec: DatasetSpec, raw: Path | None, allow_missing: bool, features: FeatureBuild
     ) -> None:
-        self._spec, self._allow_missing, self._features = spec, allow_missing, features
+        self.spec, self._allow_missing, self._features = spec, allow_missing, features
         self._writer, self._progress = features.writer, features.progress
         self._raw = raw / spec.folder if raw is not None else None
         self._files = raw_folder(self._raw, spec.options)
@@ -114,7 +112,7 @@ class DatasetBuild:
 
     def steps(self, choose: Callable[[DatasetSpec], Chosen]) -> Iterator[Step]:
         """Give the steps that make its tables; `choose` chooses numbers of queries left open."""
-        spec, name = self._spec, self._spec.name
+        spec, name = self.spec, self.spec.name
         made_of = [spec.source, spec.folder, dict(spec.options), self._allow_missing]
         yield Step(f"classes/{name}", made_of, self._add_dataset)
         if self._read is None:
@@ -131,8 +129,8 @@ class DatasetBuild:
 
     def check_unchanged(self) -> None:
         """Refuse to go on if the images are not those which were read before, in any run."""
-        name = self._spec.name
-        if self._spec.source == CATALOGUE:
+        name = self.spec.name
+        if self.spec.source == CATALOGUE:
             return
         if self._read is not None:
             self._read.check_unchanged()
@@ -143,15 +141,10 @@ class DatasetBuild:
     def images(self) -> ImageSet:
         """Return the data set as its source reads it, once."""
         if self._read is None:
-            name, release = self._spec.name, self._writer.so_far()
-            images = read_source(
-                self._spec.source,
-                self._raw,
-                name=name,
-                options=self._spec.options,
-                allow_missing=self._allow_missing,
-                progress=self._progress,
-            )
+            spec, name, release = self.spec, self.spec.name, self._writer.so_far()
+            how: dict[str, Any] = {"name": name, "options": spec.options}
+            how |= {"allow_missing": self._allow_missing, "progress": self._progress}
+            images = read_source(spec.source, self._raw, **how)
             if name in release.datasets_with("images"):
                 check_same(images, release.images(name), release.superclasses(name))
             self._writer.journal.notes[name] = images.state
@@ -160,36 +153,22 @@ class DatasetBuild:
         return self._read
 
     def _add_dataset(self) -> Made:
-        name = self._spec.name
+        name, add = self.spec.name, self._writer.add_dataset
         self._progress(name)
-        if self._spec.source != CATALOGUE:
-            images = self.images()
-            return self._writer.add_dataset(
-                name,
-                images.about,
-                images.class_names,
-                images.class_sizes,
-                images.images,
-                images.provenance,
-                images.superclasses,
-            )
-        entry = lookup(name)
-        return self._writer.add_dataset(
-            name,
-            About.of(entry),
-            entry.class_names,
-            entry.class_sizes,
-            provenance={"counts_from": entry.counts_from},
-            superclasses=entry.of_classes,
-        )
+        if self.spec.source == CATALOGUE:
+            entry = lookup(name)
+            known = entry.class_names, entry.class_sizes, None, {"counts_from": entry.counts_from}
+            return add(name, About.of(entry), *known, entry.of_classes)
+        read = self.images()
+        classes = read.class_names, read.class_sizes
+        return add(name, read.about, *classes, read.images, read.provenance, read.superclasses)
 
     def _check_whole(self) -> None:
         """Refuse published task sets of a data set that is not whole."""
-        name, tables = self._spec.name, self._writer.so_far().manifest.tables
+        name, tables = self.spec.name, self._writer.so_far().manifest.tables
         (classes,) = (t for t in tables if (t.kind, t.dataset) == ("classes", name))
-        if "left_out" in classes.provenance and any(
-            task_set.startswith("published-") for task_set in self._spec.listed
-        ):
+        published = any(task_set.startswith("published-") for task_set in self.spec.listed)
+        if "left_out" in classes.provenance and published:
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
                 "and images or classes are missing",
@@ -197,72 +176,60 @@ class DatasetBuild:
             )
 
     def _attributes(self) -> Iterator[Step]:
-        spec, settings = self._spec, self._features.settings
+        spec, features = self.spec, self._features
         own = {key: value for key, value in spec.options.items() if key in OWN_TEXTS}
         for name, text in spec.attributes.items():
             recipe = Recipe.parse(text)
             made_of = [text, spec.source, own, self._writer.digest("images", spec.name)]
             if recipe.captioner:
-                made_of += [settings.device, settings.dtype]
-            make = partial(self._add_attributes, name, recipe, made_of)
+                made_of += [features.settings.device, features.settings.dtype]
+            folder = features.work(f"{spec.name}-{name}", made_of)
+            make = partial(self._add_attributes, name, recipe, folder)
             yield Step(f"attributes/{spec.name}/{name}", made_of, make)
 
-    def _add_attributes(self, name: str, recipe: Recipe, made_of: Sequence[object]) -> Made:
-        self._progress(f"{self._spec.name}: attributes {name}")
-        made = make_attributes(
-            self.images(),
-            recipe,
-            self._spec.source,
-            self._features.work(f"{self._spec.name}-{name}", made_of),
-            self._features.settings,
-            self._progress,
-        )
-        return self._writer.add_attributes(self._spec.name, name, made.table, made.provenance)
+    def _add_attributes(self, name: str, recipe: Recipe, work: Path) -> Made:
+        spec, settings = self.spec, self._features.settings
+        self._progress(f"{spec.name}: attributes {name}")
+        how = spec.source, work, settings, self._progress
+        made = make_attributes(self.images(), recipe, *how)
+        return self._writer.add_attributes(spec.name, name, made.table, made.provenance)
 
     def _add_pictures(self) -> Made:
-        wanted, images = self._spec.pictures, self.images()
+        wanted, images = self.spec.pictures, self.images()
         longest = None if wanted == FILES or wanted is None else int(wanted)
         tables = picture_tables(images, longest, self._progress)
         provenance = picture_provenance(images, longest)
-        return self._writer.add_pictures(self._spec.name, tables, images.class_names, provenance)
+        return self._writer.add_pictures(self.spec.name, tables, images.class_names, provenance)
 
     def _tasks(self, chosen: Chosen, digests: Sequence[str]) -> Iterator[Step]:
-        name, release = self._spec.name, self._writer.so_far()
+        name, release = self.spec.name, self._writer.so_far()
         sizes = release.classes(name).column("n_images").to_pylist()
         has_images = name in release.datasets_with("images")
         groups = groups_of(release.images(name)) if has_images else None
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
-        spec, closed = self._spec.with_queries(queries), self._spec.closed(queries)
+        spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)
         for task_set in spec.every_task_set:
-            label, drawn = suite_of(task_set.suite).attributes, task_set.suite in spec.drawn
-            pair = closed.get(str(task_set))
+            suite, pair = suite_of(task_set.suite), closed.get(str(task_set))
+            label, tasks = suite.attributes, spec.number_of_tasks(suite.name)
             why = {EVIDENCE: chosen[pair].as_json()} if pair else {}
-            made_of = [spec.seed, spec.number_of_tasks(task_set.suite), drawn, why, *digests]
+            drawn = suite.name in spec.drawn
+            made_of = [spec.seed, tasks, drawn, why, *digests]
+            how: dict[str, Any] = {"tasks": tasks, "groups": groups}
+            how["seed"] = 0 if suite.name == "published" else spec.seed
             if label:
                 made_of.append(self._writer.digest("attributes", name, label))
-            part: dict[str, Any] = {}
-            if spec.test and suite_of(task_set.suite).whole:
+                how["attributes"] = release.attributes(name, label)
+            if spec.test and suite.whole:
                 made_of.append(spec.test)
-                part = {"test": spec.test, "paths": release.paths(name)}
-            draw = partial(
-                draw_task_set,
-                name,
-                task_set,
-                sizes,
-                seed=0 if task_set.suite == "published" else spec.seed,
-                tasks=spec.number_of_tasks(task_set.suite),
-                groups=groups,
-                attributes=release.attributes(name, label) if label else None,
-                **part,
-            )
+                how |= {"test": spec.test, "paths": release.paths(name)}
+            draw = partial(draw_task_set, name, task_set, sizes, **how)
             add = partial(self._add_tasks, task_set, draw, why, drawn)
             yield Step(f"tasks/{name}/{task_set}", made_of, add)
 
     def _add_tasks(
         self, task_set: TaskSetName, draw: Callable[[], Drawn], why: dict[str, Any], drawn: bool
     ) -> Made:
-        self._progress(f"{self._spec.name}/{task_set}")
+        name = self.spec.name
+        self._progress(f"{name}/{task_set}")
         table, provenance = draw()
-        return self._writer.add_tasks(
-            self._spec.name, task_set, table, provenance | why, drawn=drawn
-        )
+        return self._writer.add_tasks(name, task_set, table, provenance | why, drawn=drawn)

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
-from benchmark_spec.manifest import Kind, Table
 from benchmark_spec.naming import slug
 from builders.attributes import Recipe
 from builders.execution.steps import Made, Step, digest_of
@@ -32,7 +31,6 @@ from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
 from fslbench_data.evaluation.progress import counted
 from fslbench_data.release.features import Features
-from fslbench_data.release.release import Release
 
 ImagesOf = Callable[[], ImageSet]
 """Reads a data set, when it is needed."""
@@ -46,9 +44,9 @@ def networks(spec: ReleaseSpec) -> list[str]:
 
 def uses_networks(spec: ReleaseSpec) -> bool:
     """Whether making a release takes a network: for its features, or for reference methods."""
-    others = [name for dataset in spec.datasets for name in dataset.every_backbone]
+    names = [name for dataset in spec.datasets for name in dataset.every_backbone]
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
-    return tuned or bool(networks(spec)) or any(is_network(base_of(n)[0]) for n in others)
+    return tuned or any(is_network(base_of(name)[0]) for name in names)
 
 
 def uses_captioners(spec: ReleaseSpec) -> bool:
@@ -114,9 +112,10 @@ class FeatureBuild:
 
     def of(self, dataset: str, name: str, images: ImagesOf) -> tuple[Features, dict[str, Any]]:
         """Return the release's features (N, D), or a backbone's own, and how they were made."""
-        release = self.writer.so_far()
-        for table in tables_of(release, "features", dataset, name):
-            return release.features(dataset, name), dict(table.provenance)
+        release, key = self.writer.so_far(), ("features", dataset, name)
+        for table in release.manifest.tables:
+            if (table.kind, table.dataset, table.name) == key:
+                return release.features(dataset, name), dict(table.provenance)
         earlier = self._before(dataset, name) or self._kept(dataset, name, images)
         return earlier.features(dataset), _named(name, earlier.provenance(dataset))
 
@@ -192,9 +191,3 @@ def _named(name: str, provenance: dict[str, Any]) -> dict[str, Any]:
             fix="write that, and name the folder of its file with --weights",
         )
     return provenance
-
-
-def tables_of(release: Release | None, kind: Kind, dataset: str, name: str = "") -> list[Table]:
-    """List the table of a kind, or its shards; empty where a release does not hold it."""
-    tables, key = release.manifest.tables if release else (), (kind, dataset, name)
-    return [t for t in tables if (t.kind, t.dataset, t.name) == key]

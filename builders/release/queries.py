@@ -38,69 +38,65 @@ def backbone_of(dataset: DatasetSpec, rule: QuerySpec) -> str:
     return base_of(next(filter(None, names), ""))[0]
 
 
-class QueryChoices:
-    """Chooses each number of queries once; an earlier run's choice stands."""
+def choose_queries(
+    dataset: DatasetSpec,
+    features: FeatureBuild,
+    images: Mapping[str, ImagesOf],
+    datasets: Mapping[str, DatasetSpec],
+) -> Chosen:
+    """Choose Q for the protocols of a data set whose classes and images are written.
 
-    def __init__(
-        self,
-        features: FeatureBuild,
-        images: Mapping[str, ImagesOf],
-        datasets: Mapping[str, DatasetSpec],
-    ) -> None:
-        self._features, self._images, self._datasets = features, images, datasets
-
-    def of(self, dataset: DatasetSpec) -> Chosen:
-        """Choose Q for the protocols of a data set whose classes and images are written."""
-        rule = dataset.queries
-        if rule is None or not dataset.left_open:
-            return {}
-        made_of, journal = self._made_of(dataset, rule), self._features.writer.journal
-        chosen = {}
-        for pair in dataset.left_open:
-            name = "queries/{}/{}w{}s".format(dataset.name, *pair)
-            step = Step(name, made_of, partial(self._made, dataset, rule, pair))
-            chosen[pair] = QueryEvidence.parse(journal.once(step))
-        return chosen
-
-    def _made(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> Made:
-        return Made({}, self._choose(dataset, rule, pair).as_json())
-
-    def _made_of(self, dataset: DatasetSpec, rule: QuerySpec) -> list[Any]:
-        """List what a choice follows from, in JSON."""
-        other, writer = rule.dataset or dataset.name, self._features.writer
-        if rule.release:
-            how = [release_of(rule).manifest.digest]
-        else:
-            how = self._features.made_of(other, backbone_of(self._datasets[other], rule))
-        of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
-        return [to_builtins(rule), list(SWEPT), how, of]
-
-    def _choose(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> QueryEvidence:
-        told = self._features.progress
-        told(what := "{}: the number of queries of {}w{}s".format(dataset.name, *pair))
-        own = Draws.of(self._features.writer.so_far(), dataset.name, rule.suite, *pair)
-        sets = self._sets(dataset, rule, pair)
-        if not tells_variances(sets.draws):
-            raise no_number(dataset.name, sets.draws)
-        queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
-        swept = sweep(
-            sets, queries, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}")
+    An earlier run's choice stands.
+    """
+    rule = dataset.queries
+    if rule is None or not dataset.left_open:
+        return {}
+    writer, other = features.writer, rule.dataset or dataset.name
+    if rule.release:
+        how = [release_of(rule).manifest.digest]
+    else:
+        how = features.made_of(other, backbone_of(datasets[other], rule))
+    of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
+    made_of = [to_builtins(rule), list(SWEPT), how, of]
+    chosen = {}
+    for pair in dataset.left_open:
+        name = "queries/{}/{}w{}s".format(dataset.name, *pair)
+        step = Step(
+            name, made_of, partial(_choose, dataset, rule, pair, features, images, datasets)
         )
-        return QueryEvidence.of(swept, own, rule.release and sets.origin)
+        made = writer.journal.kept(step)
+        result = writer.journal.make(step) if made is None else made.result
+        chosen[pair] = QueryEvidence.parse(result)
+    return chosen
 
-    def _sets(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> QuerySets:
-        """Take the images and features that a rule names."""
-        way, shot = pair
-        name = rule.dataset or dataset.name
-        compared = COMPARED if rule.rule == "comparisons" else ()
-        if rule.release:
-            release = release_of(rule)
-            how: dict[str, Any] = {"way": way, "shot": shot, "suite": rule.suite}
-            return QuerySets.of(release, name, rule.features, rule.head, **how, compared=compared)
-        backbone = backbone_of(self._datasets[name], rule)
-        features, _ = self._features.of(name, backbone, self._images[name])
-        draws = Draws.of(self._features.writer.so_far(), name, rule.suite, *pair)
-        return QuerySets(draws, rule.head, features, f"{backbone}/{rule.head}", "", compared)
+
+def _choose(
+    dataset: DatasetSpec,
+    rule: QuerySpec,
+    pair: WayShot,
+    features: FeatureBuild,
+    images: Mapping[str, ImagesOf],
+    datasets: Mapping[str, DatasetSpec],
+) -> Made:
+    """Choose Q on the images and features that a rule names."""
+    told, so_far, name = features.progress, features.writer.so_far(), rule.dataset or dataset.name
+    told(what := "{}: the number of queries of {}w{}s".format(dataset.name, *pair))
+    own = Draws.of(so_far, dataset.name, rule.suite, *pair)
+    compared = COMPARED if rule.rule == "comparisons" else ()
+    if rule.release:
+        how: dict[str, Any] = {"way": pair[0], "shot": pair[1], "suite": rule.suite}
+        how |= {"compared": compared}
+        sets = QuerySets.of(release_of(rule), name, rule.features, rule.head, **how)
+    else:
+        backbone = backbone_of(datasets[name], rule)
+        values, _ = features.of(name, backbone, images[name])
+        draws = Draws.of(so_far, name, rule.suite, *pair)
+        sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
+    if not tells_variances(sets.draws):
+        raise no_number(dataset.name, sets.draws)
+    queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
+    swept = sweep(sets, queries, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}"))
+    return Made({}, QueryEvidence.of(swept, own, rule.release and sets.origin).as_json())
 
 
 def tells_variances(draws: Draws) -> bool:
