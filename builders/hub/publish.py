@@ -6,8 +6,8 @@ Nothing is kept between runs: each does what the repository shows is left to do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ from benchmark_spec.manifest import (
 from builders.hub.repository import (
     Changes,
     Proposal,
-    Refs,
     ReleaseFile,
     Repository,
     changes,
@@ -202,13 +201,45 @@ def publish(
         )
     if verified.manifest != manifest:
         raise changed_meanwhile(folder)
-    release = Release(manifest, Folder(folder))
+    release, tag = Release(manifest, Folder(folder)), f"v{manifest.version}"
     with scratch_folder("publish") as scratch:
         files = release_files(folder, manifest, repo_id, scratch, progress)
-        done = Publication(Repository(repo_id), release, files, create_pr, progress).run(
-            private=private
-        )
-    return replace(done, left_out=left_out(folder, files))
+        others, repo = left_out(folder, files), Repository(repo_id)
+        progress("looking at the repository")
+        main, tags = _opened(repo, private)
+        if commit := tags.get(tag):
+            _check_tagged(repo, files, tag, commit)
+            return Published(manifest, repo_id, tag, commit, tagged=True, left_out=others)
+        _check_version(repo, release, tags, progress)
+        remote = repo.files(main)
+        what = changes(files, remote, _before(repo, manifest, files, main, remote))
+        commit, proposal = main, None
+        if what:
+            message = f"{manifest.name} {tag}"
+            for open_one in repo.proposals(message) if create_pr else ():
+                if not changes(files, repo.files(open_one.commit), None):
+                    commit, proposal = open_one.commit, open_one
+                    break
+            else:
+                progress(f"uploading {len(what.new) + len(what.changed)} files")
+                how = {"message": message, "parent": main}
+                commit, proposal = repo.commit(files, what, **how, create_pr=create_pr)
+        repo.check(files, commit, progress)
+        if not create_pr:
+            progress(f"setting the tag {tag}")
+            repo.tag(tag, commit)
+            repo.check({MANIFEST_FILE: files[MANIFEST_FILE]}, tag, progress)
+    return Published(
+        manifest,
+        repo_id,
+        tag,
+        commit,
+        tagged=not create_pr,
+        changes=what,
+        proposal=proposal,
+        compared=len(files),
+        left_out=others,
+    )
 
 
 def _check_account(repo_id: str) -> None:
@@ -231,149 +262,91 @@ _OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md")
 """Files that a repository without a release may hold when the first one comes."""
 
 
-@dataclass(frozen=True)
-class Publication:
-    """The publication of one release in one repository, as far as it is left to do."""
-
-    repo: Repository
-    release: Release
-    files: dict[str, ReleaseFile]
-    create_pr: bool
-    progress: Callable[[str], None]
-
-    @property
-    def manifest(self) -> Manifest:
-        """Of the release."""
-        return self.release.manifest
-
-    @property
-    def tag(self) -> str:
-        """``v`` and the release's version."""
-        return f"v{self.manifest.version}"
-
-    def run(self, *, private: bool) -> Published:
-        """Do what is left to do; see :func:`builders.hub.publish.publish`."""
-        self.progress("looking at the repository")
-        refs = self._repository(private)
-        commit = refs.tags.get(self.tag)
-        if commit is None:
-            return self._published_now(refs)
-        self._check_tagged(commit)
-        return Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)
-
-    def _published_now(self, refs: Refs) -> Published:
-        """Commit or propose the release, and tag it once the main branch holds it."""
-        self._check_version(refs)
-        remote = self.repo.files(refs.main)
-        what = changes(self.files, remote, self._before(refs, remote))
-        commit, proposal = self._commit(what, refs.main) if what else (refs.main, None)
-        self.repo.check(self.files, commit, self.progress)
-        if not self.create_pr:
-            self.progress(f"setting the tag {self.tag}")
-            self.repo.tag(self.tag, commit)
-            self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
-        return Published(
-            self.manifest,
-            self.repo.id,
-            self.tag,
-            commit,
-            tagged=not self.create_pr,
-            changes=what,
-            proposal=proposal,
-            compared=len(self.files),
+def _opened(repo: Repository, private: bool) -> tuple[str, Mapping[str, str]]:
+    """Look up the main branch and the tags of a repository, which is made if there is none."""
+    refs = repo.refs()
+    if refs is None:
+        return repo.create(private=private)
+    if private and not repo.is_private():
+        raise HubError(
+            f"{repo.id} is there already, and it is public",
+            expected="with --private, a repository that is private, or none",
+            fix="make it private in its settings on the Hub, or publish without --private",
         )
+    return refs
 
-    def _repository(self, private: bool) -> Refs:
-        """Look up branches and tags of the repository, which is made if there is none."""
-        refs = self.repo.refs()
-        if refs is None:
-            return self.repo.create(private=private)
-        if private and not self.repo.is_private():
-            raise HubError(
-                f"{self.repo.id} is there already, and it is public",
-                expected="with --private, a repository that is private, or none",
-                fix="make it private in its settings on the Hub, or publish without --private",
-            )
-        return refs
 
-    def _before(self, refs: Refs, remote: Mapping[str, RepoFile]) -> Manifest | None:
-        """Return the release that the main branch holds, if any: an earlier one, or this one."""
-        if MANIFEST_FILE not in remote:
-            strange = sorted(remote.keys() - {*_OTHERS, *self.files})
-            if strange:
-                raise HubError(
-                    f"{self.repo.id} holds something, and no release",
-                    where=listing(strange),
-                    fix="publish into a repository of its own, which is made if there is none",
-                )
-            return None
-        if self.files[MANIFEST_FILE].is_as(remote[MANIFEST_FILE]):
-            return self.manifest
-        before = self.repo.manifest(refs.main)
-        if before.name != self.manifest.name:
+def _before(
+    repo: Repository,
+    manifest: Manifest,
+    files: Mapping[str, ReleaseFile],
+    main: str,
+    remote: Mapping[str, RepoFile],
+) -> Manifest | None:
+    """Return the release that the main branch holds, if any: an earlier one, or this one."""
+    if MANIFEST_FILE not in remote:
+        strange = sorted(remote.keys() - {*_OTHERS, *files})
+        if strange:
             raise HubError(
-                f"{self.repo.id} holds the release {before.name}, not {self.manifest.name}",
-                expected=f"a repository of {self.manifest.name}, or a new one",
+                f"{repo.id} holds something, and no release",
+                where=listing(strange),
                 fix="publish into a repository of its own, which is made if there is none",
             )
-        if _number(before) > _number(self.manifest):
-            raise HubError(
-                f"{self.repo.id} holds version {before.version}, which is later than "
-                f"{self.manifest.version}",
-                fix="give the release a later version; fslbench-build diff says which number to "
-                "raise",
-            )
-        return before
+        return None
+    if files[MANIFEST_FILE].is_as(remote[MANIFEST_FILE]):
+        return manifest
+    before = repo.manifest(main)
+    if before.name != manifest.name:
+        raise HubError(
+            f"{repo.id} holds the release {before.name}, not {manifest.name}",
+            expected=f"a repository of {manifest.name}, or a new one",
+            fix="publish into a repository of its own, which is made if there is none",
+        )
+    if _number(before) > _number(manifest):
+        raise HubError(
+            f"{repo.id} holds version {before.version}, which is later than {manifest.version}",
+            fix="give the release a later version; fslbench-build diff says which number to raise",
+        )
+    return before
 
-    def _check_version(self, refs: Refs) -> None:
-        """Compare the release with the published versions next to it, as the Hub has them."""
-        version = _number(self.manifest)
-        published: dict[tuple[int, ...], str] = {
-            number: commit for tag, commit in refs.tags.items() if (number := version_of(tag))
-        }
-        numbers = sorted(published)
-        below = self._nearest(published, [n for n in reversed(numbers) if n < version])
-        above = self._nearest(published, [n for n in numbers if n > version])
-        if below is not None:
-            self.progress(f"comparing with {below}")
-            check_version(below, self.release)
-        if above is not None:
-            self.progress(f"comparing with {above}")
-            fix = f"give the release a version above {above.manifest.version}"
-            check_version(self.release, above, fix)
 
-    def _nearest(
-        self, published: Mapping[tuple[int, ...], str], numbers: Sequence[tuple[int, ...]]
-    ) -> Release | None:
-        """Return the first of these versions whose tag names a release."""
+def _check_version(
+    repo: Repository, release: Release, tags: Mapping[str, str], progress: Callable[[str], None]
+) -> None:
+    """Compare the release with the published versions next to it, as the Hub has them."""
+    version = _number(release.manifest)
+    published = {number: commit for tag, commit in tags.items() if (number := version_of(tag))}
+
+    def nearest(numbers: Iterable[tuple[int, ...]]) -> Release | None:
         for number in numbers:
-            if MANIFEST_FILE in self.repo.files(published[number]):
-                return load_release(f"{self.repo.id}@{published[number]}")
+            if MANIFEST_FILE in repo.files(published[number]):
+                found = load_release(f"{repo.id}@{published[number]}")
+                progress(f"comparing with {found}")
+                return found
         return None
 
-    def _check_tagged(self, commit: str) -> None:
-        """Compare the release with what the tag names."""
-        remote = self.repo.files(commit)
-        other = [path for path, file in self.files.items() if not file.is_as(remote.get(path))]
-        if other:
-            raise HubError(
-                f"{self.repo.id} has published {self.tag} already, and it is another release: "
-                f"{len(other)} file{'s' if len(other) > 1 else ''} differ",
-                where=listing(other),
-                expected="the same files: a tag is never moved, for results are bound to it",
-                fix="raise the version of the release and build it again; fslbench-build diff says "
-                "which number to raise",
-            )
+    if below := nearest(sorted((n for n in published if n < version), reverse=True)):
+        check_version(below, release)
+    if above := nearest(sorted(n for n in published if n > version)):
+        fix = f"give the release a version above {above.manifest.version}"
+        check_version(release, above, fix)
 
-    def _commit(self, what: Changes, parent: str) -> tuple[str, Proposal | None]:
-        """Upload what differs, unless an open pull request already holds all of it."""
-        message = f"{self.manifest.name} {self.tag}"
-        for proposal in self.repo.proposals(message) if self.create_pr else ():
-            if not changes(self.files, self.repo.files(proposal.commit), None):
-                return proposal.commit, proposal
-        self.progress(f"uploading {len(what.new) + len(what.changed)} files")
-        how = {"message": message, "parent": parent}
-        return self.repo.commit(self.files, what, **how, create_pr=self.create_pr)
+
+def _check_tagged(
+    repo: Repository, files: Mapping[str, ReleaseFile], tag: str, commit: str
+) -> None:
+    """Compare the release with what the tag names."""
+    remote = repo.files(commit)
+    other = [path for path, file in files.items() if not file.is_as(remote.get(path))]
+    if other:
+        raise HubError(
+            f"{repo.id} has published {tag} already, and it is another release: "
+            f"{len(other)} file{'s' if len(other) > 1 else ''} differ",
+            where=listing(other),
+            expected="the same files: a tag is never moved, for results are bound to it",
+            fix="raise the version of the release and build it again; fslbench-build diff says "
+            "which number to raise",
+        )
 
 
 def _number(manifest: Manifest) -> tuple[int, ...]:

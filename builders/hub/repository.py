@@ -89,14 +89,6 @@ class Proposal:
     commit: str
 
 
-@dataclass(frozen=True)
-class Refs:
-    """Where a repository's main branch and its tags are."""
-
-    main: str
-    tags: Mapping[str, str]
-
-
 class Repository:
     """A data set repository of the Hub, with the token of the Hub's own login."""
 
@@ -104,26 +96,26 @@ class Repository:
         self.id = repo_id
         self._api = api()
 
-    def refs(self) -> Refs | None:
-        """Look up its main branch and tags; None if there is no such repository."""
+    def refs(self) -> tuple[str, dict[str, str]] | None:
+        """Look up the commits of its main branch and its tags; None without such a repository."""
         try:
             with hub_errors("looking at its tags", self.id):
                 refs = self._api.list_repo_refs(self.id, repo_type="dataset")
         except HubNotFoundError:
             return None
         branches = {ref.name: ref.target_commit for ref in refs.branches}
-        return Refs(branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags})
+        return branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags}
 
     def is_private(self) -> bool:
         """Whether only its owners see it."""
         with hub_errors("asking whether it is private", self.id):
             return bool(self._api.dataset_info(self.id).private)
 
-    def create(self, *, private: bool) -> Refs:
+    def create(self, *, private: bool) -> tuple[str, dict[str, str]]:
         """Make it, if nobody did meanwhile."""
         with hub_errors("making the repository", self.id):
             self._api.create_repo(self.id, repo_type="dataset", private=private, exist_ok=True)
-        return self.refs() or Refs("", {})
+        return self.refs() or ("", {})
 
     def files(self, revision: str) -> dict[str, RepoFile]:
         """List all files of a revision by path."""
