@@ -20,7 +20,7 @@ from builders.features import Settings
 from builders.features.precomputed import PrecomputedFeatures
 from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.pictures import FILES, picture_provenance, picture_tables
-from builders.release.preflight import check_spec, refusals
+from builders.release.preflight import check_spec, check_there
 from builders.release.queries import Chosen, choose_queries
 from builders.release.results import result_steps
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
@@ -82,8 +82,7 @@ def build_release(
     finished = finished_release(folder, spec.name, spec.version, recipe)
     if finished is not None:
         return finished
-    for problem in refusals(spec, raw, settings, features, allow_missing=allow_missing):
-        raise problem
+    check_there(spec, raw, settings, features, allow_missing=allow_missing)
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
     shared = FeatureBuild(writer, settings, progress, features)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError, UnknownNameError, listing
+from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes import Recipe, check_recipe
@@ -226,85 +226,55 @@ def unpublishable(spec: ReleaseSpec) -> list[str]:
 # ---- what is there -------------------------------------------------------------------------------
 
 
-def refusals(
+def check_there(
     spec: ReleaseSpec,
     raw: Path | None,
     settings: Settings,
     extracted: Sequence[PrecomputedFeatures] = (),
     *,
     allow_missing: bool = False,
-) -> Iterator[FSLBenchError]:
-    """Yield what is missing or cannot be made, as far as it shows without opening an image."""
+) -> None:
+    """Refuse what is missing or cannot be made, as far as it shows without opening an image."""
     for dataset in spec.datasets:
-        try:
-            if dataset.source == CATALOGUE:
-                sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
-            else:
-                folder = None if raw is None else raw / dataset.folder
-                named = dataset.source, folder, dataset.name, dataset.options
-                sizes = listed_sizes(*named, allow_missing=allow_missing)
-        except FSLBenchError as error:
-            yield error
-            continue
+        if dataset.source == CATALOGUE:
+            sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
+        else:
+            folder = None if raw is None else raw / dataset.folder
+            named = dataset.source, folder, dataset.name, dataset.options
+            sizes = listed_sizes(*named, allow_missing=allow_missing)
         if sizes is None:  # no listing tells
             continue
         for text in dataset.listed:
             name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
-            if suite_of(name.suite).whole:  # its queries are what there are
-                continue
-            yield from _failures(partial(checked_sizes, sizes, name.protocol, dataset.name))
-        yield from _no_choice(dataset, sizes)
-    yield from _missing_for_networks(spec, settings, extracted)
-
-
-def _failures(*checks: Callable[[], object]) -> Iterator[FSLBenchError]:
-    """Yield the errors of checks that fail."""
-    for check in checks:
-        try:
-            check()
-        except FSLBenchError as error:
-            yield error
-
-
-def _missing_for_networks(
-    spec: ReleaseSpec, settings: Settings, extracted: Sequence[PrecomputedFeatures]
-) -> Iterator[FSLBenchError]:
-    """Yield what networks, heads and pictures need and there is not on this machine."""
+            if not suite_of(name.suite).whole:  # whose queries are what there are
+                checked_sizes(sizes, name.protocol, dataset.name)
+        _check_choice(dataset, sizes)
     given = {(name, one.backbone) for one in extracted for name in one.datasets}
-    wanted = [
-        (dataset.name, base_of(name)[0])
-        for dataset in spec.datasets
-        for name in dataset.every_backbone
-    ]
+    wanted = [(d.name, base_of(name)[0]) for d in spec.datasets for name in d.every_backbone]
     wanted += [(canaries.NAME, name) for name in networks(spec)]
     here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
     if isinstance(settings.engine, LocalEngine):
         here += [name for of, name in wanted if is_network(name) and (of, name) not in given]
-    yield from _failures(
-        *(partial(check_weights, name, settings.weights) for name in dict.fromkeys(here)),
-        *([partial(facts, settings.device, "")] if here else []),
-    )
+    for name in dict.fromkeys(here):
+        check_weights(name, settings.weights)
+    if here:
+        facts(settings.device, "")
     if any(d.heads or d.methods_of or (d.queries and d.left_open) for d in spec.datasets):
-        yield from _failures(partial(require, "torch"))
+        require("torch")
     if any(d.pictures is not None for d in spec.datasets):
-        yield from _failures(partial(require, "PIL"))
-    yield from _failures(*(partial(_check_whole, one, of) for of, _ in wanted for one in extracted))
+        require("PIL")
+    for of, one in product(dict(wanted), extracted):
+        left_out = one.provenance(of).get("left_out") if of in one.datasets else None
+        if left_out:
+            raise SpecError(
+                f"{of}: features in a release are of whole images, "
+                f"and {len(left_out)} were left out",
+                where=str(one.folder),
+            )
 
 
-def _check_whole(extracted: PrecomputedFeatures, dataset: str) -> None:
-    """Refuse given features of a data set of which images were left out."""
-    given = dataset in extracted.datasets
-    left_out = extracted.provenance(dataset).get("left_out") if given else None
-    if left_out:
-        raise SpecError(
-            f"{dataset}: features in a release are of whole images, "
-            f"and {len(left_out)} were left out",
-            where=str(extracted.folder),
-        )
-
-
-def _no_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> Iterator[SamplingError]:
-    """Yield that a number of queries cannot be chosen, on so few images of the data set itself."""
+def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:
+    """Refuse to choose a number of queries on too few images of the data set itself."""
     rule = dataset.queries
     if rule is None or rule.release or rule.dataset not in ("", dataset.name):
         return
@@ -313,4 +283,4 @@ def _no_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> Iterator[Samplin
     for way, shot in dataset.left_open:
         draws = Draws(dataset.name, rule.suite, way, shot, sizes)
         if not tells_variances(draws):
-            yield no_number(dataset.name, draws)
+            raise no_number(dataset.name, draws)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from few_shot_folders import all_classes, shrink, write_few_shot
 
+from benchmark_spec.errors import FSLBenchError
 from builders.features import Settings
 from builders.release import preflight
 from builders.release.spec import ReleaseSpec
@@ -30,11 +31,11 @@ def test_a_recipe_passes_preflight(
     (dataset,) = spec.datasets
     assert (spec.name, dataset.name, dataset.source, dataset.folder) == (name,) * 4
     preflight.check_spec(spec, Settings())
-    (missing,) = preflight.refusals(spec, tmp_path, Settings())
-    assert f"is not the raw folder of {name}" in str(missing)
+    with pytest.raises(FSLBenchError, match=f"is not the raw folder of {name}"):
+        preflight.check_there(spec, tmp_path, Settings())
     write_few_shot(name, tmp_path / name, {"novel": all_classes(name, 30)["novel"]})
     weights.clear()
-    assert list(preflight.refusals(spec, tmp_path, Settings())) == []
+    preflight.check_there(spec, tmp_path, Settings())
     assert weights == [CLIP, DINO]
 
 
@@ -47,9 +48,9 @@ def test_a_folder_that_is_not_whole(
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: None)
     classes = dict(all_classes(name, 30)["novel"])
     write_few_shot(name, tmp_path / name, {"novel": classes | {min(classes): 29}})
-    (missing,) = preflight.refusals(_recipe(name), tmp_path, Settings())
-    assert "--allow-missing leaves out and records what is missing" in str(missing)
-    assert [*preflight.refusals(_recipe(name), tmp_path, Settings(), allow_missing=True)] == []
+    with pytest.raises(FSLBenchError, match="--allow-missing leaves out and records what is miss"):
+        preflight.check_there(_recipe(name), tmp_path, Settings())
+    preflight.check_there(_recipe(name), tmp_path, Settings(), allow_missing=True)
 
 
 def test_a_folder_of_the_same_name_is_not_taken_for_the_recipe(
