@@ -13,7 +13,7 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
-from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
+from builders.sampling.with_attributes import draw_with_attributes
 from fslbench_data.tasks.draw import (
     Groups,
     Pool,
@@ -72,9 +72,14 @@ def draw_task_set(
     if suite_of(suite).uniform:
         uniform: dict[str, Any] = {"seed": seed, "tasks": tasks, "groups": groups}
         return draw_uniform(dataset, name, class_sizes, **uniform, **part)
-    if suite_of(suite).attributes:
+    if label := suite_of(suite).attributes:
         if attributes is None:
-            raise attributes_needed(dataset, name)
+            raise SamplingError(
+                f"a {suite} set needs the attributes {label!r} of the images",
+                where=f"{dataset}/{name}",
+                fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of '
+                "docs/bias.md",
+            )
         of_images: dict[str, Any] = {"attributes": attributes, "groups": groups}
         table, special = draw_with_attributes(
             dataset, name, class_sizes, seed=seed, tasks=tasks, **of_images

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -36,11 +36,6 @@ class ClassAttributes:
     def present(self) -> Positions:
         """The attributes (P,) that any image of the class has."""
         return np.flatnonzero(self.has.any(axis=1))
-
-    @cached_property
-    def spurious(self) -> Bools:
-        """Which attributes (A,) some images of the class have and some do not."""
-        return np.asarray(self.has.any(axis=1) & ~self.has.all(axis=1))
 
     @cached_property
     def _counting(self) -> NDArray[np.floating]:
@@ -100,48 +95,6 @@ def image_attributes(
 STEPS = tuple(LADDER)
 
 
-class _FreeClass:
-    """A class and its images that are still free, on each step (5, n).
-
-    `choices` are the attributes that it can have in a task.
-    """
-
-    def __init__(self, of: ClassAttributes, protocol: Protocol) -> None:
-        self.of, self.free = of, np.ones((len(STEPS), len(of)), bool)
-        self.update(protocol)
-
-    def update(self, protocol: Protocol) -> None:
-        """Find the choices."""
-        for_support, for_queries = self.free[1:].all(axis=0), self.free[2:]
-        have = self.of.has[:, for_support].sum(axis=1)
-        lack = np.array([(~self.of.has[:, free]).sum(axis=1) for free in for_queries]).min(axis=0)
-        enough = (self.free.sum(axis=1) >= protocol.per_class).all()
-        fits = (have >= protocol.shot) & (lack >= protocol.query) & self.of.spurious
-        self.choices = np.flatnonzero(fits & enough)
-
-    def pools(self, attribute: int, others: Positions, query: int) -> Pools:
-        """Find the images for a task that gives it `attribute`, and the other classes `others`."""
-        has, has_other = self.of.has[attribute], self.of.has[others].any(axis=0)
-        lack = {step: ~has & self.free[STEPS.index(step)] for step in ("intra", "inter", "biased")}
-        narrow = {step: lack[step] & has_other for step in ("inter", "biased")}
-        inter = all(which.sum() >= query for which in narrow.values())
-        candidates = lack | narrow if inter else lack
-        return Pools(
-            np.flatnonzero(has & ~has_other & self.free[1:].all(axis=0)),
-            {step: np.flatnonzero(which) for step, which in candidates.items()},
-            inter,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Pools:
-    """Images of a class that a task can draw from: for support, and for queries by step."""
-
-    support: Positions
-    query: dict[str, Positions]
-    inter_class: bool
-
-
 ATTEMPTS = 1000
 """Draws in a row that give no task, after which there is none."""
 
@@ -184,134 +137,133 @@ def draw_ladder(
             failed[why] += 1
             if why == _FEW_CLASSES:
                 break
-        if why is not None:
-            if drawing.drawn and not reuse:
-                break
-            raise _refusal(drawing, failed, dataset, label)
-    return drawing.ladder()
+        if why is None:
+            continue
+        if drawing.drawn and not reuse:
+            break
+        reasons = ", ".join(f"{why}: {n}" for why, n in failed.most_common())
+        raise SamplingError(
+            f"{len(drawing.drawn)} {protocol} tasks could be drawn; of {failed.total()} draws in a "
+            f"row after these none gave one ({reasons})",
+            where=f"{dataset}, attributes {label}: {drawing.eligible.size} of "
+            f"{len(attributes.classes)} classes have an attribute that {protocol.shot} images have "
+            f"and {protocol.query} lack",
+            expected=f"at least {protocol.way} such classes, with different attributes",
+            fix="ask for fewer ways, shots or queries, or use other attributes",
+        )
+    classes, chosen, supports, queries, inter_class = zip(*drawing.drawn, strict=True)
+    ids = np.array(classes, np.int32)
+    steps = {}
+    for step in STEPS:
+        support, query = (
+            np.array([images[step] for images in of_tasks], np.int32)
+            for of_tasks in (supports, queries)
+        )
+        steps[step] = DrawnTasks(protocol, ids, support, query)
+    return Ladder(steps, np.array(chosen, np.int64), np.array(inter_class))
 
 
 _FEW_CLASSES = "too few classes have an attribute that enough images have and enough lack"
-_SAME = "two classes have the same attribute"
-_FEW_SUPPORT = "too few images have the attribute and none of the others"
-_FEW_QUERIES = "too few images lack the attribute"
 
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A drawn task: positions (K, S) and (K, Q) on each step."""
-
-    classes: Positions
-    attributes: Positions
-    support: dict[str, Positions]
-    query: dict[str, Positions]
-    inter_class: list[bool]
+Images = dict[str, Positions]
+"""Images of each step."""
 
 
 class _Drawing:
+    """Tasks drawn so far, and of each class which images are free on each step, (5, n).
+
+    A task has classes (K,), their attributes (K,), images (K, S) and (K, Q) of each step, and
+    whether there were Q candidates with another class's attribute.  `choices` are the attributes
+    that a class can have in a task, `eligible` the classes that have any.
+    """
+
     def __init__(
         self, attributes: ImageAttributes, protocol: Protocol, key: Sequence[str | int], reuse: bool
     ) -> None:
-        self.protocol, self._reuse = protocol, reuse
+        self._protocol, self._reuse, self._classes = protocol, reuse, attributes.classes
         self._stream = {part: Stream(*key, part) for part in ("tasks", *STEPS)}
-        self.classes = [_FreeClass(of, protocol) for of in attributes.classes]
-        self.eligible = self._with_choices()
-        self.drawn: list[_Task] = []
+        self._free = [np.ones((len(STEPS), len(of)), bool) for of in self._classes]
+        self._choices = [self._choices_of(c) for c in range(len(self._classes))]
+        self.eligible = np.flatnonzero([of.size for of in self._choices])
+        self.drawn: list[tuple[Positions, Positions, Images, Images, list[bool]]] = []
 
-    def _with_choices(self) -> Positions:
-        return np.flatnonzero([of_class.choices.size > 0 for of_class in self.classes])
+    def _choices_of(self, c: int) -> Positions:
+        has, free = self._classes[c].has, self._free[c]
+        have = has[:, free[1:].all(axis=0)].sum(axis=1)
+        lack = np.array([(~has[:, of_step]).sum(axis=1) for of_step in free[2:]]).min(axis=0)
+        enough = (free.sum(axis=1) >= self._protocol.per_class).all()
+        some = has.any(axis=1) & ~has.all(axis=1)
+        fits = (have >= self._protocol.shot) & (lack >= self._protocol.query) & some
+        return np.flatnonzero(fits & enough)
 
     def attempt(self) -> str | None:
         """Draw a task; gives why there is none."""
-        way, stream = self.protocol.way, self._stream["tasks"]
+        way, shot, query = self._protocol.way, self._protocol.shot, self._protocol.query
+        stream = self._stream["tasks"]
         if self.eligible.size < way:
             return _FEW_CLASSES
         chosen = self.eligible[stream.subsets(np.array([self.eligible.size]), way)[0]]
-        choices = [self.classes[c].choices for c in chosen]
+        choices = [self._choices[c] for c in chosen]
         which = stream.integers(np.array([of_class.size for of_class in choices]))
         attributes = np.array([of_class[i] for of_class, i in zip(choices, which, strict=True)])
         if len(set(attributes.tolist())) < way:
-            return _SAME
-        shot, query = self.protocol.shot, self.protocol.query
-        pools = [
-            self.classes[c].pools(attributes[i], np.delete(attributes, i), query)
-            for i, c in enumerate(chosen)
-        ]
-        if min(pool.support.size for pool in pools) < shot:
-            return _FEW_SUPPORT
-        if min(images.size for pool in pools for images in pool.query.values()) < query:
-            return _FEW_QUERIES
-        self.drawn.append(self._task(chosen, attributes, pools))
-        if not self._reuse:
-            self._use(self.drawn[-1])
-        return None
-
-    def _task(self, chosen: Positions, attributes: Positions, pools: list[Pools]) -> _Task:
-        shot, query = self.protocol.shot, self.protocol.query
-        free = [self.classes[c].free for c in chosen]
-        support = self._pick("tasks", [pool.support for pool in pools], shot)
+            return "two classes have the same attribute"
+        for_support, for_query, inter_class = zip(
+            *(self._pools(c, attributes, i) for i, c in enumerate(chosen)), strict=True
+        )
+        if min(images.size for images in for_support) < shot:
+            return "too few images have the attribute and none of the others"
+        if min(images.size for pools in for_query for images in pools.values()) < query:
+            return "too few images lack the attribute"
+        free = [self._free[c] for c in chosen]
+        support = self._pick("tasks", for_support, shot)
         both = self._pick("random", [np.flatnonzero(steps[0]) for steps in free], shot + query)
-        rest = []
-        for steps, taken in zip(free, support, strict=True):
-            left = steps[1].copy()
-            left[taken] = False
-            rest.append(np.flatnonzero(left))
+        rest = [
+            np.setdiff1d(np.flatnonzero(steps[1]), taken)
+            for steps, taken in zip(free, support, strict=True)
+        ]
         queries = {
             "random": both[:, shot:],
             "support": self._pick("support", rest, query),
-            **{s: self._pick(s, [p.query[s] for p in pools], query) for s in ("intra", "inter")},
-            "biased": np.array([*map(partial(self._lowest, attributes), chosen, pools)]),
+            **{s: self._pick(s, [of[s] for of in for_query], query) for s in ("intra", "inter")},
         }
+        lowest = []
+        for c, pools in zip(chosen, for_query, strict=True):  # chance orders equal scores
+            pool = pools["biased"]
+            chance = self._stream["biased"].words(pool.size)
+            scores = self._classes[c].scores(pool, attributes)
+            lowest.append(pool[np.lexsort((chance, scores))[:query]])
+        queries["biased"] = np.array(lowest)
         supports = dict.fromkeys(STEPS, support) | {"random": both[:, :shot]}
-        inter = [pool.inter_class for pool in pools]
-        return _Task(chosen, attributes, supports, queries, inter)
+        self.drawn.append((chosen, attributes, supports, queries, list(inter_class)))
+        if not self._reuse:
+            for i, c in enumerate(chosen):
+                for row, step in enumerate(STEPS):
+                    self._free[c][row, [*supports[step][i], *queries[step][i]]] = False
+                self._choices[c] = self._choices_of(c)
+            self.eligible = np.flatnonzero([of.size for of in self._choices])
+        return None
 
-    def _lowest(self, attributes: Positions, c: int, pools: Pools) -> Positions:
-        """Return the Q candidates with the lowest scores; chance orders those with the same."""
-        pool = pools.query["biased"]
-        chance = self._stream["biased"].words(pool.size)
-        scores = self.classes[c].of.scores(pool, attributes)
-        return pool[np.lexsort((chance, scores))[: self.protocol.query]]
+    def _pools(
+        self, c: int, attributes: Positions, place: int
+    ) -> tuple[Positions, dict[str, Positions], bool]:
+        """Find a class's images for support, and for queries by step, whether of another class."""
+        every, free = self._classes[c].has, self._free[c]
+        has, has_other = every[attributes[place]], every[np.delete(attributes, place)].any(axis=0)
+        lack = {step: ~has & free[STEPS.index(step)] for step in ("intra", "inter", "biased")}
+        narrow = {step: lack[step] & has_other for step in ("inter", "biased")}
+        inter = all(which.sum() >= self._protocol.query for which in narrow.values())
+        candidates = lack | narrow if inter else lack
+        return (
+            np.flatnonzero(has & ~has_other & free[1:].all(axis=0)),
+            {step: np.flatnonzero(which) for step, which in candidates.items()},
+            inter,
+        )
 
-    def _pick(self, part: str, pools: list[Positions], count: int) -> Positions:
+    def _pick(self, part: str, pools: Sequence[Positions], count: int) -> Positions:
         """Draw so many of each pool: (K, count)."""
         drawn = self._stream[part].subsets(np.array([pool.size for pool in pools]), count)
         return np.array([pool[i] for pool, i in zip(pools, drawn, strict=True)])
-
-    def _use(self, task: _Task) -> None:
-        for row, step in enumerate(STEPS):
-            for i, c in enumerate(task.classes):
-                self.classes[c].free[row, task.support[step][i]] = False
-                self.classes[c].free[row, task.query[step][i]] = False
-        for c in task.classes:
-            self.classes[c].update(self.protocol)
-        self.eligible = self._with_choices()
-
-    def ladder(self) -> Ladder:
-        """Return all that was drawn."""
-        ids = np.array([task.classes for task in self.drawn], np.int32)
-        steps = {}
-        for step in STEPS:
-            support, query = (
-                np.array([images[step] for images in sets], np.int32)
-                for sets in zip(*((task.support, task.query) for task in self.drawn), strict=True)
-            )
-            steps[step] = DrawnTasks(self.protocol, ids, support, query)
-        attributes = np.array([task.attributes for task in self.drawn], np.int64)
-        return Ladder(steps, attributes, np.array([task.inter_class for task in self.drawn]))
-
-
-def _refusal(drawing: _Drawing, failed: Counter[str], dataset: str, label: str) -> SamplingError:
-    protocol = drawing.protocol
-    reasons = ", ".join(f"{why}: {n}" for why, n in failed.most_common())
-    return SamplingError(
-        f"{len(drawing.drawn)} {protocol} tasks could be drawn; of {failed.total()} draws in a row "
-        f"after these none gave one ({reasons})",
-        where=f"{dataset}, attributes {label}: {drawing.eligible.size} of {len(drawing.classes)} "
-        f"classes have an attribute that {protocol.shot} images have and {protocol.query} lack",
-        expected=f"at least {protocol.way} such classes, with different attributes",
-        fix="ask for fewer ways, shots or queries, or use other attributes",
-    )
 
 
 def with_other_support(

@@ -8,7 +8,6 @@ and where it runs on for ever, or fails for want of attributes, there is an erro
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.attribute_biased import Bools, ImageAttributes
+from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
 from fslbench_data.tasks.draw import DrawnTasks, Positions
 
 ATTEMPTS = 20_000
@@ -30,30 +29,6 @@ _TINY = 10**10
 """One over what the code adds to a share before it takes the logarithm."""
 
 
-@dataclass(frozen=True, eq=False)
-class ReleasedTasks:
-    """T tasks of the released algorithm, and random ones of the same classes (`matched`).
-
-    `attributes` and `inter_class` (T, K) are as of
-    :class:`builders.sampling.attribute_biased.Ladder`.
-    """
-
-    biased: DrawnTasks
-    matched: DrawnTasks
-    attributes: Positions
-    inter_class: Bools
-
-
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """One class of a task: positions of its images, and whether its queries are inter-class."""
-
-    label: int
-    support: Positions
-    query: Positions
-    inter_class: bool
-
-
 def draw_released(
     attributes: ImageAttributes,
     protocol: Protocol,
@@ -62,8 +37,10 @@ def draw_released(
     label: str,
     seed: int,
     tasks: int,
-) -> ReleasedTasks:
-    """Draw so many tasks; images recur from task to task.
+) -> Ladder:
+    """Draw so many tasks, `released`, and `matched` random ones of the same classes.
+
+    Images recur from task to task.
 
     SamplingError if too few attributes fit a class, or a task cannot be found.
     """
@@ -77,16 +54,19 @@ def draw_released(
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
     drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks)]
-    ids, support, query = (
-        np.array([[getattr(place, part) for place in places] for _, places in drawn], np.int32)
-        for part in ("label", "support", "query")
+    ids, support, query, inter_class = (
+        np.array([[place[part] for place in places] for _, places in drawn]) for part in range(4)
     )
-    return ReleasedTasks(
-        DrawnTasks(protocol, ids, support, query),
-        drawing.matched(ids),
-        np.array([chosen for chosen, _ in drawn], np.int64),
-        np.array([[place.inter_class for place in places] for _, places in drawn]),
-    )
+    ids, support, query = (part.astype(np.int32) for part in (ids, support, query))
+    steps = {
+        "released": DrawnTasks(protocol, ids, support, query),
+        "matched": drawing.matched(ids),
+    }
+    return Ladder(steps, np.array([chosen for chosen, _ in drawn], np.int64), inter_class)
+
+
+Place = tuple[int, Positions, Positions, bool]
+"""A class of a task: support and query images, and whether its queries are inter-class."""
 
 
 class _Drawing:
@@ -104,7 +84,7 @@ class _Drawing:
         self._holders = [frozenset(np.flatnonzero(row).tolist()) for row in np.array(fits).T]
         self.fitting = np.flatnonzero([bool(holders) for holders in self._holders])
 
-    def task(self, where: str) -> tuple[Positions, list[_Place]]:
+    def task(self, where: str) -> tuple[Positions, list[Place]]:
         """Draw until there is a task: each class's attribute, and its images."""
         misses: Counter[str] = Counter()
         for _ in range(ATTEMPTS):
@@ -118,14 +98,14 @@ class _Drawing:
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
 
-    def _attempt(self, misses: Counter[str]) -> tuple[Positions, list[_Place]] | None:
+    def _attempt(self, misses: Counter[str]) -> tuple[Positions, list[Place]] | None:
         way = self._protocol.way
         which = self._stream["tasks"].subsets(np.array([self.fitting.size]), way)[0]
         chosen: Positions = self.fitting[which]
-        places: list[_Place] = []
+        places: list[Place] = []
         for i, attribute in enumerate(chosen):
             shared = frozenset().union(*(self._holders[a] for a in np.delete(chosen, i)))
-            taken = {place.label for place in places}
+            taken = {place[0] for place in places}
             classes = sorted(self._holders[attribute] & shared - taken)
             if not classes:
                 return None
@@ -138,7 +118,7 @@ class _Drawing:
 
     def _place(
         self, label: int, attribute: int, chosen: Positions, misses: Counter[str]
-    ) -> _Place | None:
+    ) -> Place | None:
         """Draw the images of a class, or count what is missed."""
         shot, query = self._protocol.shot, self._protocol.query
         has = self._has[label]
@@ -161,7 +141,7 @@ class _Drawing:
         scores = self._scores(label, candidates, chosen)
         chance = self._stream["ties"].words(candidates.size).tolist()
         order = sorted(range(candidates.size), key=lambda i: (scores[i], chance[i]))
-        return _Place(label, for_support[picked], candidates[order[:query]], inter_class)
+        return label, for_support[picked], candidates[order[:query]], inter_class
 
     def _scores(self, label: int, candidates: Positions, chosen: Positions) -> list[int]:
         """Give whole numbers in the order of the scores of the candidates.

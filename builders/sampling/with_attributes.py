@@ -13,7 +13,6 @@ import pyarrow as pa
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
 from builders.sampling.attribute_biased import (
     ImageAttributes,
@@ -23,7 +22,7 @@ from builders.sampling.attribute_biased import (
     with_other_support,
 )
 from builders.sampling.counterfactual import draw_counterfactual, versions
-from builders.sampling.fewstab_code import ReleasedTasks, draw_released
+from builders.sampling.fewstab_code import draw_released
 from fslbench_data.tasks.draw import Groups, freeze
 
 
@@ -47,26 +46,21 @@ def draw_with_attributes(
     how |= {"tasks": tasks, "reuse": reuse}
     table_of = _Attributes(content_digest(attributes), attributes)
     sizes, protocol = tuple(class_sizes), name.protocol
-    if suite.family in ("ladder", "ablation"):
-        ladder, of_images = _ladder(table_of, sizes, protocol, **how)
-        inter_class = ladder.inter_class
-        if suite.family == "ladder":
-            drawn = ladder.steps[suite.step]
-        else:
-            about = Stream("ablation", dataset, suite.attributes, str(protocol), seed, suite.step)
-            drawn = with_other_support(ladder, of_images, suite.step, about)
-        values = np.array(of_images.names, object)[ladder.attributes]
-    elif suite.family == "fewstab":
-        released, names = _released(table_of, sizes, protocol, **how)
-        drawn = released.biased if suite.step == "released" else released.matched
-        values = np.array(names, object)[released.attributes]
-        inter_class = released.inter_class & (suite.step == "released")
-    else:
+    if suite.family == "counterfactual":
         alone = np.full(sum(class_sizes), -1) if groups is None else groups
         objects = versions(attributes, class_sizes, alone, dataset)
-        steps, which = draw_counterfactual(objects, name.protocol, **how)
+        steps, which = draw_counterfactual(objects, protocol, **how)
         drawn, values = steps[suite.step], np.array(objects.values, object)[which]
         inter_class = np.full(which.shape, suite.step == "other")
+    else:
+        ladder, of_images = _ladder(table_of, sizes, protocol, suite.family == "fewstab", **how)
+        if suite.family == "ablation":
+            about = Stream("ablation", dataset, suite.attributes, str(protocol), seed, suite.step)
+            drawn = with_other_support(ladder, of_images, suite.step, about)
+        else:
+            drawn = ladder.steps[suite.step]
+        values = np.array(of_images.names, object)[ladder.attributes]
+        inter_class = ladder.inter_class & (suite.step != "matched")
     queries = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
     table = freeze(drawn, class_sizes, queries)
     schema = schemas.task_set(name)
@@ -88,34 +82,18 @@ class _Attributes:
     table: pa.Table = field(compare=False)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _ladder(
-    attributes: _Attributes, class_sizes: tuple[int, ...], protocol: Protocol, **how: Any
-) -> tuple[Ladder, ImageAttributes]:
-    """Draw all steps of a ladder, which are asked for in turn; gives also the attributes."""
-    of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
-    return draw_ladder(of_images, protocol, **how), of_images
-
-
-@lru_cache(maxsize=1)
-def _released(
     attributes: _Attributes,
     class_sizes: tuple[int, ...],
     protocol: Protocol,
+    released: bool,
     *,
     reuse: bool,
     **how: Any,
-) -> tuple[ReleasedTasks, tuple[str, ...]]:
-    """Draw the released code's tasks and those beside them, which are asked for in turn."""
+) -> tuple[Ladder, ImageAttributes]:
+    """Draw all steps of a ladder, perhaps of the `released` code, which are asked for in turn."""
     of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
-    return draw_released(of_images, protocol, **how), of_images.names
-
-
-def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:
-    """Return the error of a suite whose attributes are not there."""
-    label = suite_of(name.suite).attributes
-    return SamplingError(
-        f"a {name.suite} set needs the attributes {label!r} of the images",
-        where=f"{dataset}/{name}",
-        fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/bias.md',
-    )
+    if released:
+        return draw_released(of_images, protocol, **how), of_images
+    return draw_ladder(of_images, protocol, reuse=reuse, **how), of_images

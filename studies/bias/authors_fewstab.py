@@ -96,7 +96,7 @@ def ours(table: ImageAttributes, protocol: Protocol, tasks: int, label: str, see
         table, protocol, dataset="openclipart", label=label, seed=seed, tasks=tasks
     )
     seconds = time.perf_counter() - begin
-    of = drawn.biased
+    of = drawn.steps["released"]
     classes, support, query = (ids.astype(np.int64) for ids in (of.class_ids, of.support, of.query))
     return Tasks(f"ours, seed {seed}", seconds, classes, drawn.attributes, support, query)
 

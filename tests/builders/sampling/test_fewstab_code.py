@@ -11,8 +11,8 @@ from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import ABLATION, FAMILIES, FEWSTAB, Protocol, TaskSetName, suites_of
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
-from builders.sampling.attribute_biased import ImageAttributes, image_attributes
-from builders.sampling.fewstab_code import ReleasedTasks, draw_released
+from builders.sampling.attribute_biased import ImageAttributes, Ladder, image_attributes
+from builders.sampling.fewstab_code import draw_released
 
 PROTOCOL = Protocol(3, 2, 3)
 
@@ -34,7 +34,7 @@ def made(
     return table, sizes, image_attributes(table, sizes)
 
 
-def drawn(attributes: ImageAttributes, tasks: int = 60, seed: int = 0) -> ReleasedTasks:
+def drawn(attributes: ImageAttributes, tasks: int = 60, seed: int = 0) -> Ladder:
     return draw_released(attributes, PROTOCOL, dataset="d", label="x", seed=seed, tasks=tasks)
 
 
@@ -42,9 +42,10 @@ def test_what_the_released_code_promises() -> None:
     """A class fits its attribute and another's; images have and lack what they must."""
     _, _, attributes = made()
     found = drawn(attributes)
+    biased, matched = found.steps["released"], found.steps["matched"]
     fits = np.array([(of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3) for of in attributes.classes])
     for classes, chosen, support, query, inter in zip(
-        found.biased.class_ids, found.attributes, found.biased.support, found.biased.query,
+        biased.class_ids, found.attributes, biased.support, biased.query,
         found.inter_class, strict=True,
     ):  # fmt: skip
         assert len(set(classes)) == len(set(chosen)) == 3
@@ -58,21 +59,26 @@ def test_what_the_released_code_promises() -> None:
             assert not inter[k] or has[others][:, query[k]].any(axis=0).all()
             assert not {*support[k]} & {*query[k]}
     assert found.inter_class.mean() > 0.9
-    np.testing.assert_array_equal(found.matched.class_ids, found.biased.class_ids)
-    assert found.matched.support.shape == found.biased.support.shape
+    np.testing.assert_array_equal(matched.class_ids, biased.class_ids)
+    assert matched.support.shape == biased.support.shape
 
 
 def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
     """Σ log(p [has] + 1e-10), written as that code has it, over all candidates of a class."""
     _, _, attributes = made(3)
     found = drawn(attributes, 30)
+    biased = found.steps["released"]
     fitting = {
         a
         for of in attributes.classes
         for a in np.flatnonzero((of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3))
     }
     for classes, chosen, query, inter in zip(
-        found.biased.class_ids, found.attributes, found.biased.query, found.inter_class, strict=True
+        biased.class_ids,
+        found.attributes,
+        biased.query,
+        found.inter_class,
+        strict=True,
     ):
         for k, c in enumerate(classes):
             has = attributes.classes[c].has
@@ -102,7 +108,8 @@ def test_less_is_asked_for_after_five_misses() -> None:
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15
     attributes = image_attributes(_table([*few, *many, *many]), [44, 45, 45])
     found = draw_released(attributes, Protocol(3, 5, 20), dataset="d", label="x", seed=0, tasks=5)
-    np.testing.assert_array_equal(found.inter_class, found.biased.class_ids != 0)
+    biased = found.steps["released"]
+    np.testing.assert_array_equal(found.inter_class, biased.class_ids != 0)
 
 
 @pytest.mark.slow
@@ -113,8 +120,12 @@ def test_another_attribute_is_allowed_after_five_misses() -> None:
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15
     attributes = image_attributes(_table([*few, *many, *many]), [30, 45, 45])
     found = draw_released(attributes, Protocol(3, 5, 3), dataset="d", label="x", seed=0, tasks=5)
+    biased = found.steps["released"]
     for classes, chosen, support in zip(
-        found.biased.class_ids, found.attributes, found.biased.support, strict=True
+        biased.class_ids,
+        found.attributes,
+        biased.support,
+        strict=True,
     ):
         for k, c in enumerate(classes):
             others = attributes.classes[c].has[np.delete(chosen, k)][:, support[k]].sum(axis=0)
@@ -134,8 +145,8 @@ def test_what_cannot_be_drawn_is_an_error_and_no_loop() -> None:
 def test_tasks_follow_from_the_seed() -> None:
     _, _, attributes = made()
     first, again, other = (drawn(attributes, 10, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first.biased.query, again.biased.query)
-    assert (first.biased.query != other.biased.query).any()
+    np.testing.assert_array_equal(first.steps["released"].query, again.steps["released"].query)
+    assert (first.steps["released"].query != other.steps["released"].query).any()
 
 
 @pytest.mark.parametrize("suite", [*ABLATION, *FEWSTAB])
