@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from benchmark_spec.errors import CatalogueError, UnknownNameError, listing
+from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.manifest import Redistribution
 
 
@@ -99,10 +99,9 @@ def catalogue() -> dict[str, CataloguedDataset]:
 
 def lookup(name: str) -> CataloguedDataset:
     """Look up a catalogued data set; raises UnknownNameError with the valid names."""
-    try:
-        return catalogue()[name]
-    except KeyError:
-        raise UnknownNameError("catalogued data set", name, catalogue()) from None
+    if name not in catalogue():
+        raise UnknownNameError("catalogued data set", name, catalogue())
+    return catalogue()[name]
 
 
 def superclasses_of(dataset: str, class_names: Sequence[str]) -> tuple[str, ...] | None:
@@ -115,31 +114,10 @@ def superclasses_of(dataset: str, class_names: Sequence[str]) -> tuple[str, ...]
     return None if rule is None else tuple(map(rule, class_names))
 
 
-def _alphabet(name: str) -> str:
-    """Give Tengwar, of ``Tengwar-character01``."""
-    return name.rpartition("-")[0]
-
-
-def _genus(name: str) -> str:
-    """Give Agaricus, of ``0008.Agaricus campestris``."""
-    return name.partition(".")[2].partition(" ")[0]
-
-
-def _family(name: str) -> str:
-    """Give danger, of ``Bumpy road``."""
-    families = _families()
-    if name not in families:
-        raise CatalogueError(
-            f"traffic_signs: {name!r} is in no family of signs",
-            expected=f"one of {listing(list(families))}",
-        )
-    return families[name]
-
-
 _RULES: Mapping[str, Callable[[str], str]] = {
-    "fungi": _genus,
-    "omniglot": _alphabet,
-    "traffic_signs": _family,
+    "fungi": lambda name: name.partition(".")[2].partition(" ")[0],  # 0008.Agaricus campestris
+    "omniglot": lambda name: name.rpartition("-")[0],  # Tengwar-character01
+    "traffic_signs": lambda name: _families()[name],
 }
 
 
@@ -234,11 +212,7 @@ def test_split(name: str) -> TestSplit | None:
     return next((split for each, split in test_splits().items() if plain(each) == written), None)
 
 
-def unknown_split(
-    name: str,
-    fix: str = "give the number of classes and the images of the smallest class",
-    more: Collection[str] = (),
-) -> UnknownNameError:
+def unknown_split(name: str, fix: str, more: Collection[str]) -> UnknownNameError:
     """Return the error for a name that is not known where sizes are needed; `more` are known."""
     names = {plain(each): each for each in (*more, *map(_printed, test_splits()))}
     return UnknownNameError("data set", name, sorted(names.values(), key=str.lower), fix=fix)

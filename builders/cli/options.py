@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from builders.execution.engine import Engine
     from builders.features import Settings
     from builders.features.processor import Device
-    from fslbench_data.release.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,13 +120,6 @@ def check_table_file(path: Path | None) -> None:
     check_free(path)
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-
-
-def open_release(name: str) -> Release:
-    """Open a release; `embedded` is the one that comes with the package."""
-    from fslbench_data.release.release import load_release
-
-    return load_release(None if name == "embedded" else name)
 
 
 def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:

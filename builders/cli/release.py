@@ -13,7 +13,6 @@ from builders.cli.options import (
     FOLDER,
     extraction_options,
     made_option,
-    open_release,
     settings_from,
 )
 from fslbench_data.cli.options import (
@@ -177,8 +176,9 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     the package.  Ends with exit code 1 if the version of B says less than has changed.
     """
     from builders.release.diff import diff as compare
+    from fslbench_data.leaderboard.repository import open_releases
 
-    a, b = open_release(str(old)), open_release(str(new))
+    a, b = open_releases([str(old), str(new)])
     difference = compare(a, b)
     for change in difference.changes:
         click.echo(f"{change.level:5}  {change.where}: {change.what}")

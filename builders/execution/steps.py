@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -92,9 +92,10 @@ class Journal:
         if anew or self.of is None:
             self.of, self._made = wanted, {}
         elif self.of != wanted:
+            names = sorted(name for name, _, _ in differences(self.of, wanted))
             raise OutputError(
                 f"{self.folder} holds an unfinished {self._work} of {other}: "
-                f"they differ in {', '.join(_differences(self.of, wanted))}",
+                f"they differ in {', '.join(names)}",
                 where=str(self._path),
                 expected=expected,
                 fix="ask for the same, name another folder, or remove this one yourself",
@@ -156,16 +157,13 @@ def digest_of(made_of: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(list(made_of), sort_keys=True).encode()).hexdigest()
 
 
-def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return the keys of two nested mappings that differ, such as `preprocessing.crop`."""
-    keys = []
-    for key in sorted({*a, *b}):
-        one, other = a.get(key), b.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            keys += [f"{key}.{inner}" for inner in _differences(one, other)]
-        elif one != other:
-            keys.append(key)
-    return keys
+def differences(then: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Give what differs between two values of JSON, by names such as ``training.steps``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*then, *now]):
+            yield from differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
+    elif then != now:
+        yield name, then, now
 
 
 # ---- folders -------------------------------------------------------------------------------------

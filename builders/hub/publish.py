@@ -315,7 +315,9 @@ def _check_version(
 ) -> None:
     """Compare the release with the published versions next to it, as the Hub has them."""
     version = _number(release.manifest)
-    published = {number: commit for tag, commit in tags.items() if (number := version_of(tag))}
+    published: dict[tuple[int, ...], str] = {
+        number: commit for tag, commit in tags.items() if (number := version_of(tag))
+    }
 
     def nearest(numbers: Iterable[tuple[int, ...]]) -> Release | None:
         for number in numbers:

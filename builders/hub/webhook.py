@@ -102,9 +102,6 @@ class FrontPage:
         self.repo_id = repo_id
         self.text = ""
 
-    def __repr__(self) -> str:
-        return f"<FrontPage of {self.repo_id}: {len(self.text)} characters>"
-
     def renew(self) -> None:
         """Rank what the main branch holds, and show it from now on; raises as the ranking does."""
         files = HubResults.open(HubAddress(self.repo_id))

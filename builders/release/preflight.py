@@ -255,8 +255,8 @@ def check_there(
     here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
     if isinstance(settings.engine, LocalEngine):
         here += [name for of, name in wanted if is_network(name) and (of, name) not in given]
-    for name in dict.fromkeys(here):
-        check_weights(name, settings.weights)
+    for backbone in dict.fromkeys(here):
+        check_weights(backbone, settings.weights)
     if here:
         facts(settings.device, "")
     if any(d.heads or d.methods_of or (d.queries and d.left_open) for d in spec.datasets):

@@ -19,7 +19,8 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.leaderboard.repository import open_releases
+from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
 
 SWEPT = range(1, 16)
@@ -118,7 +119,7 @@ def no_number(dataset: str, draws: Draws) -> SamplingError:
 
 def release_of(rule: QuerySpec) -> Release:
     """Open the release that a rule names."""
-    return load_release(None if rule.release == "embedded" else rule.release)
+    return open_releases([rule.release])[0]
 
 
 def query_problems(release: Release, entry: Table) -> Iterator[str]:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -72,11 +73,10 @@ class ReleaseWriter:
         self, folder: Path | str, name: str, version: str, description: str, *, recipe: str = ""
     ) -> None:
         self.folder = Path(folder)
-        self._about = (name, version, description)
-        self._specification = _specification_of(recipe)
-        self._datasets: dict[str, Dataset] = {}
-        self._tables: list[Table] = []
-        check_manifest(self._manifest())
+        about = name, version, description
+        how = {"made_with": MADE_WITH, "specification": _specification_of(recipe)}
+        self._manifest = Manifest(*about, (), (), **how)
+        check_manifest(self._manifest)
         check_folder(
             self.folder,
             JOURNAL_FILE,
@@ -98,9 +98,9 @@ class ReleaseWriter:
             if made is None:
                 self.journal.make(step)
                 continue
-            for dataset in msgspec.convert(made.result["datasets"], list[Dataset]):
-                self._datasets[dataset.name] = dataset
-            self._tables += msgspec.convert(made.result["tables"], list[Table])
+            datasets = msgspec.convert(made.result["datasets"], list[Dataset])
+            tables = msgspec.convert(made.result["tables"], list[Table])
+            self._manifest = self._with(tables, datasets)
 
     def add_dataset(
         self,
@@ -119,8 +119,8 @@ class ReleaseWriter:
             len(superclasses) != len(class_names) or not all(superclasses)
         ):
             raise SpecError(f"{name}: classes need one superclass each, or none has any")
-        self._datasets[check_dataset_name(name)] = Dataset(
-            name,
+        dataset = Dataset(
+            check_dataset_name(name),
             about.title,
             about.homepage,
             about.licence,
@@ -131,6 +131,7 @@ class ReleaseWriter:
             check_redistribution(about.redistribution, name),
             len(set(superclasses or ())),
         )
+        self._manifest = self._with((), [dataset])
         classes = pa.table(
             {
                 "class_id": pa.array(range(len(class_names)), pa.int32()),
@@ -151,7 +152,7 @@ class ReleaseWriter:
             for kind, table in of_kind.items()
             if table is not None
         ]
-        return self._add(tables, [self._datasets[name]])
+        return self._add(tables, [dataset])
 
     def add_tasks(
         self,
@@ -225,15 +226,17 @@ class ReleaseWriter:
     def digest(self, kind: Kind, dataset: str, name: str = "") -> str:
         """Return the content digest of a table of one file that is written; empty of none."""
         key = (kind, dataset, name)
-        return next((t.digest for t in self._tables if (t.kind, t.dataset, t.name) == key), "")
+        return next(
+            (t.digest for t in self._manifest.tables if (t.kind, t.dataset, t.name) == key), ""
+        )
 
     def so_far(self) -> Release:
         """Return the release as it stands, to run baselines on it."""
-        return Release(self._manifest(), Folder(self.folder.resolve()))
+        return Release(self._manifest, Folder(self.folder.resolve()))
 
     def finish(self) -> Manifest:
         """Write the dataset card and the manifest, and return the latter."""
-        manifest = self._manifest()
+        manifest = self._manifest
         check_manifest(manifest)
         self._remove_others()
         card = dataset_card(manifest, self.so_far())
@@ -242,19 +245,16 @@ class ReleaseWriter:
         self.journal.remove()
         return manifest
 
-    def _manifest(self) -> Manifest:
-        return Manifest(
-            *self._about,
-            tuple(self._datasets.values()),
-            tuple(self._tables),
-            made_with=MADE_WITH,
-            specification=self._specification,
-        )
+    def _with(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Manifest:
+        """Return the manifest with more tables and data sets."""
+        before, named = self._manifest, {d.name: d for d in (*self._manifest.datasets, *datasets)}
+        return replace(before, datasets=tuple(named.values()), tables=(*before.tables, *tables))
 
     def _dataset(self, name: str) -> Dataset:
-        if name not in self._datasets:
-            raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
-        return self._datasets[name]
+        known = {dataset.name: dataset for dataset in self._manifest.datasets}
+        if name not in known:
+            raise UnknownNameError("data set", name, known, fix="add_dataset it first")
+        return known[name]
 
     def _write(
         self,
@@ -268,15 +268,15 @@ class ReleaseWriter:
     ) -> Table:
         """Write a table where nothing was written so far, and return its entry of the manifest."""
         path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
-        if any(t.path == path for t in self._tables):
+        if any(t.path == path for t in self._manifest.tables):
             raise SpecError(f"{path} would be written twice ({name or dataset})")
         return written(self.folder, path, kind, dataset, name, table, provenance, write)
 
     def _add(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
         """Take what is written into the manifest."""
-        every = (*self._tables, *tables)
-        check_manifest(Manifest(*self._about, tuple(self._datasets.values()), every))
-        self._tables += tables
+        manifest = self._with(tables)
+        check_manifest(manifest)
+        self._manifest = manifest
         return Made(
             {table.path: table.sha256 for table in tables if not table.drawn},
             {
@@ -288,7 +288,7 @@ class ReleaseWriter:
     def _remove_others(self) -> None:
         """Remove tables that only another specification asked for, and unfinished work."""
         shutil.rmtree(self.folder / KEPT, ignore_errors=True)
-        kept = {self.folder / table.path for table in self._tables if not table.drawn}
+        kept = {self.folder / table.path for table in self._manifest.tables if not table.drawn}
         for kind in get_args(Kind):
             for path in sorted((self.folder / kind).rglob("*"), reverse=True):
                 if path.is_dir():

@@ -5,10 +5,8 @@ It may come from somebody else, or be damaged: whatever stands there is checked 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +17,7 @@ from torch import Tensor
 
 from benchmark_spec.declared import declared, parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
+from builders.execution.steps import differences
 from builders.training.building import code_of
 from builders.training.digest import shapes_of, state_sha256
 from builders.training.images import TrainingImages
@@ -121,7 +120,10 @@ def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) ->
             continue
         before, today = json.loads(json.dumps([then[name], now[name]]))
         if before != today:
-            differing = list(_differences(before, today))
+            differing = [
+                f"{field} {json.dumps(was)}, now {json.dumps(is_now)}"
+                for field, was, is_now in differences(before, today)
+            ]
             raise SpecError(
                 f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
                 where=str(folder),
@@ -193,11 +195,8 @@ def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
 
 def write_curve(folder: Path, progress: Progress) -> None:
     """Write the validations so far."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["step", "loss", "accuracy"])
-    writer.writerows([(step, f"{loss:.6f}", f"{acc:.4f}") for step, loss, acc in progress.curve])
-    write_whole(folder / CURVE, lines.getvalue(), follow=False)
+    rows = [f"{step},{loss:.6f},{accuracy:.4f}\n" for step, loss, accuracy in progress.curve]
+    write_whole(folder / CURVE, "".join(["step,loss,accuracy\n", *rows]), follow=False)
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
@@ -250,12 +249,3 @@ def _damaged(path: Path, what: str) -> SpecError:
         expected="what a training wrote",
         fix="remove it, and the training begins anew",
     )
-
-
-def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Name what differs between two values of JSON, such as ``training.steps 5, now 6``."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*then, *now]):
-            yield from _differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
-    elif then != now:
-        yield f"{name} {json.dumps(then)}, now {json.dumps(now)}"

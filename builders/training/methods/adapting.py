@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -194,31 +194,6 @@ class BOIL(_WithHead):
 TINY = 1e-20
 
 
-class _Normals(NamedTuple):
-    """Independent normal distributions, a row of each class."""
-
-    mean: Tensor
-    deviation: Tensor
-
-    @classmethod
-    def of(cls, numbers: Tensor) -> _Normals:
-        """Take the halves of each row: means, and standard deviations as they are."""
-        return cls(*numbers.chunk(2, dim=-1))
-
-    def at(self, noise: Tensor | float) -> Tensor:
-        """Return values that lie `noise` standard deviations from the means."""
-        return self.mean + self.deviation * noise
-
-    def divergence(self, noise: Tensor) -> Tensor:
-        """Estimate their mean KL divergence from the standard normal by the values at `noise`.
-
-        Standardised values are the noise itself: to subtract the mean again would lose digits.
-        """
-        spread = self.deviation + TINY
-        standardised = noise * self.deviation / spread
-        return ((self.at(noise).square() - standardised.square()) / 2 - spread.log()).mean()
-
-
 class LEO(Method):
     """A linear classifier decoded from codes of classes; gradient steps move the codes.
 
@@ -270,14 +245,19 @@ class LEO(Method):
         """Compute the mean cross-entropy of queries and the weighted penalties."""
         task = needed(episode)
         of_support, of_query = self._frozen(task.support, task.query.flatten(0, 1))
-        codes = self._codes(of_support)
-        noise = torch.randn_like(codes.mean)
-        start = codes.at(noise)
+        mean, deviation = self._codes(of_support)
+        noise = torch.randn_like(mean)
+        start = mean + deviation * noise
+        # the mean KL divergence of the codes from the standard normal, estimated by their values;
+        # standardised these are the noise: to subtract the mean again would lose digits
+        spread = deviation + TINY
+        standardised = noise * deviation / spread
+        divergence = ((start.square() - standardised.square()) / 2 - spread.log()).mean()
         moved = self._moved(of_support, start, meta=True)
         weights = self._fitted(of_support, moved, meta=True)
         return (
             episode_loss(of_query @ weights.T, task)
-            + self.kl_weight * codes.divergence(noise)
+            + self.kl_weight * divergence
             + self.encoder_weight * (moved.detach() - start).square().mean()
             + self.orthogonality_weight * correlation(self.decoder.weight.T)
         )
@@ -285,7 +265,7 @@ class LEO(Method):
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute the fitted classifier's outputs (M, K)."""
         of_support, of_query = self._frozen(support, query)
-        start = self._codes(of_support).mean
+        start, _ = self._codes(of_support)
         moved = self._moved(of_support, start, meta=False)
         return of_query @ self._fitted(of_support, moved, meta=False).T
 
@@ -295,8 +275,8 @@ class LEO(Method):
             of_support, of_query = self._both(support, query)
         return of_support.flatten(2), of_query.flatten(1)
 
-    def _codes(self, support: Tensor) -> _Normals:
-        """Compute distributions of codes: the mean of a class's images beside all."""
+    def _codes(self, support: Tensor) -> tuple[Tensor, ...]:
+        """Compute means and deviations of codes: the mean of a class's images beside all."""
         way, shot = support.shape[:2]
         hidden = self.encoder(support).flatten(0, 1)
         images = len(hidden)
@@ -304,7 +284,7 @@ class LEO(Method):
             [hidden[:, None].expand(-1, images, -1), hidden[None].expand(images, -1, -1)], dim=2
         )
         related = self.relation(pairs).unflatten(0, (way, shot))
-        return _Normals.of(related.mean(dim=(1, 2)))
+        return related.mean(dim=(1, 2)).chunk(2, dim=-1)
 
     def _moved(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
         """Take steps on codes (K, latent); weights are drawn anew for each."""
@@ -321,8 +301,9 @@ class LEO(Method):
         return descend(lambda at: loss(at["w"]), start, rates, self.finetune_steps, meta)["w"]
 
     def _decoded(self, codes: Tensor, sampled: bool) -> Tensor:
-        weights = _Normals.of(self.decoder(codes))
-        return weights.at(torch.randn_like(weights.mean)) if sampled else weights.mean
+        mean, deviation = self.decoder(codes).chunk(2, dim=-1)
+        weights: Tensor = mean + deviation * torch.randn_like(mean) if sampled else mean
+        return weights
 
     @staticmethod
     def _support_loss(support: Tensor, weights: Tensor) -> Tensor:
