@@ -114,17 +114,17 @@ def superclasses_of(dataset: str, class_names: Sequence[str]) -> tuple[str, ...]
     return None if rule is None else tuple(map(rule, class_names))
 
 
+@cache
+def _families() -> dict[str, str]:
+    families = _read("traffic_sign_families")
+    return {name: family for family, names in families.items() for name in names}
+
+
 _RULES: Mapping[str, Callable[[str], str]] = {
     "fungi": lambda name: name.partition(".")[2].partition(" ")[0],  # 0008.Agaricus campestris
     "omniglot": lambda name: name.rpartition("-")[0],  # Tengwar-character01
     "traffic_signs": lambda name: _families()[name],
 }
-
-
-@cache
-def _families() -> dict[str, str]:
-    families = _read("traffic_sign_families")
-    return {name: family for family, names in families.items() for name in names}
 
 
 INTERVALS = """@article{lafargue2024oops,

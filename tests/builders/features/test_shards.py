@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from feature_arrays import feature_array
+from stopping import content
 
 from benchmark_spec.digest import content_digest, content_digest_of
 from benchmark_spec.errors import FSLBenchError, SpecError
@@ -104,10 +105,6 @@ def _stopped(features: Array) -> Iterator[Array]:
     raise KeyboardInterrupt
 
 
-def _content(folder: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     whole = _writer(tmp_path / "whole")
     whole.run([_features(whole, [X], "x")])
@@ -121,7 +118,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     writer = _reopened(writer, folder)
     writer.run([_features(writer, _stopped(X), "x")])  # which is not made again
     writer.finish()
-    assert _content(folder) == _content(tmp_path / "whole")
+    assert content(folder) == content(tmp_path / "whole")
     assert verify(folder).problems == ()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
+from stopping import Stop, content, stopping
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError
 from benchmark_spec.manifest import MANIFEST_FILE
@@ -26,14 +27,6 @@ from fslbench_data.release.release import load_release
 
 SpecOf = Callable[..., ReleaseSpec]
 FILES = 16  # two class lists, twelve task sets, card, manifest
-
-
-def _content(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_it_holds_what_the_specification_says(built: Path) -> None:
@@ -54,11 +47,7 @@ def test_it_holds_what_the_specification_says(built: Path) -> None:
     ]
     assert release.task_set_info("vgg_flower", "closed-5w1s1q").n_tasks == 40
     assert release.task_set_info("vgg_flower", "balanced-5w1s1q").n_tasks == 141
-    assert len(_content(built)) == FILES
-
-
-class Stop(Exception):
-    """What an interruption at a step looks like."""
+    assert len(content(built)) == FILES
 
 
 def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
@@ -80,7 +69,7 @@ def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
     again: list[str] = []
     build_release(spec, folder, progress=again.append)
     assert again == [seen[-1]]  # nothing that was finished is made again
-    assert _content(folder) == _content(built)
+    assert content(folder) == content(built)
 
 
 def test_a_file_damaged_between_two_runs_is_made_again(
@@ -88,18 +77,14 @@ def test_a_file_damaged_between_two_runs_is_made_again(
 ) -> None:
     spec, folder = spec_of(tmp_path), tmp_path / "release"
 
-    def stop_at_cub(step: str) -> None:
-        if step == "cub":
-            raise Stop
-
     with pytest.raises(Stop):
-        build_release(spec, folder, progress=stop_at_cub)
+        build_release(spec, folder, progress=stopping("cub".__eq__))
     (folder / "tasks/open-5w1s1q/vgg_flower.parquet").write_bytes(b"PAR1")
     (folder / "classes/vgg_flower.parquet").unlink()
     left = folder / "tasks/open-5w1s1q/.cub.parquet.abcd1234.writing"
     left.write_bytes(b"left by a killed run")
     build_release(spec, folder)
-    assert _content(folder) == _content(built)
+    assert content(folder) == content(built)
 
 
 _RUN = (
@@ -115,7 +100,7 @@ def test_killed_at_three_random_moments_it_gives_the_same_files(
 ) -> None:
     spec_of(tmp_path)
     (spec,) = tmp_path.glob("*.toml")
-    expected = _content(built)
+    expected = content(built)
 
     def start(folder: Path) -> tuple[subprocess.Popen[str], float]:
         run = subprocess.Popen(
@@ -138,16 +123,16 @@ def test_killed_at_three_random_moments_it_gives_the_same_files(
                 time.sleep(chance.random() * seconds * 0.9)
                 run.send_signal(signal.SIGKILL)
                 killed += run.wait() != 0
-                found = _content(folder) if folder.exists() else {}
-                for path, content in found.items():
+                found = content(folder) if folder.exists() else {}
+                for path, data in found.items():
                     hidden = path.split("/")[-1].startswith(".")
-                    assert hidden or content == expected[path], "a final name, half-written"
+                    assert hidden or data == expected[path], "a final name, half-written"
                 if MANIFEST_FILE in found and JOURNAL_FILE not in found:
                     shutil.rmtree(folder)  # it had got through: try again
                 continue
             assert run.wait() == 0
             break
-        assert _content(folder) == expected
+        assert content(folder) == expected
     assert killed == 3
 
 
@@ -155,12 +140,8 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(
     tmp_path: Path, spec_of: SpecOf
 ) -> None:
     folder = tmp_path / "release"
-
-    def stop(step: str) -> None:
-        raise Stop
-
     with pytest.raises(Stop):
-        build_release(spec_of(tmp_path), folder, progress=stop)
+        build_release(spec_of(tmp_path), folder, progress=stopping(bool))
     with pytest.raises(OutputError, match="another release: they differ in release"):
         build_release(structs.replace(spec_of(tmp_path), name="other"), folder)
     for damaged in ("{", '{"build": null, "datasets": [], "tables": []}', "[]"):
@@ -184,20 +165,20 @@ def test_a_finished_build_run_again_says_so(
     command = ["release", str(spec), "-o", str(folder)]
     first = CliRunner().invoke(main, command)
     assert (first.exit_code, "wrote" in first.stderr) == (0, True)
-    before = _content(folder)
+    before = content(folder)
     (folder / LOCK_FILE).touch()
     (folder / "classes/.cub.parquet.abcd1234.writing").write_bytes(b"half")
     again = CliRunner().invoke(main, command)
     assert again.exit_code == 0, again.output
     assert again.stdout == first.stdout
     assert f"{folder} is finished" in again.stderr
-    assert _content(folder) == before
+    assert content(folder) == before
     for other in ({"seed": 1}, {"closed": 50}, {"version": "1.0.1"}):
         with pytest.raises(OutputError, match="finished release of another"):
             build_release(spec_of(tmp_path, **other), folder)
     with pytest.raises(OutputError, match="finished release of another"):
         build_release(spec_of(tmp_path), folder, allow_missing=True)
-    assert _content(folder) == before
+    assert content(folder) == before
     (folder / "classes/cub.parquet").write_bytes(b"PAR1")
     with pytest.raises(CorruptReleaseError):
         build_release(spec_of(tmp_path), folder)
@@ -230,7 +211,7 @@ def test_stopped_at_a_write_the_next_run_leaves_nothing_behind(
         monkeypatch.setattr(Path, "replace", real)
         assert list(folder.rglob(f".*{left}"))
         build_release(spec_of(tmp_path), folder)
-        assert _content(folder) == _content(built)
+        assert content(folder) == content(built)
 
 
 def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:
@@ -241,25 +222,21 @@ def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:
             build_release(spec_of(tmp_path), folder)
 
     build_release(spec_of(tmp_path), folder, progress=meanwhile)
-    assert len(_content(folder)) == FILES
+    assert len(content(folder)) == FILES
 
 
 def test_a_journal_that_is_not_true(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
     spec, folder = spec_of(tmp_path), tmp_path / "release"
 
-    def stop_at_cub(step: str) -> None:
-        if step == "cub":
-            raise Stop
-
     with pytest.raises(Stop):
-        build_release(spec, folder, progress=stop_at_cub)
+        build_release(spec, folder, progress=stopping("cub".__eq__))
     journal = json.loads((folder / JOURNAL_FILE).read_text())
     for step in journal["made"].values():
         for table in step["result"]["tables"]:
             table["digest"] = "0" * 64
     (folder / JOURNAL_FILE).write_text(json.dumps(journal))
     build_release(spec, folder)
-    assert _content(folder) == _content(built)
+    assert content(folder) == content(built)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stopping import Stop, content
 from tiny_features import ABOUT, write_pictures
 
 from benchmark_spec.errors import SourceError
@@ -37,10 +38,6 @@ attributes = {{ pixels = "pixels" }}
 options = {{ {", ".join(f'{key} = "{value}"' for key, value in ABOUT.items())} }}
 """
 FIRST = "class_0/0000.png"
-
-
-class Stop(Exception):
-    """In place of a kill: a build keeps no other state than what is on the disk."""
 
 
 def _spec(folder: Path) -> ReleaseSpec:
@@ -93,11 +90,6 @@ def _stopped_after(steps: int) -> Callable[[str], None]:
     return progress
 
 
-def _content(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
 @pytest.mark.slow
 @settings(max_examples=8)
 @given(
@@ -120,7 +112,7 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
         return
     build_release(spec, folder / "release", raw=raw)
     build_release(spec, folder / "new", raw=raw)
-    assert _content(folder / "release") == _content(folder / "new")
+    assert content(folder / "release") == content(folder / "new")
     found = verify(folder / "release", raw=raw, spec=spec)
     assert found.problems == ()
     assert found.images_read in (12, 11, 13)

@@ -2,10 +2,10 @@
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stopping import Stop, stopping
 from tiny_features import write_pictures
 
 from builders.release.build import build_release
@@ -81,10 +81,6 @@ CHANGES: dict[str, Change] = {
 FAST = ("groups",)
 
 
-class Stop(Exception):
-    """What an interruption at a step looks like."""
-
-
 def _spec(folder: Path, change: str) -> ReleaseSpec:
     old, new, _ = CHANGES[change]
     assert old in SPEC
@@ -98,14 +94,6 @@ def _content(folder: Path) -> dict[str, bytes | None]:
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
     }
-
-
-def _stopping(at: Callable[[str], bool]) -> Callable[[str], None]:
-    def stop(step: str) -> None:
-        if at(step):
-            raise Stop
-
-    return stop
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +111,7 @@ def stopped(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stopped")
     with pytest.raises(Stop):
         build_release(
-            _spec(folder, "nothing"), folder / "r", raw=raw, progress=_stopping(MATCHING.__eq__)
+            _spec(folder, "nothing"), folder / "r", raw=raw, progress=stopping(MATCHING.__eq__)
         )
     return folder / "r"
 
@@ -161,7 +149,7 @@ def test_stopped_again_and_again_under_other_specifications(raw: Path, tmp_path:
             return left == 0 or step == MATCHING
 
         with pytest.raises(Stop):
-            build_release(_spec(tmp_path, change), folder, raw=raw, progress=_stopping(enough))
+            build_release(_spec(tmp_path, change), folder, raw=raw, progress=stopping(enough))
         assert (folder / JOURNAL_FILE).exists()
     build_release(_spec(tmp_path, "nothing"), folder, raw=raw)
     build_release(_spec(tmp_path, "nothing"), fresh, raw=raw)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from real_packages import fetch_or_skip, package_folder
+from stopping import content
 
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
@@ -56,14 +57,6 @@ def _release(spec: Path, packages: Path, folder: Path) -> list[str]:
     return ["release", str(spec), *where, *how]
 
 
-def _content(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_killed_at_any_moment_it_is_the_same_release(
     packages: Path, tmp_path: Path, root: Path
 ) -> None:
@@ -87,8 +80,8 @@ def test_killed_at_any_moment_it_is_the_same_release(
     ]
     assert [end.exit_code for end in ends] == [0, 0], ends[0].output + ends[1].output
     assert ends[0].stdout == ends[1].stdout  # name, version and digest
-    assert _content(folder) == _content(tmp_path / "b")
-    assert {MANIFEST_FILE, CARD_FILE} < _content(folder).keys()
+    assert content(folder) == content(tmp_path / "b")
+    assert {MANIFEST_FILE, CARD_FILE} < content(folder).keys()
 
     checked = CliRunner().invoke(
         main, ["verify", str(folder), "--raw", str(packages), "--spec", str(spec)]
