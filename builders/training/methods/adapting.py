@@ -275,7 +275,7 @@ class LEO(Method):
             of_support, of_query = self._both(support, query)
         return of_support.flatten(2), of_query.flatten(1)
 
-    def _codes(self, support: Tensor) -> tuple[Tensor, ...]:
+    def _codes(self, support: Tensor) -> tuple[Tensor, Tensor]:
         """Compute means and deviations of codes: the mean of a class's images beside all."""
         way, shot = support.shape[:2]
         hidden = self.encoder(support).flatten(0, 1)
@@ -284,7 +284,8 @@ class LEO(Method):
             [hidden[:, None].expand(-1, images, -1), hidden[None].expand(images, -1, -1)], dim=2
         )
         related = self.relation(pairs).unflatten(0, (way, shot))
-        return related.mean(dim=(1, 2)).chunk(2, dim=-1)
+        mean, deviation = related.mean(dim=(1, 2)).chunk(2, dim=-1)
+        return mean, deviation
 
     def _moved(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
         """Take steps on codes (K, latent); weights are drawn anew for each."""
