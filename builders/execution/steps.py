@@ -102,6 +102,11 @@ class Journal:
             )
         self.save()
 
+    def once(self, step: Step) -> Any:
+        """Return the result of a step, which is made unless an earlier run has made it."""
+        made = self.kept(step)
+        return self.make(step) if made is None else made.result
+
     def kept(self, step: Step) -> Made | None:
         """Return what an earlier run has made of the same, if its files are whole."""
         entry = self._made.get(step.name)

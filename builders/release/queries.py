@@ -65,9 +65,7 @@ def choose_queries(
         step = Step(
             name, made_of, partial(_choose, dataset, rule, pair, features, images, datasets)
         )
-        made = writer.journal.kept(step)
-        result = writer.journal.make(step) if made is None else made.result
-        chosen[pair] = QueryEvidence.parse(result)
+        chosen[pair] = QueryEvidence.parse(writer.journal.once(step))
     return chosen
 
 
