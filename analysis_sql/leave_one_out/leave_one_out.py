@@ -482,7 +482,7 @@ def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: 
     widths = np.full(len(counts), np.nan)
     for _, rows, found in _own(name, design, counts, level):
         terms = counts.run_variance[rows], counts.run_square[rows]
-        widths[rows] = _widths(name, found, (rows, 0), terms, level)
+        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
     return widths
 
 
@@ -491,7 +491,7 @@ def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
     p = np.full(len(ahead), np.nan)
     moments = ahead.moments()
     for at, rows, found in _own(name, design, ahead, REFERENCE):
-        p[rows] = _p_values(name, at, found, (rows, 0), moments.some(rows))
+        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
     return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
 
 
@@ -544,11 +544,16 @@ def _own(
     name: LeftOut, design: FirstTasks, counts: Counts, level: float
 ) -> Iterator[tuple[Design, Ints, LeaveOneOut]]:
     """Give designs, methods and their intervals, those of one number of tasks after another."""
-    every = design.pairs(counts, level)
     for tasks in np.unique(counts.tasks).tolist():
+        rows = np.flatnonzero(counts.tasks == tasks)
+        every = (
+            design.pairs(counts, level)  # whose pairs are often compared too, and are kept
+            if len(rows) == len(counts)
+            else _AllPairs(design, counts.some(rows), level, {})
+        )
         first, found = design.at(tasks, name), every.own(name, tasks)
         if first is not None and found is not None:
-            yield first, np.flatnonzero(counts.tasks == tasks), found
+            yield first, rows, found
 
 
 class _AllPairs:

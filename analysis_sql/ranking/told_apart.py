@@ -139,7 +139,7 @@ class VerdictCounts:
 
 
 def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
-    """Ints from the highest mean down; methods of equal means in the order they came in."""
+    """Positions from the highest mean down; methods of equal means in the order they came in."""
     values = np.asarray(means, float)
     if values.ndim != 1 or np.isnan(values).any():
         raise SpecError("methods are ordered by their means", expected="a number for each method")
