@@ -94,7 +94,7 @@ def main() -> None:
     printed(f"measure | {names}: | lowest: | orders, of 20: | reverses:", heads_rows())
     at = "λ = 0: | 1/2: | 1:"
     printed(f"right on random, per cent | {at} | equal: | lost, same to other, {at}", level_rows())
-    names = "glyphs, rise: | in, of 4: | and ρ: | emoji, rise: | in, of 2: | and ρ:"
+    names = "glyphs, rise: | in, of 4: | and ρ: | emoji, rise: | in, of 4: | and ρ:"
     printed(f"ρ = 0.9 minus 0 | {names}", trained_rows())
 
 

@@ -24,7 +24,6 @@ from studies.truth.measures import counterfactual_tasks, ladder_tasks
 
 RESULTS = Path(__file__).with_name("colour.json")
 SIDE, PROTOCOL = 42, Protocol.parse("4w1s5q")  # as many ways as vendors
-METHODS = "ProtoNet", "R2D2"
 PARTS = {"train": 16, "validate": 5, "test": 10}
 
 
@@ -99,7 +98,7 @@ def main() -> None:
     raw, work = trained.arguments(__doc__)
     emoji = Emoji(trained.pixels_of("emoji", raw, work, "RGB", SIDE))
     folders = f"{work}/emoji-"
-    trained.train_all(emoji.images_of, settings_of, Tasks(emoji), folders, RESULTS, METHODS)
+    trained.train_all(emoji.images_of, settings_of, Tasks(emoji), folders, RESULTS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -198,7 +198,6 @@ def train_all(
     asked: Tasks,
     folders: str,
     path: Path,
-    methods: Sequence[str] = (*METHODS,),
 ) -> None:
     """Train and answer what has not been, and write the measures of all, a line a model."""
     torch.set_num_threads(1)
@@ -206,7 +205,7 @@ def train_all(
     for seed, dose in product(SEEDS, DOSES):
         images = images_of("train", dose, (seed, 0))
         validation = images_of("validate", dose, (seed, 1))
-        for method in methods:
+        for method in METHODS:
             folder = Path(f"{folders}{method}-{dose}-{seed}")
             train(settings_of(method, seed), images, validation, folder)
             about = {"method": method, "dose": dose, "seed": seed}
