@@ -73,17 +73,19 @@ SUBMISSION_OPTIONAL = pa.schema(
     [
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", pa.list_(pa.int8())),
+        ("second", pa.list_(pa.int8())),
         ("fingerprint", pa.string()),
         ("run", pa.string()),
         ("transductive", pa.bool_()),
         ("inductive", pa.bool_()),
     ]
 )
-"""The columns that a submission may have besides; `run` names training seeds of one method, and
-`transductive` and `inductive` say of a method what its metadata says."""
+"""The columns that a submission may have besides.  `second` has the second-best classes of queries
+of tasks of all classes, `run` names training seeds of one method, and `transductive` and
+`inductive` say of a method what its metadata says."""
 
 WIDE_PREDICTIONS = pa.list_(pa.int16())
-"""Of predictions where some task has more than 127 classes."""
+"""Of ``predictions`` and ``second`` where some task has more than 127 classes."""
 
 WIDE_COUNTS = pa.int32()
 """Of ``n_correct`` and ``n_query`` where some task has more than 32,767 queries."""

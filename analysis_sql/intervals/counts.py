@@ -224,8 +224,9 @@ class Moments:
 class RightQueries:
     """In how many of its runs a method answers each query rightly.
 
-    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes. `regained`,
-    where it is known, is the class without which a wrong answer would be right, else -1.
+    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes. `regained`
+    (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,
+    else -1.
     """
 
     counts: NDArray[np.integer[Any]]
@@ -242,7 +243,7 @@ class RightQueries:
 
     def first(self, tasks: int) -> RightQueries | None:
         """Return the same of the first tasks; None where not all of them are answered."""
-        regained = None if self.regained is None else self.regained[:tasks]
+        regained = None if self.regained is None else self.regained[:, :tasks]
         return (
             RightQueries(self.counts[:tasks], self.runs, regained) if len(self) >= tasks else None
         )

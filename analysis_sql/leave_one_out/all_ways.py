@@ -44,7 +44,7 @@ class AllWayDesign:
     """Share of a class's training images that a draw takes for support."""
     unit: str = "images"
     second: bool = False
-    """Whether it is known what would be answered without each class."""
+    """Whether it is known of some method what it would answer without each class."""
     alike: bool = True
     """As of :class:`Cells`."""
 
@@ -120,9 +120,8 @@ class AllWaySums:
         step = max(1, _NUMBERS_AT_ONCE // self._design.queries_of.size)
         for start in range(0, known.size, step):
             some = known[start : start + step]
-            for values, own in zip(
-                made, self._found(self._draws(some), self._without(some), of_each), strict=True
-            ):
+            found = self._found(self._draws(some), self._without(some), of_each)
+            for values, own in zip(made, found, strict=True):
                 values[some] = own
         return made
 
@@ -186,16 +185,24 @@ class AllWaySums:
         return [self._on_images([own.counts[r] / own.runs for own in told], r) for r in self._every]
 
     def _without(self, methods: Ints) -> Floats | None:
-        """Return the methods' means without each class (M, C), if they are known."""
+        """Return the methods' means without each class (M, C), NaN of those without second-bests.
+
+        None if no method tells them.
+        """
         if not self._design.second:
             return None
         x, cells = np.stack(self._draws(methods)), self._design.cells
-        told = [self._right[i] for i in methods]
-        regained = np.stack(
-            [self._on_images([own.regained[r] for own in told], r, -1) for r in self._every]
-        )
-        every = range(len(methods))
-        return np.stack([cells.means_without(x[:, k], regained[:, k].astype(int)) for k in every])
+        made = np.full((len(methods), int(self._design.class_of_image.max()) + 1), np.nan)
+        for k, method in enumerate(methods):
+            told = self._right[method]
+            if told is None or told.regained is None:
+                continue
+            runs = [
+                np.stack([self._on_images([own[r]], r, -1)[0] for r in self._every]).astype(int)
+                for own in told.regained
+            ]
+            made[k] = np.mean([cells.means_without(x[:, k], regained) for regained in runs], axis=0)
+        return made
 
     @property
     def _every(self) -> range:

@@ -194,7 +194,11 @@ class Predictor:
 
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
         """Predict int64 (T, M), positions of classes, of ids (T, K, S) and (T, M)."""
-        predicted, close = _predictions(self._head, self._unit, support, query)
+        return self.best(support, query, 1)[..., 0]
+
+    def best(self, support: NDArray[Any], query: NDArray[Any], most: int) -> NDArray[np.int64]:
+        """Return the same of the classes with the highest scores (T, M, most), the best first."""
+        predicted, close = _best(self._head, self._unit, support, query, most)
         again = np.flatnonzero(close.any(axis=1))
         if again.size:
             support, query = support[again], query[again]
@@ -202,22 +206,23 @@ class Predictor:
                 np.concatenate([support.reshape(-1), query.reshape(-1)]), return_inverse=True
             )
             rows = place.reshape(-1)
-            predicted[again], _ = _predictions(
+            predicted[again], _ = _best(
                 replace(self._head, double=True),
                 unit_vectors(self._features[used], self._device),
                 rows[: support.size].reshape(support.shape),
                 rows[support.size :].reshape(query.shape),
+                most,
             )
         return predicted
 
 
-def _predictions(
-    head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any]
+def _best(
+    head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Predict (T, M), and say which of them (T, M) float32 does not decide."""
+    """Return the best classes (T, M, most), and which of them (T, M) float32 does not decide."""
     torch = require("torch")
     at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
-    predicted = torch.empty(query.shape, dtype=torch.int64)
+    predicted = torch.empty((*query.shape, most), dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
     gathered = (support[:1].size + query[:1].size) * unit.shape[1] * unit.element_size()
     of_task = max(1, gathered)
@@ -227,10 +232,13 @@ def _predictions(
         for start in range(0, len(query), step):
             some = slice(start, start + step)
             scores = head.scores(unit, *(ids[some] for ids in at))
-            if head.double:
-                predicted[some] = scores.argmax(dim=-1)
-            else:
-                best = scores.topk(2, dim=-1)
-                predicted[some] = best.indices[..., 0]
-                close[some] = best.values[..., 0] - best.values[..., 1] < CLOSE
+            if not head.double:
+                best = scores.topk(min(most + 1, scores.shape[-1]), dim=-1)
+                predicted[some] = best.indices[..., :most]
+                close[some] = (best.values.diff(dim=-1) > -CLOSE).any(dim=-1)
+            elif most == 1:
+                predicted[some] = scores.argmax(dim=-1, keepdim=True)
+            else:  # of equal scores, the first is the best
+                order = scores.argsort(dim=-1, descending=True, stable=True)
+                predicted[some] = order[..., :most]
     return predicted.numpy(), close.numpy()

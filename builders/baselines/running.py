@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.protocol import suite_of
 from builders.baselines.fine_tuning import PictureFineTuner
 from builders.baselines.heads import HEADS, Predictor, head_of
 from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
@@ -21,7 +22,7 @@ from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import Episodes
+from fslbench_data.tasks import Episodes, TaskSet
 
 TASKS = 512
 """Tasks of a range; range r of a set is the tasks from 512·r."""
@@ -34,7 +35,8 @@ Range = tuple[int, int]
 class TaskRanges:
     """The job that answers ranges of tasks with a head, on features (N, D) of a data set's images.
 
-    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M).
+    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M); an answer is
+    the best class of each query, or the best few.
     """
 
     head: str
@@ -42,6 +44,7 @@ class TaskRanges:
     sets: Sequence[tuple[NDArray[Any], NDArray[Any]]] = field(repr=False)
     device: str
     threads: int
+    most: int = 1
     name: str = field(default_factory=job_name)
 
     @property
@@ -58,7 +61,8 @@ class TaskRanges:
             for number, first in ranges:
                 support, query = self.sets[number]
                 with reproducible(self.threads):
-                    yield predict(support[first : first + TASKS], query[first : first + TASKS])
+                    tasks = slice(first, first + TASKS)
+                    yield predict.best(support[tasks], query[tasks], self.most)
 
         return work
 
@@ -71,9 +75,13 @@ def predictions(
     device: str = "cpu",
     engine: Engine | None = None,
     threads: int | None = None,
+    most: int = 1,
 ) -> list[NDArray[np.int64]]:
-    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes."""
-    job = TaskRanges(head, features, list(sets), device, threads or default_threads())
+    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes.
+
+    With `most` above 1, the classes with the highest scores (T, M, most), the best first.
+    """
+    job = TaskRanges(head, features, list(sets), device, threads or default_threads(), most)
     ranges = [
         (number, first)
         for number, (support, _) in enumerate(sets)
@@ -83,7 +91,8 @@ def predictions(
     answers: NDArray[np.int64]
     for (number, _), answers in (engine or LocalEngine()).run(job, ranges):
         predicted[number].append(answers)
-    return [np.concatenate(parts) for parts in predicted]
+    found = [np.concatenate(parts) for parts in predicted]
+    return found if most > 1 else [answers[..., 0] for answers in found]
 
 
 def run_head(
@@ -100,9 +109,9 @@ def run_head(
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
-    The submission has predictions and the counts of each class, but on `pooled` sets and episodes,
-    which are many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a
-    data set; the release's unless given.
+    The submission has predictions and the counts of each class, but on `pooled` sets, which are
+    many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a data set;
+    the release's unless given.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -116,19 +125,28 @@ def run_head(
         every = [release.task_set(dataset, str(info.name)) for info in infos]
         for episodes in every:
             if isinstance(episodes, Episodes):
-                found = _of_episodes(head, inputs, episodes, threads)
-                pairs = zip(found, episodes, strict=True)
-                recorder.add_counts(episodes, [(a == t.query_label).sum() for a, t in pairs])
-        sets = [tasks for tasks in every if not isinstance(tasks, Episodes)]
-        arrays = [(tasks.support, tasks.query) for tasks in sets]
-        answered = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
-        for tasks, answers in zip(sets, answered, strict=True):
-            if tasks.info.name.suite == "pooled":
-                right = (answers == tasks.query_label).sum(axis=1)
-                recorder.add_counts(tasks, right)
-            else:
-                recorder.add_task_set(tasks, answers)
+                recorder.add_task_set(episodes, _of_episodes(head, inputs, episodes, threads))
+        for most in (1, 2):  # of all classes at once, new classes take the second-best ones
+            sets = [tasks for tasks in every if _classes_told(tasks) == most]
+            arrays = [(tasks.support, tasks.query) for tasks in sets]
+            answered = predictions(
+                head, inputs, arrays, device=device, engine=engine, threads=threads, most=most
+            )
+            for tasks, answers in zip(sets, answered, strict=True):
+                if tasks.info.name.suite == "pooled":
+                    recorder.add_counts(tasks, (answers == tasks.query_label).sum(axis=1))
+                elif most == 1:
+                    recorder.add_task_set(tasks, answers)
+                else:
+                    recorder.add_task_set(tasks, answers[..., 0], answers[..., 1])
     return recorder.submission()
+
+
+def _classes_told(tasks: TaskSet) -> int:
+    """Count the classes that are told of each query; 0 of episodes, which are answered apart."""
+    if isinstance(tasks, Episodes):
+        return 0
+    return 2 if suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2 else 1
 
 
 def _of_episodes(

@@ -57,7 +57,7 @@ def validate(
         say(f"{files[0]} is a valid log of one's own tasks")
         return
     columns = validated.submission.columns
-    extra = [name for name in ("predictions", "class_correct") if name in columns]
+    extra = [name for name in ("predictions", "second", "class_correct") if name in columns]
     checked = f", {' and '.join(extra)} checked" if extra else ""
     are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
     say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")

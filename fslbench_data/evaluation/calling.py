@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import MethodFailedError, PredictionError
+from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.submission.recorder import array_of
@@ -101,9 +102,9 @@ def answer_tasks(
                     "kept",
                 ) from error
         array = array_of(answer, where)
-        rows = array if batch else array[None]
-        for task, row in zip(group, _checked(rows, group, where), strict=True):
-            log.add(str(tasks.info), task.task_id, row.tolist())
+        best = _checked(array if batch else array[None], group, where)
+        for number, task in enumerate(group):
+            log.add(str(tasks.info), task.task_id, *(own[number].tolist() for own in best))
         yield group, False
 
 
@@ -133,7 +134,10 @@ def answers_alone(
                 some = every[:, list(places)]
             try:
                 answer = method(*((supports, some) if batch else (supports[0], some[0])), rng)
-                rows = array_of(answer, "").reshape(len(group), len(places))
+                array = array_of(answer, "")
+                if array.dtype.kind == "f":  # scores
+                    array = array.argmax(axis=-1)
+                rows = array.reshape(len(group), len(places))
             except Exception:
                 return None
         if (rows != known[:, list(places)]).any():
@@ -148,16 +152,26 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> NDArray[Any]:
-    """Return the predictions (B, K·Q) of a group of tasks, or say what they are instead."""
+def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDArray[Any]]:
+    """Return the predictions (B, K·Q) of a group of tasks, or say what they are instead.
+
+    Of scores (B, K·Q, K) on tasks of all classes also the second-best classes.
+    """
     way, queries = group[0].class_ids.size, group[0].query.size
     expected = (len(group), queries)
+    whole = suite_of(group[0].info.name.suite).whole
+    if whole and rows.dtype.kind == "f" and rows.shape == (*expected, way):
+        if not np.isfinite(rows).all():
+            raise PredictionError("the method returned scores that are not finite", where=where)
+        order = np.argsort(-rows, axis=2, kind="stable")
+        return [order[..., 0], order[..., 1]]
     if rows.dtype.kind not in "iu" or rows.shape != expected:
         shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
         raise PredictionError(
             f"the method returned predictions of type {rows.dtype} and shape {shown}",
             where=where,
-            expected=f"integers ({queries},) for each task: K·Q positions 0..K-1",
+            expected=f"integers ({queries},) for each task: K·Q positions 0..K-1"
+            + (f"; or scores ({queries}, {way}) of the classes" if whole else ""),
             fix="return, for every query in the given order, the position of its class in support",
         )
     outside = (rows < 0) | (rows >= way)
@@ -167,4 +181,4 @@ def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> NDArray[A
             where=where,
             expected=f"0..{way - 1}, the position of the class in support",
         )
-    return rows
+    return [rows]

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
@@ -22,8 +24,15 @@ from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
 
-_Answer = tuple[str, int, list[int]]
-"""What a line holds: a task set, a task id and the position of a class for each query."""
+
+class _Answer(Struct, array_like=True, forbid_unknown_fields=True):
+    """What a line holds: for each query the position of a class, and perhaps of the second-best."""
+
+    task_set: str
+    task_id: int
+    predictions: list[int]
+    second: list[int] | None = None
+
 
 _SYNC_SECONDS = 1.0
 
@@ -39,7 +48,12 @@ class Journal:
     def __init__(
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
-        self.path, self.answers, self._protocols = path, Answers(), protocols
+        self.path, self.answers, self.second, self._protocols = (
+            path,
+            Answers(),
+            Answers(),
+            protocols,
+        )
         self._file = None
         if path is None:
             return
@@ -62,16 +76,29 @@ class Journal:
             with _written(self.path), self._file:
                 self._sync()
 
-    def add(self, task_set: str, task_id: int, predictions: list[int]) -> None:
-        """Keep the answer to a task; raises an OutputError if it cannot be written."""
-        self.answers[task_set, task_id] = predictions
+    def add(
+        self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None = None
+    ) -> None:
+        """Keep the answer to a task, perhaps with the second-best classes.
+
+        Raises an OutputError if it cannot be written.
+        """
+        self._keep(task_set, task_id, predictions, second)
         if self._file is None:
             return
         with _written(self.path):
-            self._file.write(_line([task_set, task_id, predictions]))
+            more = [] if second is None else [second]
+            self._file.write(_line([task_set, task_id, predictions, *more]))
             self._file.flush()
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self._sync()
+
+    def _keep(
+        self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None
+    ) -> None:
+        self.answers[task_set, task_id] = predictions
+        if second is not None:
+            self.second[task_set, task_id] = second
 
     def _sync(self) -> None:
         if self._file is not None:
@@ -104,17 +131,19 @@ class Journal:
         kept = len(head) + 1
         for line in lines:
             try:
-                task_set, task_id, positions = parsed_json(line, _Answer)
+                answer = parsed_json(line, _Answer)
             except ValueError:
                 break  # damaged: what follows is answered again
-            protocol = self._protocols.get(task_set)
+            protocol = self._protocols.get(answer.task_set)
             way = MAX_WAY if protocol is None else protocol.way
             varies = isinstance(protocol, LoggedProtocol)
-            if protocol is not None and not varies and len(positions) != protocol.n_query:
+            lists = [answer.predictions, answer.second or answer.predictions]
+            fixed = None if protocol is None or varies else protocol.n_query
+            if any(len(positions) != (fixed or len(positions)) for positions in lists):
                 break
-            if not all(0 <= position < way for position in positions):
+            if not all(0 <= position < way for positions in lists for position in positions):
                 break
-            self.answers[task_set, task_id] = positions
+            self._keep(answer.task_set, answer.task_id, answer.predictions, answer.second)
             kept += len(line) + 1
         return whole[:kept] if whole else b""
 

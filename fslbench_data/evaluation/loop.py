@@ -111,9 +111,10 @@ def evaluate(
         ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query
         float32 (K·Q, D), or lists of paths of images: copies under names that say nothing, removed
         after the call.  Predictions are integers (K·Q,) in 0..K-1, the position of the class in
-        the task.  `rng` is a generator of the task's own.  Query labels are never passed; queries
-        stand in their frozen order.  A network of PyTorch that it is, or holds in an attribute, is
-        put in evaluation mode, with a warning if it was not.
+        the task; of all classes at once (`allway` sets) also scores (K·Q, K), which give intervals
+        for new classes besides.  `rng` is a generator of the task's own.  Query labels are never
+        passed; queries stand in their frozen order.  A network of PyTorch that it is, or holds in
+        an attribute, is put in evaluation mode, with a warning if it was not.
     release
         None is the one inside the package.
     name
@@ -249,7 +250,8 @@ def evaluate(
                     predictions += answers.values()
                     if watch is not None and watch(answers):
                         break
-                recorder.add_task_set(tasks, predictions)
+                second = [log.second.get((str(info), i), []) for i in range(len(predictions))]
+                recorder.add_task_set(tasks, predictions, second if all(second) else None)
                 if rival is not None:
                     recorder.stopped(info, rival.rule)
                 if info in checked:

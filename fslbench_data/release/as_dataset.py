@@ -107,8 +107,11 @@ def _as_released(rows: pa.Table, table: Table) -> Iterator[pa.Table]:
             yield rows.cast(schemas.task_set(TaskSetName.parse(table.name)))
         return
     yield rows
-    if table.kind == "results" and "predictions" in rows.column_names:
-        narrow = schemas.SUBMISSION_OPTIONAL.field("predictions")
-        place = rows.schema.get_field_index("predictions")
+    narrow = {"predictions", "second"} & {*rows.column_names}
+    if table.kind == "results" and narrow:
+        schema = rows.schema
+        for name in narrow:
+            place = schema.get_field_index(name)
+            schema = schema.set(place, schemas.SUBMISSION_OPTIONAL.field(name))
         with suppress(pa.ArrowInvalid):
-            yield rows.cast(rows.schema.set(place, narrow))
+            yield rows.cast(schema)

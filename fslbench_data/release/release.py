@@ -58,7 +58,7 @@ def read_results(entry: Table, path: Path, kept: Kept) -> Submission:
     a head of ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot
     be read, or holds results of another method.
     """
-    columns = {"all": (), "queries": (*COUNTS, "predictions"), "counts": COUNTS}[kept]
+    columns = {"all": (), "queries": (*COUNTS, "predictions", "second"), "counts": COUNTS}[kept]
     table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
     if kept == "queries" and "predictions" in table.column_names:
         table = _of_reused_images(table)

@@ -116,7 +116,7 @@ def _declared(
     if any(dataset.n_superclasses for dataset in manifest.datasets):
         columns["classes"] = [*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]
     if kinds["results"]:
-        wide = {"predictions": schemas.WIDE_PREDICTIONS}
+        wide = dict.fromkeys(("predictions", "second"), schemas.WIDE_PREDICTIONS)
         if any(TaskSetName.parse(t.name).protocol.n_query > MAX_QUERIES for t in kinds["tasks"]):
             wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
         columns["results"] = [

@@ -24,11 +24,13 @@ from fslbench_data.submission.reading import check_rows, texts_of
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
 """Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
 _MOST_COLUMNS = 64
-"""A submission has ten at most; which of more are unknown need not be told."""
+"""A submission has thirteen at most; which of more are unknown need not be told."""
 _MOST_ENTRIES = 100_000
 """Entries of a list in the footer, such as its row groups."""
 _NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
-_LISTS = {"class_correct": pa.list_(pa.int16()), "predictions": WIDE_PREDICTIONS}
+_LISTS = {"class_correct": pa.list_(pa.int16())} | dict.fromkeys(
+    ("predictions", "second"), WIDE_PREDICTIONS
+)
 
 
 def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from analysis_sql.class_aware.kinds import KIND, NEW_SUPERCLASSES
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
+from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.all_ways import AllWayDesign
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
@@ -42,8 +43,14 @@ NO_UNITS = Units()
 """Of a task set of which nothing is said."""
 
 
-def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
-    """Return the designs of a task set by kind of interval, of those that it has, and its units."""
+def designs_of(
+    release: Release, info: TaskSetInfo, right: Iterable[RightQueries | None] = ()
+) -> tuple[Designs, Units]:
+    """Return the designs of a task set by kind of interval, of those that it has, and its units.
+
+    `right` is what is known of methods' answers: of new classes, tasks of all classes say nothing
+    without their second-best ones.
+    """
     suite = suite_of(info.name.suite)
     names = release.superclasses(info.dataset)
     number = 0 if names is None else len(set(names))
@@ -60,6 +67,9 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
     if not suite.uniform:
         return {}, Units(False, number)
     whole = left_out_design(release, info)
+    if isinstance(whole, AllWayDesign):
+        told = any(own is not None and own.regained is not None for own in right)
+        whole = replace(whole, second=told and info.protocol.way > 2)
     tasks = FirstTasks(whole)
     why: dict[IntervalKind, str] = {
         kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
@@ -116,8 +126,7 @@ def _all_ways(
     if "seed" not in how:
         queries = padded_lists(release.task_table(info).column("query"))
         overlap = info.protocol.shot / how["pool"] if how.get("pool") else 0.0
-        design = AllWayDesign.of(queries, classes_of_images(sizes, info.dataset), overlap)
-        return replace(design, second=bool(how.get("second")) and sizes.size > 2)
+        return AllWayDesign.of(queries, classes_of_images(sizes, info.dataset), overlap)
     tasks = release.task_set(info.dataset, str(info.name))
     test = str(how.get("test") or "")
     part = test_part(release.paths(info.dataset) if test else None, test)

@@ -315,8 +315,7 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
         read.source, classes, images, 0.0, True, True, "", 0, tuple(told), draws, pool
     )
     drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
-    how = {"pool": pool, "second": read.regained is not None}
-    release = _release(read, drawn, facts, answers, infos, how)
+    release = _release(read, drawn, facts, answers, infos, {"pool": pool})
     made = _groups(0, infos, answers, known=True)
     about = {name: Method(name, trained=False) for name in read.methods}
     results = Submission(_draw_results(answers, infos), about, source=read.source)
@@ -350,7 +349,9 @@ def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
         None,
         ((),) * len(methods),
         tuple(
-            RightQueries(listed(m.right), 1, None if m.regained is None else listed(m.regained))
+            RightQueries(
+                listed(m.right), 1, None if m.regained is None else listed(m.regained)[None]
+            )
             for m in methods
         ),
         none,

@@ -227,8 +227,13 @@ def _set_report(
 ) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
-    designs, units = (other.designs, other.units) if other else designs_of(selected.release, info)
-    methods = [group.method for part in parts for group in part.on(info.dataset, name)]
+    groups = [group for part in parts for group in part.on(info.dataset, name)]
+    methods = [group.method for group in groups]
+    designs, units = (
+        (other.designs, other.units)
+        if other
+        else designs_of(selected.release, info, (group.right for group in groups))
+    )
     own = len(selected.answers.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units.missing)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, {})[1]

@@ -57,6 +57,7 @@ _RESULTS = pa.schema(
         ("n_query", schemas.WIDE_COUNTS),
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", schemas.WIDE_PREDICTIONS),
+        ("second", schemas.WIDE_PREDICTIONS),
     ]
 )
 

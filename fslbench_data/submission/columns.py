@@ -46,6 +46,11 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
     "image_id": (PredictionError, "the id of a query image, as an integer", "give every row one"),
     "predicted": (PredictionError, "the id of a class, as an integer", "give every image one"),
+    "second": (
+        PredictionError,
+        "the id of the second-best class, as an integer",
+        "give every image one, or leave the column out",
+    ),
 }
 """Of integers: the error if there is none, what was expected, and how to fix it."""
 
@@ -260,7 +265,9 @@ _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
 
 NAMES = ("method", "dataset", "task_set")
 TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
-WIDE = {"n_correct": WIDE_COUNTS, "n_query": WIDE_COUNTS, "predictions": WIDE_PREDICTIONS}
+WIDE = dict.fromkeys(("n_correct", "n_query"), WIDE_COUNTS) | dict.fromkeys(
+    ("predictions", "second"), WIDE_PREDICTIONS
+)
 """Types of columns of which some numbers do not fit into :data:`TYPES`."""
 
 

@@ -343,12 +343,12 @@ def _read_csv(path: Path) -> Content:
     table = known_columns(read_csv_texts(path), source)
     for index, name in enumerate(table.column_names):
         column = table.column(name)
-        if name in columns.ABOUT:
+        if name in ("class_correct", "predictions", "second"):
+            column = columns.parse_lists(column, name, source, TYPES[name])
+        elif name in columns.ABOUT:
             column = columns.parse_integers(column, name, source)
         elif name in ("transductive", "inductive"):
             column = columns.parse_booleans(column, name, source)
-        elif name in ("class_correct", "predictions"):
-            column = columns.parse_lists(column, name, source, TYPES[name])
         table = table.set_column(index, name, column)
     return Content(canonical(table, source), {}, {}, source)
 

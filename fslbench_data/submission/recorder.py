@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
     printable,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY
+from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY, suite_of
 from benchmark_spec.schemas import (
     SUBMISSION,
     SUBMISSION_OPTIONAL,
@@ -32,8 +32,8 @@ from fslbench_data.submission.columns import TEXTS
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 
-_Answer = tuple[int, int, list[int] | None, list[int] | None]
-"""Right queries of a task, its queries, right ones of each class, and predictions."""
+_Answer = tuple[int, int, list[int] | None, list[int] | None, list[int] | None]
+"""Right queries of a task, its queries, right ones of each class, predictions and second-bests."""
 
 
 class Recorder:
@@ -88,23 +88,29 @@ class Recorder:
         """The method's name."""
         return self._method.name
 
-    def add(self, task: Task, predictions: ArrayLike) -> int:
+    def add(self, task: Task, predictions: ArrayLike, second: ArrayLike | None = None) -> int:
         """Record one task's predictions, integers (K·Q,) in 0..K-1, in the frozen query order.
+
+        Of a task of all classes, `second` has the classes with the highest scores but one: with
+        them there are intervals for new classes.
 
         Returns
         -------
         int
             The number of correct ones.
         """
-        where = f"{self.name} on {task.info}, task {task.task_id}"
-        checked = _predictions(predictions, task.query_label[None, :], task.info, where)
+        where, label = f"{self.name} on {task.info}, task {task.task_id}", task.query_label[None, :]
+        checked = _predictions(predictions, label, task.info, where)
+        other = _second(second, checked, label, task.info, where)
         way = task.class_ids.size
-        return self._record(task.info, [task.task_id], checked, task.query_label[None, :], way)[0]
+        return self._record(task.info, [task.task_id], checked, label, way, other)[0]
 
-    def add_task_set(self, tasks: TaskSet, predictions: ArrayLike) -> NDArray[np.int64]:
+    def add_task_set(
+        self, tasks: TaskSet, predictions: ArrayLike, second: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
         """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,).
 
-        Of episodes they are m lists.
+        Of episodes they are m lists. `second` is as of :meth:`add`.
         """
         if isinstance(tasks, Episodes):
             several: Any = predictions
@@ -114,8 +120,9 @@ class Recorder:
         where = f"{self.name} on {tasks.info}"
         checked = _predictions(predictions, tasks.query_label, tasks.info, where)
         label = tasks.query_label[: len(checked)]
+        other = _second(second, checked, label, tasks.info, where)
         way = tasks.class_ids.shape[1]
-        return np.array(self._record(tasks.info, range(len(checked)), checked, label, way))
+        return np.array(self._record(tasks.info, range(len(checked)), checked, label, way, other))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
@@ -141,7 +148,7 @@ class Recorder:
             )
         self._check_new(info, range(counts.size))
         for task_id, count in enumerate(counts.tolist()):
-            self._keep(info, task_id, (count, int(asked[task_id]), None, None))
+            self._keep(info, task_id, (count, int(asked[task_id]), None, None, None))
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare by which rule the tasks of a set that are answered were as many as they are."""
@@ -158,7 +165,7 @@ class Recorder:
         if not self._answers:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
         columns: dict[str, list[Any]] = {
-            name: [] for name in [*SUBMISSION.names, "class_correct", "predictions"]
+            name: [] for name in [*SUBMISSION.names, "class_correct", "predictions", "second"]
         }
         bindings: dict[GroupKey, Binding] = {}
         for name, answers in self._answers.items():
@@ -180,7 +187,7 @@ class Recorder:
                     column.append(value)
         kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
         if any(info.protocol.way > MAX_WAY for info in self._infos.values()):
-            kinds["predictions"] = WIDE_PREDICTIONS
+            kinds |= dict.fromkeys(("predictions", "second"), WIDE_PREDICTIONS)
         if any(info.protocol.n_query > MAX_QUERIES for info in self._infos.values()):
             kinds |= {"n_correct": WIDE_COUNTS, "n_query": WIDE_COUNTS}
         table = pa.table(
@@ -201,6 +208,7 @@ class Recorder:
         predicted: NDArray[Any],
         label: NDArray[Any],
         way: int,
+        second: NDArray[Any] | None,
     ) -> list[int]:
         self._check_new(info, task_ids)
         right = predicted == label
@@ -208,7 +216,8 @@ class Recorder:
         counts: list[int] = right.sum(axis=1).tolist()
         per_class = np.stack(by_class, axis=1).tolist()
         for i, task_id in enumerate(task_ids):
-            answer = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist()
+            other = None if second is None else second[i].tolist()
+            answer = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist(), other
             self._keep(info, task_id, answer)
         return counts
 
@@ -280,5 +289,36 @@ def _predictions(
             where=where,
             expected=f"0..{way - 1}, the position of the class in the task",
             fix="predict positions in the task, not class ids",
+        )
+    return array
+
+
+def _second(
+    answers: ArrayLike | None,
+    predicted: NDArray[Any],
+    label: NDArray[Any],
+    info: TaskSetInfo,
+    where: str,
+) -> NDArray[Any] | None:
+    """Second-best classes as an integer array (m, K·Q), none of which is predicted."""
+    if answers is None:
+        return None
+    where += ", second"
+    if not suite_of(info.name.suite).whole:
+        raise PredictionError(
+            "second-best classes are recorded of tasks of all classes alone",
+            where=where,
+            fix="leave them out",
+        )
+    array = _predictions(answers, label, info, where)
+    if array.shape != predicted.shape or (array == predicted).any():
+        raise PredictionError(
+            "second-best classes are those that are predicted"
+            if array.shape == predicted.shape
+            else f"second-best classes are of shape {array.shape}",
+            where=where,
+            expected=f"{predicted.shape}: for each prediction the class with the highest score but "
+            "one",
+            fix="np.argsort(-scores, axis=1)[:, :2].T gives predictions and second-best classes",
         )
     return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from fslbench_data.validation.log_source import table_of
 
 _NAMES, _NUMBERS = ("method", "dataset", "task_set"), ("task_id", "image_id", "predicted")
 _OPTIONAL = ("run", "fingerprint")
+_SECOND = "second"
+"""The id of the second-best class."""
 
 
 def open_answers(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
@@ -43,7 +45,7 @@ def by_task(source: Any, release: Release) -> Submission:
     """Join rows of images to rows of tasks, with predictions in the order of the tasks' queries.
 
     Columns: method, dataset, task_set, task_id (the draw), image_id, predicted (the id of a class),
-    and perhaps run and fingerprint.
+    and perhaps second, run and fingerprint.
 
     Raises
     ------
@@ -52,7 +54,7 @@ def by_task(source: Any, release: Release) -> Submission:
     """
     where = str(source) if isinstance(source, str | Path) else "the frame"
     needed = (*_NAMES, *_NUMBERS)
-    table = table_of(source, needed, where, _OPTIONAL)
+    table = table_of(source, needed, where, (*_OPTIONAL, _SECOND))
     if missing := [name for name in needed if name not in table.column_names]:
         raise SchemaError(
             f"the file misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -66,7 +68,9 @@ def by_task(source: Any, release: Release) -> Submission:
         for name in (*_NAMES, *_OPTIONAL)
         if name in table.column_names
     }
-    task, image, predicted = (_integers(table.column(name), name, where) for name in _NUMBERS)
+    task, image = (_integers(table.column(name), name, where) for name in _NUMBERS[:2])
+    named_classes = [name for name in ("predicted", _SECOND) if name in table.column_names]
+    told = {name: _integers(table.column(name), name, where) for name in named_classes}
     keys = [name for name in texts if name != "fingerprint"]
     codes = np.stack(
         [texts[name].combine_chunks().indices.fill_null(-1).to_numpy() for name in keys]
@@ -90,9 +94,9 @@ def by_task(source: Any, release: Release) -> Submission:
                 expected="a row a task, or a row an image of an allway set",
             )
         tasks = release.task_set(info.dataset, str(info.name))
-        lists = _in_order(tasks, own, task[own], image[own], predicted[own], where)
-        ids = np.array(list(lists))
-        answers = np.stack(list(lists.values()))
+        classes = {name: values[own] for name, values in told.items()}
+        ids, lists = _in_order(tasks, own, task[own], image[own], classes, where)
+        answers = lists["predicted"]
         right = (answers == tasks.query_label[ids]).sum(axis=1)
         rows_of = {name: [value] * len(ids) for name, value in named.items()}
         counts = {
@@ -100,7 +104,8 @@ def by_task(source: Any, release: Release) -> Submission:
             "n_correct": right,
             "n_query": np.full(len(ids), answers.shape[1]),
         }
-        made.append(pa.table({**rows_of, **counts, "predictions": answers.tolist()}))
+        more = {_SECOND: lists[_SECOND].tolist()} if _SECOND in lists else {}
+        made.append(pa.table({**rows_of, **counts, "predictions": answers.tolist(), **more}))
     return Submission(canonical(pa.concat_tables(made, promote_options="permissive"), where))
 
 
@@ -109,10 +114,13 @@ def _in_order(
     own: NDArray[Any],
     task: NDArray[Any],
     image: NDArray[Any],
-    predicted: NDArray[Any],
+    told: Mapping[str, NDArray[Any]],
     where: str,
-) -> dict[int, NDArray[Any]]:
-    """Return the predictions (M,) of each answered task; `own` numbers the rows in the file."""
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """Return the answered tasks (T,) and what is told of their queries, of each column (T, M).
+
+    `own` numbers the rows in the file.
+    """
     number, asked = tasks.query.shape
     if (bad := np.flatnonzero((task < 0) | (task >= number))).size:
         raise UnknownTaskError(
@@ -132,12 +140,13 @@ def _in_order(
             fix="leave the images out that are support in a draw",
         )
     way = tasks.class_ids.shape[1]
-    if (bad := np.flatnonzero((predicted < 0) | (predicted >= way))).size:
-        raise PredictionError(
-            f"predicted is {predicted[bad[0]]}",
-            where=f"{where}, {rows(own[bad])} ({tasks.info})",
-            expected=f"the id of a class, 0..{way - 1}",
-        )
+    for name, classes in told.items():
+        if (bad := np.flatnonzero((classes < 0) | (classes >= way))).size:
+            raise PredictionError(
+                f"{name} is {classes[bad[0]]}",
+                where=f"{where}, {rows(own[bad])} ({tasks.info})",
+                expected=f"the id of a class, 0..{way - 1}",
+            )
     key = task * asked + at
     times = np.bincount(key, minlength=number * asked)
     if (bad := np.flatnonzero(times[key] > 1)).size:
@@ -147,8 +156,6 @@ def _in_order(
             expected="one row a method, draw and query",
             fix="name training seeds of one method in a column `run`",
         )
-    answers = np.zeros(number * asked, np.int64)
-    answers[key] = predicted
     found = times.reshape(number, asked) > 0
     there = np.flatnonzero(found.any(axis=1)).tolist()
     for one in there:
@@ -160,7 +167,12 @@ def _in_order(
                 where=f"{where} ({tasks.info})",
                 expected="a row for every query of an answered task",
             )
-    return {one: answers.reshape(number, asked)[one] for one in there}
+    lists = {}
+    for name, classes in told.items():
+        answers = np.zeros(number * asked, np.int64)
+        answers[key] = classes
+        lists[name] = answers.reshape(number, asked)[there]
+    return np.array(there), lists
 
 
 def _integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:

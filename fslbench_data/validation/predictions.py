@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import AnyInts, Bools, Ints
+from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
 
@@ -100,6 +101,8 @@ class Predictions:
     ) -> None:
         """Take rows, the group of each, and the task set of each group."""
         self._lists = Lists.of(table.column("predictions"))
+        names = table.column_names
+        self._second = Lists.of(table.column("second")) if "second" in names else None
         self._table, self._groups, self._infos, self._release = table, groups, infos, release
         self._labels: dict[str, Labels] = {}
         self._right: dict[int, Bools] = {}
@@ -183,6 +186,45 @@ class Predictions:
         made = np.zeros((len(queries), int(queries.max())), np.uint8)
         made[np.arange(made.shape[1]) < queries[:, None]] = right
         return made
+
+    def regained(self, group: int) -> Ints | None:
+        """Return without which class wrong answers of a group would be right, as :meth:`right`.
+
+        (T, K·Q), -1 where there is none; None where second-best classes are not known of all tasks.
+        Tasks have as many queries.
+        """
+        rows, second = self.rows_of(group), self._second
+        if second is None or second.missing[rows].any():
+            return None
+        labels = self._labels_of(self._infos[group])
+        sizes = labels.queries[: len(rows)]
+        predicted, other = self._lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
+        regained = np.where(other == labels.values[: other.size], predicted, -1)
+        return regained[labels.order[: other.size]].reshape(len(rows), -1)
+
+    def second_bests(self) -> Iterator[tuple[Ints, str, str]]:
+        """Give the rows whose second-best classes break a rule, what they are, what is expected.
+
+        Predictions, where they are there, must be positions of as many queries as there are.
+        """
+        second = self._second
+        if second is None or second.missing.all():
+            return
+        rows = np.flatnonzero(~second.missing)
+        infos = [self._infos[group] for group in self._groups[rows]]
+        whole = np.array([suite_of(info.name.suite).whole for info in infos], bool)
+        yield rows[~whole], "second is of tasks of a few classes", "tasks of all classes, or null"
+        asked = np.array([info.protocol.n_query for info in infos])
+        lengths = np.diff(second.starts)[rows]
+        wrong = (lengths != asked) | second.nulls[rows] | self._lists.missing[rows]
+        yield rows[wrong], "second is not one class for each prediction", "K·Q positions 0..K-1"
+        ways = np.repeat([info.protocol.way for info in infos], asked)
+        values = second.of_rows(rows, asked)
+        outside = (values < 0) | (values >= ways)
+        yield np.repeat(rows, asked)[outside], "second is no class of the task", "0..K-1"
+        same = values == self._lists.of_rows(rows, asked)
+        what = "the class with the highest score but one"
+        yield np.repeat(rows, asked)[same], "second is the class that is predicted", what
 
     def complete(self, group: int) -> bool:
         """Tell whether all rows of a group have predictions."""

@@ -187,7 +187,10 @@ class Rows:
                 if others:
                     counts = np.uint8 if runs < 256 else np.uint16
                     right = np.sum([right, *others], axis=0, dtype=counts)
-                found[number] = RightQueries(right, runs)
+                regained = [self.predictions.regained(g) for g in members if suite.whole]
+                told = [own for own in regained if own is not None]
+                every = np.stack(told) if len(told) == runs else None
+                found[number] = RightQueries(right, runs, every)
         return found
 
 

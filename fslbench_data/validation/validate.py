@@ -323,6 +323,27 @@ def _episodes(answers: Rows, terms: Terms) -> None:
             )
 
 
+def _second_bests(answers: Rows, terms: Terms) -> None:
+    """Second-best classes must be other ones than those predicted, of tasks of all classes."""
+    if "second" not in answers.columns:
+        return
+    if answers.predictions is None:
+        raise PredictionError(
+            "there are second-best classes, and no predictions",
+            where=answers.where,
+            expected="a column `predictions` beside `second`",
+        )
+    for bad, what, expected in answers.predictions.second_bests():
+        if bad.size:
+            raise PredictionError(
+                what,
+                where=f"{answers.where}, {rows(np.unique(bad))}",
+                expected=expected,
+                fix="give the position of the class with the highest score but one, or leave the "
+                "column `second` out",
+            )
+
+
 RULES: tuple[Callable[[Rows, Terms], None], ...] = (
     _declared_rows,
     RowRule(
@@ -466,6 +487,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         facts="contradictions",
         column="predictions",
     ),
+    _second_bests,
 )
 """In this order: of several broken rules, the first is told."""
 

@@ -113,6 +113,23 @@ def test_equal_classes_and_zero_features(head: str) -> None:
     assert nothing(np.array([[[0], [1]]]), np.array([[2]])).tolist() == [[0]]
 
 
+@pytest.mark.parametrize("head", HEADS)
+def test_the_best_classes_in_their_order(head: str) -> None:
+    """The first is what is predicted; of equal scores the first class is the better."""
+    features, support, query = draw(np.random.default_rng(4), 5, 3, 24)
+    predict = Predictor(head, features)
+    found = predict.best(support, query, 2)
+    assert found.shape == (*query.shape, 2)
+    assert_array_equal(found[..., 0], predict(support, query))
+    for task in range(len(support)):
+        scores = reference_heads.HEADS[head](features[support[task]], features[query[task]])
+        clear = np.diff(np.sort(scores, axis=1)[:, -3:], axis=1).min(axis=1) > 1e-6
+        assert clear.mean() > 0.8
+        assert_array_equal(found[task, clear], np.argsort(-scores, axis=1)[clear, :2])
+    nothing = Predictor(head, np.zeros((4, 4), np.float16))
+    assert nothing.best(np.array([[[0], [1], [2]]]), np.array([[3]]), 2).tolist() == [[[0, 1]]]
+
+
 def test_refusals() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'NCC'"):
         Predictor("ncc", np.zeros((2, 2)))

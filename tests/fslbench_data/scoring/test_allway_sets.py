@@ -1,5 +1,6 @@
 """Sets of all classes at once in a release: drawn, answered, and scored as a log of them is."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from scipy.stats import t as student
 
 import fslbench_data as fb
+from analysis_sql.leave_one_out.all_ways import AllWaySums
 from benchmark_spec.errors import (
     ContradictionError,
     DoubledTaskError,
@@ -77,6 +80,210 @@ def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> 
     return fb.merge(parts)
 
 
+def _scores_of(tasks: fb.TaskSet, seed: int) -> Any:
+    """Scores (T, M, K), on the whole higher of the right class."""
+    scores = np.random.default_rng(seed).normal(size=(*tasks.query.shape, len(SIZES)))
+    return scores + 0.7 * (tasks.query_label[..., None] == np.arange(len(SIZES)))
+
+
+def _with_second(
+    release: Release, seeds: tuple[int, ...], method: str = "one", name: str = OTHERS
+) -> fb.Submission:
+    """A method of as many runs, with its second-best classes."""
+    tasks, parts = release.task_set("few", name), []
+    for seed in seeds:
+        best = np.argsort(-_scores_of(tasks, seed), axis=2)
+        (recorder := Recorder(method, trained=False)).add_task_set(
+            tasks, best[..., 0], best[..., 1]
+        )
+        part = recorder.submission()
+        if len(seeds) > 1:
+            table = part.table.append_column("run", pa.array([str(seed)] * len(part.table)))
+            part = replace(part, table=table)
+        parts.append(part)
+    return fb.merge(parts)
+
+
+def _without_each_class(tasks: fb.TaskSet, seeds: tuple[int, ...]) -> tuple[float, float]:
+    """T and df of new classes, from scores in which each class is left out."""
+
+    def means(kept: list[int]) -> Any:
+        found = []
+        for seed in seeds:
+            answers = np.array(kept)[_scores_of(tasks, seed)[..., kept].argmax(axis=2)]
+            asked = np.isin(tasks.query_label, kept)
+            right = (answers == tasks.query_label) & asked
+            found.append(right.sum(axis=1) / asked.sum(axis=1))
+        return np.mean(found, axis=0)
+
+    every = [0, 1, 2]
+    apart = np.array([means([c for c in every if c != left]).mean() for left in every])
+    classes = 2 / 3 * ((apart - apart.mean()) ** 2).sum()
+    pool = np.mean(SIZES)
+    draws = means(every).var(ddof=1) / DRAWS / (1 - SHOTS / pool)
+    whole = classes + draws
+    return whole, whole**2 / (classes**2 / 2 + draws**2 / (DRAWS - 1))
+
+
+@pytest.mark.parametrize("seeds", [(5,), (5, 6, 7)])
+def test_new_classes_of_a_frozen_set(release: Release, seeds: tuple[int, ...]) -> None:
+    """From the scores themselves, without each class; runs count as their mean."""
+    (found,) = fb.score(_with_second(release, seeds), release).sets
+    assert found.kinds == ("closed", "images", "classes")
+    assert "classes" not in found.units.missing
+    whole, df = _without_each_class(release.task_set("few", OTHERS), seeds)
+    design = found.designs["classes"].at(DRAWS, "classes")
+    own = AllWaySums(design, found.counts.right).own
+    assert own[3][0] == pytest.approx(whole, rel=1e-12)
+    assert own[4][0] == pytest.approx(df, rel=1e-12)
+    intervals = found.scores[0].intervals
+    if len(seeds) == 1:
+        width = 100 * student.ppf(0.975, df) * np.sqrt(whole)
+        assert intervals["classes"].halfwidth == pytest.approx(
+            max(width, intervals["images"].halfwidth)
+        )
+    assert intervals["classes"].halfwidth >= intervals["images"].halfwidth
+
+
+def test_a_log_with_second_bests_gives_the_same_of_new_classes(
+    release: Release, tmp_path: Path
+) -> None:
+    submission = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
+    rows = _by_image(release, submission)
+    log = rows.rename_columns({"task_id": "draw", "image_id": "image"})
+    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
+    log = log.append_column("shots", pa.array([SHOTS] * len(log)))
+    expected = fb.all_ways(log, pool=np.mean(SIZES))
+    rows.drop_columns(["class"]).to_pandas().to_csv(path := tmp_path / "answers.csv", index=False)
+    submission.write(written := tmp_path / "answers.parquet")
+    lists, frame = tmp_path / "lists.csv", submission.table.to_pandas()
+    for column in ("predictions", "second", "class_correct"):
+        frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
+    frame.assign(fingerprint=release.task_set_info("few", OTHERS).fingerprint).to_csv(
+        lists, index=False
+    )
+    for answers in (submission, path, written, lists):
+        (found,) = fb.score(answers, release).sets
+        widths = {s.method: s.intervals["classes"].halfwidth for s in found.scores}
+        for score in expected.scores:
+            own = score.intervals["classes"].halfwidth
+            assert widths[score.method] == pytest.approx(own, rel=1e-9)
+        (pair,), (one,) = found.comparisons, expected.comparisons
+        apart, of_log = (c.intervals["classes"].difference.halfwidth for c in (pair, one))
+        assert apart == pytest.approx(of_log, rel=1e-9)
+
+
+def test_methods_without_second_bests_stand_beside(release: Release) -> None:
+    """Of them nothing is said of new classes, nor of their differences."""
+    with_it = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
+    plain = _submission(release, "few", OTHERS, 1)
+    (alone,), (both,) = (
+        fb.score(one, release).sets for one in (with_it, fb.merge([with_it, plain]))
+    )
+    widths = [score.intervals["classes"].halfwidth for score in both.scores]
+    assert widths == [*(score.intervals["classes"].halfwidth for score in alone.scores), None]
+    rows = both.comparisons.to_arrow().to_pylist()
+    known = {(r["method"], r["versus"]) for r in rows
+             if r["interval"] == "classes" and r["halfwidth"] is not None}  # fmt: skip
+    assert known == {("one", "other")}
+    assert all(r["p"] is None for r in rows if r["versus"] == "m0" and r["interval"] == "classes")
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_a_method_may_answer_with_scores(
+    release: Release, tmp_path: Path, batch: int | None
+) -> None:
+    """Which give what their two best classes give; a run that was stopped goes on."""
+
+    def distances(support: Any, query: Any, rng: Any) -> Any:
+        centres = support.mean(axis=-2)
+        return -((query[..., :, None, :] - centres[..., None, :, :]) ** 2).sum(axis=-1)
+
+    def stopping(support: Any, query: Any, rng: Any) -> Any:
+        calls.append(0)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return distances(support, query, rng)
+
+    calls: list[int] = []
+    how: dict[str, Any] = {"features": "net", "task_sets": OTHERS, "batch": batch, "name": "d"}
+    found = fb.evaluate(distances, release, **how)
+    tasks, x = release.task_set("few", OTHERS), release.features("few", "net").astype(np.float32)
+    order = [np.argsort(-distances(x[t.support], x[t.query], None), axis=1) for t in tasks]
+    (recorder := Recorder("d")).add_task_set(
+        tasks, [o[:, 0] for o in order], [o[:, 1] for o in order]
+    )
+    for column in ("predictions", "second"):
+        expected = recorder.submission().table.column(column).to_pylist()
+        assert found.table.column(column).to_pylist() == expected
+    with pytest.raises(KeyboardInterrupt):
+        fb.evaluate(stopping, release, journal=tmp_path / "j", **how)
+    assert fb.evaluate(distances, release, journal=tmp_path / "j", **how).table == found.table
+    assert fb.score(found, release).sets[0].scores[0].intervals["classes"].halfwidth > 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda scores: np.where(scores > 1, np.nan, scores), "not finite"),
+        (lambda scores: scores[:, :2], r"or scores \(15, 3\)"),
+    ],
+)
+def test_scores_that_are_none(release: Release, answer: Any, said: str) -> None:
+    tasks = release.task_set("few", OTHERS)
+    with pytest.raises(PredictionError, match=said):
+        fb.evaluate(
+            lambda support, query, rng: answer(_scores_of(tasks, 0)[0]),
+            release, features="net", task_sets=OTHERS,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows[1].update(second=rows[1]["predictions"]), "class that is predicted"),
+        (lambda rows: rows[1].update(second=rows[1]["second"][:-1]), "not one class for each"),
+        (lambda rows: rows[1].update(second=[None, *rows[1]["second"][1:]]), "not one class for"),
+        (lambda rows: rows[1].update(second=[3, *rows[1]["second"][1:]]), "no class of the task"),
+        (lambda rows: rows[1].update(second=[-1, *rows[1]["second"][1:]]), "no class of the task"),
+        (lambda rows: rows[1].update(predictions=None, class_correct=None), "not one class for"),
+        (
+            lambda rows: [row.update(predictions=None) for row in rows],
+            "not one class for|no predictions",
+        ),
+        (lambda rows: [row.pop("predictions") for row in rows], "and no predictions"),
+    ],
+)
+def test_second_bests_that_are_none(release: Release, change: Any, said: str) -> None:
+    submission = _with_second(release, (5,))
+    rows = submission.table.to_pylist()
+    change(rows)
+    with pytest.raises(PredictionError, match=said):
+        fb.score(rows_as(submission, rows), release)
+
+
+def rows_as(submission: fb.Submission, rows: list[dict[str, Any]]) -> fb.Submission:
+    """The submission with other rows."""
+    names = [name for name in submission.table.column_names if name in rows[0]]
+    fields = [submission.table.schema.field(name) for name in names]
+    return replace(submission, table=pa.Table.from_pylist(rows, pa.schema(fields)))
+
+
+def test_second_bests_of_tasks_of_few_classes_are_refused(embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "open-5w1s1q")
+    with pytest.raises(PredictionError, match="of tasks of all classes alone"):
+        Recorder("m").add(tasks[0], tasks[0].query_label, (tasks[0].query_label + 1) % 5)
+    (recorder := Recorder("m")).add_task_set(tasks, tasks.query_label)
+    table = recorder.submission().table
+    second = pa.array(((tasks.query_label + 1) % 5).tolist(), pa.list_(pa.int8()))
+    changed = replace(recorder.submission(), table=table.append_column("second", second))
+    with pytest.raises(PredictionError, match="tasks of a few classes"):
+        fb.score(changed, embedded)
+    tasks = embedded.task_set("digits", "allway-10w1s1787q")
+    with pytest.raises(PredictionError, match=r"second-best classes are of shape \(1, 1787\)"):
+        Recorder("m").add_task_set(tasks, tasks.query_label, tasks.query_label[:1])
+
+
 def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
     """The same with a row an image and draw, as a log has it and as a submission may."""
     rows = []
@@ -88,6 +295,8 @@ def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
             named = {key: row[key] for key in ("method", "dataset", "task_set", "task_id")}
             own = {"image_id": image, "predicted": predicted, "class": label}
             rows.append({**named, **own, "fingerprint": tasks.info.fingerprint})
+            if other := row.get("second"):
+                rows[-1]["second"] = other[ids.index(image)]
     return pa.Table.from_pylist(rows)
 
 
