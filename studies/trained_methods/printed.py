@@ -3,6 +3,8 @@
 ``printed.csv`` holds figures of FewSTAB (Zheng et al., ECCV 2024), per cent, by data set, shots and
 method: accuracy on random tasks and worst-class accuracy on attribute-biased ones (its Table S7),
 the latter with attributes of either captioner (S8), and both worst-class accuracies of Table 3.
+``printed_steps.csv`` holds worst-class accuracies with 5 shots on random tasks and on tasks that are
+biased in part: in how support (Table S5) or queries (S6) are chosen.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean
 
 from scipy.stats import spearmanr
 
@@ -19,6 +22,10 @@ FIGURES = (
     ("worst_vit_gpt2", "worst_blip", "two captioners:"),
 )
 """Pairs of columns whose rankings are compared, and the heading of each."""
+
+
+STEPS = ("intra", "inter", "sc1", "sc2", "biased")
+"""Columns of ``printed_steps.csv``: queries as in ours of that name, support as in ours, and all."""
 
 
 def printed() -> dict[tuple[str, str], list[dict[str, float]]]:
@@ -48,5 +55,18 @@ def lines() -> Iterator[str]:
         yield f"| {name} | {len(rows)} | {ranks} | {min(lost):.1f} to {max(lost):.1f} |"
 
 
+def step_lines() -> Iterator[str]:
+    """Give a Markdown table: what the mean worst class loses from random tasks, part by part."""
+    with (Path(__file__).parent / "printed_steps.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    yield f"| printed, 5 shots | {' | '.join(f'`{step}`:' for step in STEPS)} |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        random = mean(float(row["random"]) for row in own)
+        lost = (random - mean(float(row[step]) for row in own) for step in STEPS)
+        yield f"| {dataset} | {' | '.join(f'{value:.2f}' for value in lost)} |"
+
+
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    print("\n".join([*lines(), "", *step_lines()]))
