@@ -3,8 +3,8 @@
 ``printed.csv`` holds figures of FewSTAB (Zheng et al., ECCV 2024), per cent, by data set, shots and
 method: accuracy on random tasks and worst-class accuracy on attribute-biased ones (its Table S7),
 the latter with attributes of either captioner (S8), and both worst-class accuracies of Table 3.
-``printed_steps.csv`` holds worst-class accuracies with 5 shots on random tasks and on tasks that are
-biased in part: in how support (Table S5) or queries (S6) are chosen.
+``printed_steps.csv`` holds worst-class accuracies with 5 shots, on random tasks and on tasks that
+are biased in part: in how support (Table S5) or queries (S6) are chosen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIGURES = (
 
 
 STEPS = ("intra", "inter", "sc1", "sc2", "biased")
-"""Columns of ``printed_steps.csv``: queries as in ours of that name, support as in ours, and all."""
+"""Columns of ``printed_steps.csv``: queries as in our step, support as in our suite, and both."""
 
 
 def printed() -> dict[tuple[str, str], list[dict[str, float]]]:
