@@ -79,25 +79,22 @@ class EpisodeQueries:
         n = every[label]
         left = n - shot
         odds = shot / left
-        row, column = np.nonzero(at < shot[:, None])
-        seen, values = shown[row, column], (1.0 + odds)[row]
-        units = len(class_of_image)
+        support = np.where(at < shot[:, None], shown, -1)
+        of_image, of_class, own = loadings(task, label, odds, support, class_of_image, tasks)
         weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
         factor = (n - 1.0) / n
         cross = -factor * shot * (1.0 + odds) * weight / n
         squares = np.asarray(np.bincount(task, factor * (shot + left * odds**2), tasks), np.float64)
         queries = shown[asked]
-        own = np.bincount(label, odds**2, sizes.size)[class_of_image]
-        own += np.bincount(seen, (1.0 - odds**2)[row], units)
-        other = np.bincount(queries, np.repeat(weight**2, number), units)
+        other = np.bincount(queries, np.repeat(weight**2, number), own.size)
         share = ((every - 1.0) / every)[class_of_image]
         return cls(
             task,
             label,
             number,
             queries,
-            csr_array((values, (task[row], seen)), (tasks, units)),
-            csr_array((odds, (task, label)), (tasks, sizes.size)),
+            of_image,
+            of_class,
             weight,
             cross,
             squares,
@@ -109,6 +106,31 @@ class EpisodeQueries:
     def sums(self, u: Floats, right: Sequence[Floats | RightQueries]) -> EpisodeQuerySums:
         """Return what gives V and τ, of residuals (M, B) and which queries were right."""
         return EpisodeQuerySums(self, u, right)
+
+
+def loadings(
+    task: Ints,
+    label: Ints,
+    odds: Floats,
+    shown: AnyInts,
+    class_of_image: Ints,
+    tasks: int,
+) -> tuple[csr_array, csr_array, Floats]:
+    """Return by how much leaving out images changes tasks, of places (P,) and their images (P, m).
+
+    x is 1 where an image is shown, and -odds where its class is, without it: what is more than the
+    latter (B, R), odds (B, C), and Σ_b x² (R,). Places without an image are negative.
+    """
+    units, classes = len(class_of_image), int(class_of_image.max()) + 1
+    row, column = np.nonzero(shown >= 0)
+    seen = shown[row, column]
+    squares = np.bincount(label, odds**2, classes)[class_of_image]
+    squares += np.bincount(seen, (1.0 - odds**2)[row], units)
+    return (
+        csr_array(((1.0 + odds)[row], (task[row], seen)), (tasks, units)),
+        csr_array((odds, (task, label)), (tasks, classes)),
+        squares,
+    )
 
 
 class EpisodeQuerySums(QuerySums):

@@ -28,7 +28,7 @@ from scipy.sparse import csr_array
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.design import LeftOut, few_appearances, few_uses, few_without
-from analysis_sql.leave_one_out.episode_queries import EpisodeQueries
+from analysis_sql.leave_one_out.episode_queries import EpisodeQueries, loadings
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from benchmark_spec.errors import SpecError
 
@@ -206,15 +206,14 @@ class EpisodeDesign:
         there = self.classes >= 0
         left = there & (self._shares < 1.0)
         odds = np.where(left, self._shares / np.where(left, 1.0 - self._shares, 1.0), 0.0)
-        shown = (self.images >= 0) & left[:, :, None]
-        task, place, _ = np.nonzero(shown)
-        entries = self.images[shown]
-        units = csr_array(
-            (1.0 + odds[task, place], (task, entries)), (tasks, len(self.class_of_image))
+        units, of_class, shares = loadings(
+            np.nonzero(left)[0],
+            self.classes[left],
+            odds[left],
+            self.images[left],
+            self.class_of_image,
+            tasks,
         )
-        rows, places = np.nonzero(left)
-        columns = self.classes[rows, places]
-        of_class = csr_array((odds[rows, places], (rows, columns)), (tasks, sizes.size))
         # a class of which some tasks show all images is scaled up from the others, by what one
         # image does to a task's mean: p/(K m) = 1/(K N)
         part = np.repeat(1.0 / self.ways[:, None], self.classes.shape[1], axis=1)
@@ -224,11 +223,6 @@ class EpisodeDesign:
         scale = np.divide(every, kept, out=np.zeros_like(every), where=kept > 0) ** 2
         factors = scale * (sizes - 1.0) / sizes
         factor = factors[self.class_of_image]
-        # x is 1 where an image is shown, and -odds where its class is, without it
-        absent = np.bincount(columns, odds[rows, places] ** 2, sizes.size)[self.class_of_image]
-        shares = absent + np.bincount(
-            entries, 1.0 - odds[task, place] ** 2, len(self.class_of_image)
-        )
         hidden = np.where(left, sizes[self.classes] - self._each, 0.0)
         squares = np.where(left, factors[self.classes] * (self._each + hidden * odds**2), 0.0)
         q = factor * shares
