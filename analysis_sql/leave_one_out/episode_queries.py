@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
-from analysis_sql.leave_one_out.queries import Products, QuerySums
+from analysis_sql.leave_one_out.queries import Products, ProductSums
 
 _NUMBERS_AT_ONCE = 1 << 23
 
@@ -124,7 +124,7 @@ def loadings(
     units, classes = len(class_of_image), int(class_of_image.max()) + 1
     row, column = np.nonzero(shown >= 0)
     seen = shown[row, column]
-    squares = np.bincount(label, odds**2, classes)[class_of_image]
+    squares = np.asarray(np.bincount(label, odds**2, classes)[class_of_image], np.float64)
     squares += np.bincount(seen, (1.0 - odds**2)[row], units)
     return (
         csr_array(((1.0 + odds)[row], (task[row], seen)), (tasks, units)),
@@ -133,7 +133,7 @@ def loadings(
     )
 
 
-class EpisodeQuerySums(QuerySums):
+class EpisodeQuerySums(ProductSums[EpisodeQueries]):
     """V and τ of methods, and of differences, where tasks differ in size.
 
     Which queries were right are arrays (B, most queries of a task), of each task those that it has.

@@ -40,7 +40,7 @@ from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
-from analysis_sql.leave_one_out.queries import QuerySums
+from analysis_sql.leave_one_out.queries import ProductSums
 from benchmark_spec.errors import SpecError
 
 Design = TaskDesign | EpisodeDesign | AllWayDesign
@@ -131,7 +131,7 @@ class Influences:
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
-        self._queries: QuerySums | None = None
+        self._queries: ProductSums[Any] | None = None
         self._width = 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]

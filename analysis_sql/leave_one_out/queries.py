@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,13 +172,15 @@ def _errors(
     return several, *(np.asarray(own[numbers]) for own in of_class)  # type: ignore[return-value]
 
 
-class QuerySums:
-    """V and τ of methods, and of differences, from which queries were right."""
+D = TypeVar("D")
+"""What tasks are like."""
 
-    _design: Any
 
-    def __init__(self, design: object, u: Floats, right: Sequence[Floats | RightQueries]) -> None:
-        """Take residuals (M, B) and which queries were right: of each method (B, K·Q)."""
+class ProductSums(Generic[D]):
+    """V and τ of methods, and of differences, from products of two methods' values."""
+
+    def __init__(self, design: D, u: Floats, right: Sequence[Floats | RightQueries]) -> None:
+        """Take residuals (M, B), and of each method which queries were right."""
         self._design, self._u, self._right = design, u, right
 
     def block(self, rows: Ints, columns: Ints) -> tuple[Floats, Floats]:
@@ -200,6 +202,13 @@ class QuerySums:
 
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
         """Add up V and τ from products of methods, or of differences of methods."""
+        raise NotImplementedError
+
+
+class QuerySums(ProductSums[QueryDesign]):
+    """The same of tasks of one size: which queries were right are arrays (B, K·Q)."""
+
+    def _sums(self, products: Products) -> tuple[Floats, Floats]:
         made, u = self._design, np.ascontiguousarray(self._u.T)
         of_e, of_mean, of_both = made.of_class
         several, of_u2, of_e2, of_ue = made.errors
