@@ -237,7 +237,9 @@ def test_good_files_are_read_as_ever(root: Path, embedded: Release) -> None:
 
 TABLES: dict[str, pa.Table] = {
     "plain": few(),
-    "with lists": few(predictions=[[0] * 25] * 31, class_correct=[[1, 2]] * 30 + [None]),
+    "with lists": few(
+        predictions=[[0] * 25] * 31, second=[[1] * 25] * 31, class_correct=[[1, 2]] * 30 + [None]
+    ),
     "with runs as numbers": few(run=[7] * 31),
     "with fingerprints": few(fingerprint=["0" * 64] * 30 + [None]),
     "without a fingerprint": few(fingerprint=pa.nulls(31)),
