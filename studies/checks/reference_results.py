@@ -45,10 +45,14 @@ def digests_of_both(
 
 
 def _wide(table: pa.Table) -> pa.Table:
-    """Return predictions as int16, as some set of a method has them, or none."""
-    if (at := table.schema.get_field_index("predictions")) < 0:
-        return table
-    return table.set_column(at, "predictions", table.column(at).cast(pa.list_(pa.int16())))
+    """Return classes that are told as int16, as some set of a method has them, or none."""
+    for name in ("predictions", "second"):
+        if (at := table.schema.get_field_index(name)) >= 0:
+            column = table.column(at).cast(pa.list_(pa.int16()))
+            table = table.drop_columns([name])
+            if column.null_count < len(column):
+                table = table.append_column(name, column)
+    return table
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ def test_an_edited_manifest_contradicts_itself(tmp_path: Path) -> None:
     shutil.copytree(embedded_folder(), folder)
     manifest = folder / "release.json"
     text = manifest.read_text()
-    manifest.write_text(text.replace('"version": "2.4.0"', '"version": "2.1.1"'))
+    manifest.write_text(text.replace('"version": "3.0.0"', '"version": "2.1.1"'))
     with pytest.raises(CorruptReleaseError, match="digest"):
         load_release(folder)
     manifest.write_text(text[: len(text) // 2])
@@ -79,7 +79,7 @@ def test_no_release_there(where: str, tmp_path: Path) -> None:
 
 
 def test_tables_by_name(embedded: Release) -> None:
-    assert str(embedded) == "embedded@2.4.0"
+    assert str(embedded) == "embedded@3.0.0"
     assert embedded.datasets[0] == "digits"
     assert len(embedded.datasets) == 16
     classes = embedded.classes("cub")
