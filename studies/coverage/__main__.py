@@ -13,6 +13,7 @@ import numpy as np
 
 from studies.coverage import (
     all_ways,
+    all_ways_halves,
     boards,
     dataset_means,
     episodes,
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "own-task-runs": training_runs.own_task_runs,
     "all-ways": all_ways.part,
     "all-ways-new-classes": all_ways.new_classes,
+    "all-ways-halves": all_ways_halves.part,
     "episodes": episodes.part,
     "queries-known": queries_known.part,
     "queries-known-real": queries_known.real_part,
