@@ -74,6 +74,10 @@ LINES = (
     Line("many classes", (20,) * 100, 2, 3),
     Line("unequal classes", tuple(int(n) for n in np.geomspace(10, 200, 20)), 4, 3),
     Line("16 of 40 images", (50,) * 10, 16, 5, 40),
+    Line("16 of 40 images", (50,) * 10, 16, 16, 40),
+    Line("2 of 12 images", (50,) * 10, 2, 3, 12),
+    Line("2 of 12 images", (50,) * 10, 2, 5, 12),
+    Line("2 of 12 images", (50,) * 10, 2, 16, 12),
 )
 
 
