@@ -2,22 +2,25 @@
 
 With all classes in one task, a method is run on R draws of the support and answers every test
 image in each. x_rq is whether image q is right in draw r (of two methods the difference), π_c the
-weight of a class, N_c its test images; with S shots of N training images a class::
+weight of a class, N_c its test images; with f = S/N, S shots of N training images a class::
 
-    T    = s_r²/(R (1-S/N)) + Σ_c π_c² s²_c/N_c - V_rq        at least the larger of its two parts
-    V_rq = Σ_c π_c² MS_c/(R N_c)                                  which is counted in both
-    df   = T² / [ (first part)²/(R-1) + Σ_c (part of class c)²/(N_c-1) ]
+    T    = D + Σ_c π_c² s²_c/N_c - V_rq            at least the larger of its two parts
+    D    = s_r²/R + max(s_r² - R V_rq, 0) f/(1-f)
+    V_rq = Σ_c π_c² MS_c/(R N_c)                   which is counted in both
+    df   = T² / [ D²/(R-1) + Σ_c (part of class c)²/(N_c-1) ]
     h    = t(df) √T
 
 s_r² is the variance of the draws' means, s²_c that of the images' means over draws, MS_c the
-interaction mean square of draws and images. Of one draw the first part is unknown, and of a method
-without draws it is 0. Classes of one image, which say nothing of s²_c, are taken for one class.
+interaction mean square of draws and images. Draws of one pool have in common f of what training
+images change, and s_r² has the rest: by the second term of D the mean of endless draws would still
+change with new ones. Of one draw D is unknown, and of a method without draws it is 0. Classes of
+one image, which say nothing of s²_c, are taken for one class.
 
 For new classes, with all that comes with them, a class is left out of the queries and of what may
 be answered; an image then gets the class with the next highest score. θ_c is the mean without class
 c, θ the mean of these::
 
-    V_classes = (C-1)/C Σ_c (θ_c - θ)²  +  s_r²/(R (1-S/N))       df by Satterthwaite, C-1 and R-1
+    V_classes = (C-1)/C Σ_c (θ_c - θ)² + D            df by Satterthwaite, C-1 and R-1
 
 The jackknife does not see what all classes of a draw share, such as a seed of training: therefore
 the second part, which also counts the support images once more. New classes come with new images:
@@ -163,7 +166,9 @@ class Cells:
                 both = both + squares(rest)
         of_methods = np.transpose(means)
         centred = of_methods - of_methods.mean(axis=1, keepdims=True)
-        of_draws = squares(centred) / (max(number - 1, 1) * number * (1.0 - self.overlap))
+        variance, odds = squares(centred) / max(number - 1, 1), self.overlap / (1.0 - self.overlap)
+        shared = odds * np.maximum(variance - number * both, 0.0)
+        of_draws = variance / number + shared
         whole = np.maximum(of_draws + images - both, np.maximum(of_draws, images))
         below = below + of_draws**2 / max(number - 1, 1)
         df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)

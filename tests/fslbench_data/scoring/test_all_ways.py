@@ -108,10 +108,27 @@ def test_the_formula_written_out() -> None:
 
 
 def test_draws_from_few_training_images_count_for_more() -> None:
+    """What new training images would still change after endless draws is of the draws' variance."""
     x = _right(5)
+    x[2] = np.where(np.arange(40) % 3 == 0, 1 - x[2], x[2])  # a draw unlike the others
     many, few = (spread(x, OWNER, 0.95, overlap=share) for share in (0.0, 0.4))
-    assert few.halfwidth > many.halfwidth
     assert few.mean == many.mean
+    variance, both = x.mean(axis=1).var(ddof=1), 0.0
+    for c in range(3):
+        own = x[:, c == OWNER]
+        rest = own - own.mean(axis=0) - own.mean(axis=1, keepdims=True) + own.mean()
+        n = own.shape[1]
+        both += (n / 40) ** 2 * (rest**2).sum() / (4 * (n - 1)) / (5 * n)
+    assert variance > 5 * both > 0
+    before, after = (one.draws * _variance(one) for one in (many, few))
+    assert before == pytest.approx(variance / 5)
+    assert after == pytest.approx(variance / 5 + 0.4 / 0.6 * (variance - 5 * both))
+    assert _variance(few) == pytest.approx(_variance(many) + after - before)
+    assert few.halfwidth > many.halfwidth
+
+
+def _variance(found: Spread) -> float:
+    return float((found.halfwidth / student.ppf(0.975, found.df)) ** 2)
 
 
 def test_one_draw_speaks_of_test_images_alone() -> None:

@@ -119,8 +119,22 @@ def _without_each_class(tasks: fb.TaskSet, seeds: tuple[int, ...]) -> tuple[floa
     every = [0, 1, 2]
     apart = np.array([means([c for c in every if c != left]).mean() for left in every])
     classes = 2 / 3 * ((apart - apart.mean()) ** 2).sum()
-    pool = np.mean(SIZES)
-    draws = means(every).var(ddof=1) / DRAWS / (1 - SHOTS / pool)
+    right = np.mean(
+        [_scores_of(tasks, seed).argmax(axis=2) == tasks.query_label for seed in seeds], axis=0
+    )
+    both = 0.0  # of draws and images, class by class
+    for label in every:
+        ids = [tasks.query[r][tasks.query_label[r] == label] for r in range(DRAWS)]
+        x = np.array([right[r][tasks.query_label[r] == label][np.argsort(ids[r])]
+                      for r in range(DRAWS)])  # fmt: skip
+        rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+        number = x.shape[1]
+        mean_square = (rest**2).sum() / ((DRAWS - 1) * (number - 1))
+        both += (number / right.shape[1]) ** 2 * mean_square / (DRAWS * number)
+    variance = means(every).var(ddof=1)
+    share = SHOTS / np.mean([s - 3 for s in SIZES])
+    odds = share / (1 - share)
+    draws = variance / DRAWS + odds * max(variance - DRAWS * both, 0)
     whole = classes + draws
     return whole, whole**2 / (classes**2 / 2 + draws**2 / (DRAWS - 1))
 
@@ -128,10 +142,10 @@ def _without_each_class(tasks: fb.TaskSet, seeds: tuple[int, ...]) -> tuple[floa
 @pytest.mark.parametrize("seeds", [(5,), (5, 6, 7)])
 def test_new_classes_of_a_frozen_set(release: Release, seeds: tuple[int, ...]) -> None:
     """From the scores themselves, without each class; runs count as their mean."""
-    (found,) = fb.score(_with_second(release, seeds), release).sets
+    (found,) = fb.score(_with_second(release, seeds, name=OWN_PART), release).sets
     assert found.kinds == ("closed", "images", "classes")
     assert "classes" not in found.units.missing
-    whole, df = _without_each_class(release.task_set("few", OTHERS), seeds)
+    whole, df = _without_each_class(release.task_set("few", OWN_PART), seeds)
     design = found.designs["classes"].at(DRAWS, "classes")
     own = AllWaySums(design, found.counts.right).own
     assert own[3][0] == pytest.approx(whole, rel=1e-12)
