@@ -91,7 +91,7 @@ def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_
     release = load_release(tmp_path / "release")
     listed, cache = release.manifest.configs(), tmp_path / "cache"
     assert datasets.get_dataset_config_names(release.files.where) == list(listed)
-    assert (len(embedded.manifest.configs()), len(listed)) == (151, 157)
+    assert (len(embedded.manifest.configs()), len(listed)) == (154, 160)
     kinds = [{config.partition("-")[0] for config in configs} for configs in (CONFIGS, listed)]
     assert kinds[0] == kinds[1]
     check_module("every_configuration").load_and_compare(release, CONFIGS, cache)
