@@ -79,8 +79,8 @@ class EpisodeQueries:
         n = every[label]
         left = n - shot
         odds = shot / left
-        support = np.where(at < shot[:, None], shown, -1)
-        of_image, of_class, own = loadings(task, label, odds, support, class_of_image, tasks)
+        support = shown[at < shot[:, None]]
+        of_image, of_class, own = loadings(task, label, odds, shot, support, class_of_image, tasks)
         weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
         factor = (n - 1.0) / n
         cross = -factor * shot * (1.0 + odds) * weight / n
@@ -112,22 +112,22 @@ def loadings(
     task: Ints,
     label: Ints,
     odds: Floats,
+    number: Ints,
     shown: AnyInts,
     class_of_image: Ints,
     tasks: int,
 ) -> tuple[csr_array, csr_array, Floats]:
-    """Return by how much leaving out images changes tasks, of places (P,) and their images (P, m).
+    """Return by how much leaving out images changes tasks, of places (P,), each with some images.
 
     x is 1 where an image is shown, and -odds where its class is, without it: what is more than the
-    latter (B, R), odds (B, C), and Σ_b x² (R,). Places without an image are negative.
+    latter (B, R), odds (B, C), and Σ_b x² (R,). `shown` has the images of one place after another.
     """
     units, classes = len(class_of_image), int(class_of_image.max()) + 1
-    row, column = np.nonzero(shown >= 0)
-    seen = shown[row, column]
+    of_shown = np.repeat(odds, number)
     squares = np.asarray(np.bincount(label, odds**2, classes)[class_of_image], np.float64)
-    squares += np.bincount(seen, (1.0 - odds**2)[row], units)
+    squares += np.bincount(shown, 1.0 - of_shown**2, units)
     return (
-        csr_array(((1.0 + odds)[row], (task[row], seen)), (tasks, units)),
+        csr_array((1.0 + of_shown, (np.repeat(task, number), shown)), (tasks, units)),
         csr_array((odds, (task, label)), (tasks, classes)),
         squares,
     )

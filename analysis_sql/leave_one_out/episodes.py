@@ -210,7 +210,8 @@ class EpisodeDesign:
             np.nonzero(left)[0],
             self.classes[left],
             odds[left],
-            self.images[left],
+            self._each[left],
+            self.images[(self.images >= 0) & left[:, :, None]],
             self.class_of_image,
             tasks,
         )
