@@ -21,6 +21,7 @@ the variances of the three parts, with the overlap of two tasks as uniform drawi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -176,7 +177,7 @@ D = TypeVar("D")
 """What tasks are like."""
 
 
-class ProductSums(Generic[D]):
+class ProductSums(ABC, Generic[D]):
     """V and τ of methods, and of differences, from products of two methods' values."""
 
     def __init__(self, design: D, u: Floats, right: Sequence[Floats | RightQueries]) -> None:
@@ -200,9 +201,9 @@ class ProductSums(Generic[D]):
         """V and τ of all pairs (M, M), of the methods themselves on the diagonal."""
         return self._sums(_products_of_pairs)
 
+    @abstractmethod
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
         """Add up V and τ from products of methods, or of differences of methods."""
-        raise NotImplementedError
 
 
 class QuerySums(ProductSums[QueryDesign]):

@@ -48,12 +48,8 @@ class Journal:
     def __init__(
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
-        self.path, self.answers, self.second, self._protocols = (
-            path,
-            Answers(),
-            Answers(),
-            protocols,
-        )
+        self.path, self._protocols = path, protocols
+        self.answers, self.second = Answers(), Answers()
         self._file = None
         if path is None:
             return
