@@ -74,6 +74,7 @@ SUBMISSION_OPTIONAL = pa.schema(
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", pa.list_(pa.int8())),
         ("second", pa.list_(pa.int8())),
+        ("correct", pa.list_(pa.int8())),
         ("fingerprint", pa.string()),
         ("run", pa.string()),
         ("transductive", pa.bool_()),
@@ -81,8 +82,9 @@ SUBMISSION_OPTIONAL = pa.schema(
     ]
 )
 """The columns that a submission may have besides.  `second` has the second-best classes of queries
-of tasks of all classes, `run` names training seeds of one method, and `transductive` and
-`inductive` say of a method what its metadata says."""
+of tasks of all classes, `correct` says 1 or 0 of each query in place of `predictions`, `run` names
+training seeds of one method, and `transductive` and `inductive` say of a method what its metadata
+says."""
 
 WIDE_PREDICTIONS = pa.list_(pa.int16())
 """Of ``predictions`` and ``second`` where some task has more than 127 classes."""

@@ -128,9 +128,9 @@ def _package_read_once() -> Iterator[None]:
     columns: dict[tuple[str, str], Any] = {}
     of_tasks: list[pa.Table] = []
 
-    def results_once(table: Any, path: Path, kept: opening.Kept) -> Submission:
+    def results_once(table: Any, path: Path, kept: opening.Kept, only: Any = None) -> Submission:
         if inside not in path.parents:
-            return read_results(table, path, kept)
+            return read_results(table, path, kept, only)
         if (path, kept) not in results:
             results[path, kept] = read_results(table, path, kept)
         return results[path, kept]

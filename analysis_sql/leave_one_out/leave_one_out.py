@@ -127,7 +127,6 @@ class Influences:
         self._y = values
         self._design: Any = design
         self._mean = values.mean(axis=1)
-        self._sums = {name: Sums(design, name, values) for name in design.jackknives}
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
@@ -144,6 +143,28 @@ class Influences:
             self._queries = design.queries.sums(u, told)
             self._width = told[0].counts.shape[1]
         self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
+        known = self._queries is not None and self._known.all()  # whole tasks say nothing of images
+        self._whole = [name for name in design.jackknives if name != "images" or not known]
+        self._sums: dict[LeftOut, Sums] = {}
+
+    def _sums_of(self, name: LeftOut) -> Sums:
+        """Return the sums of whole tasks, made once they are asked for."""
+        if name not in self._sums:
+            self._sums[name] = Sums(self._design, name, self._y)
+        return self._sums[name]
+
+    def _put_queries(
+        self,
+        parts: dict[LeftOut, tuple[Floats, ...]],
+        where: Any,
+        found: tuple[Floats, Floats],
+        shape: tuple[int, ...],
+    ) -> None:
+        """Put V and τ of methods whose queries are known, in place of those of whole tasks."""
+        if "images" not in parts:
+            parts["images"] = tuple(np.zeros(shape) for _ in range(4))
+        for sums, own in zip(parts["images"], found, strict=False):
+            sums[where] = own
 
     def _directly(
         self,
@@ -172,14 +193,12 @@ class Influences:
         mean = np.where(same, self._mean[rows, None], self._mean[rows, None] - self._mean[columns])
         noise = self._noise.block(rows, columns, same)
         parts: dict[LeftOut, tuple[Floats, ...]] = {
-            name: sums.block(rows, columns, same) for name, sums in self._sums.items()
+            name: self._sums_of(name).block(rows, columns, same) for name in self._whole
         }
         first, second = np.flatnonzero(self._known[rows]), np.flatnonzero(self._known[columns])
         if self._queries is not None and first.size and second.size:
-            known = np.ix_(first, second)
             found = self._queries.block(self._place[rows[first]], self._place[columns[second]])
-            for sums, own_sums in zip(parts["images"], found, strict=False):
-                sums[known] = own_sums
+            self._put_queries(parts, np.ix_(first, second), found, mean.shape)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
         hardly = np.argwhere(~same & (noise <= _HARDLY * both))
@@ -192,9 +211,10 @@ class Influences:
             mean[where] = apart.mean(axis=1)
             still[where] = np.ptp(apart, axis=1) <= _CONSTANT
             noise[where] = Forms(centred(apart), self._noise.weights).diagonal
-            for name, part in parts.items():
-                for sums, direct in zip(part, Sums(self._design, name, apart).own, strict=True):
-                    sums[where] = direct
+            for name in self._whole:
+                direct = Sums(self._design, name, apart).own
+                for sums, own_sums in zip(parts[name], direct, strict=True):
+                    sums[where] = own_sums
             self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, apart)
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
@@ -203,11 +223,15 @@ class Influences:
             still = parts["images"][0] == 0
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
         identical = still & (mean == 0) & ~same
-        if self._all_ways is not None:  # as many right answers to other images are none the same
-            for row, column in np.argwhere(identical).tolist():
-                one, other = self._right[rows[row]], self._right[columns[column]]
-                if one is not None and other is not None:
-                    identical[row, column] = np.array_equal(one.shares, other.shares)
+        for row, column in np.argwhere(identical).tolist():  # as many right, perhaps of others
+            one, other = self._right[rows[row]], self._right[columns[column]]
+            if (
+                one is not None
+                and other is not None
+                and not np.array_equal(one.shares, other.shares)
+            ):
+                identical[row, column] = False
+                still[row, column] &= self._queries is None
         return self._result(mean, noise, parts, still, identical, level)
 
     def own(self, level: float) -> LeaveOneOut:
@@ -216,12 +240,12 @@ class Influences:
         still = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
         mean = self._mean[:, None]
         parts: dict[LeftOut, tuple[Floats, ...]] = {
-            name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
+            name: tuple(values[:, None] for values in self._sums_of(name).own)
+            for name in self._whole
         }
         noise = self._noise.diagonal[:, None]
         if self._queries is not None:
-            for sums, values in zip(parts["images"], self._queries.own, strict=False):
-                sums[self._known, 0] = values
+            self._put_queries(parts, (self._known, 0), self._queries.own, mean.shape)
         if self._all_ways is not None:
             own = [values[:, None] for values in self._all_ways.own]
             noise = _put_all_ways(parts, own)
@@ -230,11 +254,11 @@ class Influences:
 
     def variance(self, name: LeftOut) -> Floats:
         """Return V of each method (M,): the jackknife's variance, by chance perhaps below 0."""
-        return self._sums[name].own[0]
+        return self._sums_of(name).own[0]
 
     def total(self, name: LeftOut) -> Floats:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
-        return np.asarray(self._sums[name].total.diagonal)
+        return np.asarray(self._sums_of(name).total.diagonal)
 
     def _result(
         self,

@@ -233,9 +233,9 @@ class QuerySums(ProductSums[QueryDesign]):
             squares = squares + of_ue[number] * d_u * d_e
         both = (means * weights[1][:, None]).reshape(len(u), made.way, -1).sum(axis=1)
         variance = variance + products(means, means, weights[0]) + products(u, both)
-        a = made.support.T @ u
-        w_s, w_q, w_x = made.weights
-        variance = variance + products(a, a, w_s) + products(e, e, w_q) + products(a, e, w_x)
+        w_s, w_q, w_x = made.weights  # Σ_i of w_s a², w_q e² and w_x a e, where a = Sᵀu
+        of_support = made.support @ (w_s[:, None] * (made.support.T @ u) + w_x[:, None] * e)
+        variance = variance + products(u, of_support) + products(e, e, w_q)
         if made.rest is not None:
             rest = np.ascontiguousarray(made.rest.coordinates(self._u).T)
             variance = variance + products(rest, rest, made.rest.weights)

@@ -109,9 +109,8 @@ def run_head(
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
-    The submission has predictions and the counts of each class, but on `pooled` sets, which are
-    many and need no more, the counts of tasks alone.  `features` gives those (N, D) of a data set;
-    the release's unless given.
+    The submission has predictions and the counts of each class.  `features` gives those (N, D) of a
+    data set; the release's unless given.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -133,9 +132,7 @@ def run_head(
                 head, inputs, arrays, device=device, engine=engine, threads=threads, most=most
             )
             for tasks, answers in zip(sets, answered, strict=True):
-                if tasks.info.name.suite == "pooled":
-                    recorder.add_counts(tasks, (answers == tasks.query_label).sum(axis=1))
-                elif most == 1:
+                if most == 1:
                     recorder.add_task_set(tasks, answers)
                 else:
                     recorder.add_task_set(tasks, answers[..., 0], answers[..., 1])

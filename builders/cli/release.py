@@ -176,9 +176,9 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     the package.  Ends with exit code 1 if the version of B says less than has changed.
     """
     from builders.release.diff import diff as compare
-    from fslbench_data.leaderboard.repository import open_releases
+    from fslbench_data.release.release import load_release
 
-    a, b = open_releases([str(old), str(new)])
+    a, b = map(load_release, (str(old), str(new)))
     difference = compare(a, b)
     for change in difference.changes:
         click.echo(f"{change.level:5}  {change.where}: {change.what}")

@@ -61,12 +61,13 @@ def written(
 def write_results(submission: Submission, path: Path) -> None:
     """Write reference results small: a tenth less than a submission's own file."""
     counts = ("n_correct", "class_correct.list.element")
+    lists = [f"{name}.list.element" for name in ("predictions", "correct")]  # of these, bits
     write_parquet(
         submission.bound_table(),
         path,
         compression="brotli",
         compression_level=11,
-        use_dictionary=["method", "dataset", "task_set", "n_query", "predictions.list.element"],
+        use_dictionary=["method", "dataset", "task_set", "n_query", *lists],
         column_encoding={
             "task_id": "DELTA_BINARY_PACKED",
             **dict.fromkeys(counts, "BYTE_STREAM_SPLIT"),

@@ -15,12 +15,11 @@ from fslbench_data.files import write_whole
 from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
-    EMBEDDED,
     SUBMISSIONS,
     check_release_name,
-    open_releases,
     parse_board,
 )
+from fslbench_data.release.release import EMBEDDED, load_release
 
 WORKFLOW = ".github/workflows/validate.yml"
 DEFAULT_TITLE = "Few-shot leaderboard"
@@ -72,7 +71,8 @@ def start_results_repository(
         WORKFLOW: _filled("validate.yml", words),
     }
     parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), BOARD_FILE)
-    open_releases(releases)
+    for name in releases:
+        load_release(name)
     made = _write_new(folder, texts)
     make_folder(folder / SUBMISSIONS)
     return made

@@ -22,10 +22,10 @@ from fslbench_data.leaderboard.repository import (
     Changes,
     HubResults,
     changes_of,
-    open_releases,
     read_board,
 )
 from fslbench_data.leaderboard.review import review, review_text
+from fslbench_data.release.release import load_release
 from fslbench_data.render.templating import escaped
 
 PATH = "fslbench"
@@ -106,7 +106,8 @@ class FrontPage:
         """Rank what the main branch holds, and show it from now on; raises as the ranking does."""
         files = HubResults.open(HubAddress(self.repo_id))
         settings = read_board(files)
-        ranking = leaderboard(files, open_releases(settings.releases), title=settings.title)
+        releases = tuple(map(load_release, settings.releases))
+        ranking = leaderboard(files, releases, title=settings.title)
         self.text = leaderboard_page(ranking, files.where)
 
     def framed(self) -> str:

@@ -21,11 +21,12 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import backbone_of, no_number, release_of, tells_variances
+from builders.release.queries import backbone_of, no_number, tells_variances
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.packaged import canaries
 from builders.sources.read import check_options, listed_sizes, terms_of
+from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import checked_sizes
 
 # ---- what a specification asks for ---------------------------------------------------------------
@@ -73,7 +74,7 @@ def _check_queries(
         )
     name = rule.dataset or dataset.name
     if rule.release:
-        release = release_of(rule)
+        release = load_release(rule.release)
         release.classes(name)
         tables = (t for t in release.manifest.tables if (t.kind, t.dataset) == ("features", name))
         names = sorted({table.name for table in tables})

@@ -19,8 +19,7 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from fslbench_data.leaderboard.repository import open_releases
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
 SWEPT = range(1, 16)
@@ -54,7 +53,7 @@ def choose_queries(
         return {}
     writer, other = features.writer, rule.dataset or dataset.name
     if rule.release:
-        how = [release_of(rule).manifest.digest]
+        how = [load_release(rule.release).manifest.digest]
     else:
         how = features.made_of(other, backbone_of(datasets[other], rule))
     of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
@@ -85,7 +84,7 @@ def _choose(
     if rule.release:
         how: dict[str, Any] = {"way": pair[0], "shot": pair[1], "suite": rule.suite}
         how |= {"compared": compared}
-        sets = QuerySets.of(release_of(rule), name, rule.features, rule.head, **how)
+        sets = QuerySets.of(load_release(rule.release), name, rule.features, rule.head, **how)
     else:
         backbone = backbone_of(datasets[name], rule)
         values, _ = features.of(name, backbone, images[name])
@@ -113,11 +112,6 @@ def no_number(dataset: str, draws: Draws) -> SamplingError:
         fix="ask for fewer ways or shots, or write the number: "
         f"{protocol}1q in place of {protocol}",
     )
-
-
-def release_of(rule: QuerySpec) -> Release:
-    """Open the release that a rule names."""
-    return open_releases([rule.release])[0]
 
 
 def query_problems(release: Release, entry: Table) -> Iterator[str]:

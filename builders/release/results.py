@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from benchmark_spec.protocol import suite_of
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
 from builders.features.backbones import load_backbone
@@ -15,8 +20,12 @@ from builders.release.spec import DatasetSpec, FineTuningSpec, ReleaseSpec
 from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.predictions import Predictions
+from fslbench_data.validation.rows import numbered
 
 FT = "FT"
 """The head of methods that are fine-tuned."""
@@ -113,7 +122,7 @@ def _run(
         provenance["extraction"] = {
             k: v for k, v in first.items() if all(other.get(k) == v for other in others)
         }
-    return features.writer.add_results(merge(results), provenance)
+    return features.writer.add_results(with_right_queries(merge(results), release), provenance)
 
 
 def _fine_tune(
@@ -135,4 +144,38 @@ def _fine_tune(
         results.append(
             run_ft(release, network, folder, dataset.name, tuning.task_sets, **how, journal=journal)
         )
-    return features.writer.add_results(merge(results), provenance)
+    return features.writer.add_results(with_right_queries(merge(results), release), provenance)
+
+
+def with_right_queries(results: Submission, release: Release) -> Submission:
+    """Say which queries are right in place of predictions, which take three times the room.
+
+    Predictions for all classes at once stay: intervals for new classes rest on them.  Counts of
+    classes on `pooled` sets, which are many, go: they follow.  Results that say which queries are
+    right already stay as they are.
+    """
+    if "predictions" not in results.columns or "correct" in results.columns:
+        return results
+    table, (keys, groups) = results.table, numbered(results, release)
+    infos = [key.info for key in keys]
+    answers = Predictions(table, groups, infos, release)
+    predictions = table.column("predictions").combine_chunks()
+    lengths = predictions.value_lengths().fill_null(0).to_numpy()
+    order, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    for group, info in enumerate(infos):
+        if answers.complete(group) and not suite_of(info.name.suite).whole:
+            order.append(answers.rows_of(group))
+            right.append(answers.right_as_asked(group))
+    told = np.concatenate(order)
+    ends = np.append(0, lengths[told].cumsum()).astype(np.int32)
+    lists = pa.ListArray.from_arrays(ends, np.concatenate(right).astype(np.int8))
+    place, is_told = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
+    place[told], is_told[told] = np.arange(told.size), True
+    left = predictions.take(pa.array(np.arange(len(table)), mask=is_told))
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    columns |= {"predictions": left, "correct": lists.take(pa.array(place, mask=~is_told))}
+    many = np.array([info.name.suite == "pooled" for info in infos])[groups]
+    by_class = columns["class_correct"].combine_chunks()
+    columns["class_correct"] = by_class.take(pa.array(np.arange(len(table)), mask=is_told & many))
+    used = {name: own for name, own in columns.items() if own.null_count < len(table)}
+    return replace(results, table=canonical(pa.table(used), results.source))

@@ -57,8 +57,11 @@ def validate(
         say(f"{files[0]} is a valid log of one's own tasks")
         return
     columns = validated.submission.columns
-    extra = [name for name in ("predictions", "second", "class_correct") if name in columns]
+    named = ("predictions", "second", "correct", "class_correct")
+    extra = [name for name in named if name in columns]
     checked = f", {' and '.join(extra)} checked" if extra else ""
+    if "correct" in columns and "class_correct" not in columns:
+        checked += "; correct by its sums alone: with class_correct its order is checked, too"
     are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
     say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
 

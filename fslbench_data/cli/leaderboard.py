@@ -79,12 +79,8 @@ def leaderboard(
     """
     from fslbench_data.cli.report_output import format_of
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
-    from fslbench_data.leaderboard.repository import (
-        open_releases,
-        open_results,
-        read_board,
-        unfetched,
-    )
+    from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
+    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     endings = {**ENDINGS, ".html": "html"}
@@ -93,7 +89,7 @@ def leaderboard(
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
-        releases = open_releases(names or settings.releases)
+        releases = tuple(map(load_release, names or settings.releases))
         ranking = run(files, releases, title=settings.title, progress=step, **chosen)
     if form == "html":
         from fslbench_data.leaderboard.page import leaderboard_page
@@ -189,9 +185,10 @@ def review(
     they add is trusted, and nothing of it works in the comment.
     """
     from benchmark_spec.naming import one_line
-    from fslbench_data.leaderboard.repository import LooseFiles, open_releases, open_results
+    from fslbench_data.leaderboard.repository import LooseFiles, open_results
     from fslbench_data.leaderboard.review import review as run
     from fslbench_data.leaderboard.review import review_text
+    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     check_output(path, *paths, endings=(".md",))
@@ -204,7 +201,7 @@ def review(
             proposed,
             proposed.names(),
             open_results(where),
-            open_releases(names) if names else None,
+            tuple(map(load_release, names)) if names else None,
             level=level,
         )
     output(review_text(reviewed), path)

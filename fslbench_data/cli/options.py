@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.selection import Selection
+    from fslbench_data.submission.model import Submission
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -326,10 +327,10 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
             "--inductive",
             is_flag=True,
             default=None,
-            help="Of a log with the column correct: no answer depends on the task's other queries, "
-            "so that intervals for new images are the narrowest.",
+            help="No answer of the files' methods depends on the task's other queries, so that "
+            "intervals for new images are the narrowest, from the columns correct or predictions.",
         )(with_pool)
-    return no_training_option("Of a log: the methods train")(with_pool)  # type: ignore[return-value]
+    return no_training_option("The files' methods train")(with_pool)  # type: ignore[return-value]
 
 
 _OF_LOG = {
@@ -378,22 +379,33 @@ def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
         return open_log(file, **pool)
 
 
-def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
-    """Return files of results, or the log of one's own tasks that stands in their place."""
+def sources_of(
+    files: Sequence[Path], pool: Mapping[str, Any]
+) -> tuple[Path, ...] | tuple[Submission, ...] | tuple[OwnLog]:
+    """Return files of results, or the log of one's own tasks that stands in their place.
+
+    What is said of the methods is said of all methods of the files.
+    """
+    from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import is_log
 
     if len(files) == 1 and is_log(files[0]):
         return (log_in(files[0], pool),)
+    of_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
     for name, value in pool.items():
-        if value is not None:
+        if value is not None and (name not in of_methods or not files):
             option = "no-training" if name == "trained" else name.replace("_", "-")
             if name == "pool":
                 raise click.UsageError("--pool is of a log of all classes at once")
             without = f", a column that {files[0]} has not" if len(files) == 1 else ""
             raise click.UsageError(
                 f"--{option} is of a log of one's own tasks, with class_ids{without}"
+                if files
+                else f"--{option} is of methods in files, and none is given"
             )
-    return tuple(files)
+    if not any(value is not None for value in of_methods.values()):
+        return tuple(files)
+    return tuple(Submission.read(file).saying(**of_methods) for file in files)
 
 
 def no_training_option(who: str) -> Callable[[Command], Command]:

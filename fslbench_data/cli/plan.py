@@ -105,6 +105,7 @@ def plan(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
+    from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.planning import plan as run
 
     numbers = parse_queries(queries)
@@ -113,7 +114,7 @@ def plan(
     sources = [file] if file else []
     check_output(path, *sources, output_format=output_format, endings=(".csv", ".json"))
     (source,) = sources_of(sources, pool) or (None,)
-    suite = suite if source is None or isinstance(source, Path) else "pooled"
+    suite = "pooled" if isinstance(source, OwnLog) else suite
     counts = parse_queries(tasks, "tasks") if tasks else []
     if counts and suite != "pooled":
         raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")

@@ -116,7 +116,7 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
 
     for one in found.results:
         if one.warning:
-            say(f"Warning: {one.warning}")
+            say(f"Warning: {one.method}{': ' * bool(one.method)}{one.warning}")
     write(
         output_format,
         path,

@@ -18,9 +18,10 @@ from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
-from fslbench_data.leaderboard.repository import EMBEDDED, submission_name
+from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
 from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins, set_table
+from fslbench_data.release.release import EMBEDDED
 from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
     STOPPED,

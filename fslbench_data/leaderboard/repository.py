@@ -37,7 +37,7 @@ from fslbench_data.hub import (
     transferred,
     version_of,
 )
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import EMBEDDED
 from fslbench_data.sandbox.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
-EMBEDDED = "embedded"
 ENDING = ".parquet"
 """Of a submission's file."""
 IS_POINTER = f"it is {POINTER}"
@@ -300,11 +299,6 @@ def open_results(where: str | Path) -> ResultsFiles:
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         return HubResults.open(HubAddress.parse(where))
     return FolderFiles(where)
-
-
-def open_releases(names: Sequence[str]) -> tuple[Release, ...]:
-    """Open the releases of these names, in order."""
-    return tuple(load_release(None if name == EMBEDDED else name) for name in names)
 
 
 def submission_name(digest: str) -> str:

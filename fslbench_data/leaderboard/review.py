@@ -30,7 +30,6 @@ from fslbench_data.leaderboard.repository import (
     HubResults,
     ResultsFiles,
     list_submissions,
-    open_releases,
     read_board,
     submission_name,
     unfetched,
@@ -45,7 +44,7 @@ from fslbench_data.leaderboard.tables import (
     legend_of,
     marks,
 )
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.interval_text import difference_text, labels
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
@@ -90,7 +89,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
-    releases = open_releases(read_board(files).releases)
+    releases = tuple(map(load_release, read_board(files).releases))
     release = releases[answered(submission, releases)]
     try:
         answers = validate(submission, release)
@@ -195,7 +194,7 @@ def review(
     base
         The repository as it stands: its settings hold, and its releases if none are given.
     """
-    releases = open_releases(read_board(base).releases) if releases is None else releases
+    releases = tuple(map(load_release, read_board(base).releases)) if releases is None else releases
     new = dict.fromkeys(names)
     submissions, _ = list_submissions(base)
     old = [name for name in submissions if name not in new]

@@ -33,9 +33,11 @@ from fslbench_data.release.tables import (
     check_results,
     check_rows,
     check_tasks,
+    read_head,
     read_table,
     redrawn,
 )
+from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import COUNTS, content_of
@@ -46,22 +48,34 @@ if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
 
 
+EMBEDDED = "embedded"
+"""The name of the release that comes with the package."""
+
 Kept = Literal["all", "queries", "counts"]
-"""What is kept of results: all columns, counts alone, or these and predictions where images are
-drawn uniformly and recur."""
+"""What is kept of results: all columns, counts alone, or these and which queries were right where
+images are drawn uniformly and recur."""
+
+_TOLD = ("predictions", "second", "correct")
+"""Columns that say which queries were right."""
 
 
-def read_results(entry: Table, path: Path, kept: Kept) -> Submission:
+def read_results(
+    entry: Table, path: Path, kept: Kept, only: Collection[TaskSetInfo] | None = None
+) -> Submission:
     """Read the results that a release lists, or the columns that are to be kept.
 
-    The release's maker chose how many tasks they answer, before anyone compares with them;
-    a head of ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot
-    be read, or holds results of another method.
+    With `only`, no rows of a file that says of itself that it answers none of these task sets.  The
+    release's maker chose how many tasks they answer, before anyone compares with them; a head of
+    ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot be read, or
+    holds results of another method.
     """
-    columns = {"all": (), "queries": (*COUNTS, "predictions", "second"), "counts": COUNTS}[kept]
-    table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
-    if kept == "queries" and "predictions" in table.column_names:
-        table = _of_reused_images(table)
+    columns = {"all": (), "queries": (*COUNTS, *_TOLD), "counts": COUNTS}[kept]
+    head = None if only is None else _no_rows(entry, path, only)
+    if head is not None:
+        table = head.select([n for n in head.column_names if not columns or n in columns])
+    else:
+        table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
+        table = _of_reused_images(table) if kept == "queries" else table
     results = check_results(Submission(*content_of(table, str(path))), entry)
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
     about = dict(results.methods)
@@ -72,15 +86,26 @@ def read_results(entry: Table, path: Path, kept: Kept) -> Submission:
     return replace(results, bindings=bound, methods=about)
 
 
+def _no_rows(entry: Table, path: Path, only: Collection[TaskSetInfo]) -> pa.Table | None:
+    """Return a file's table without rows if it says that it answers none of these task sets."""
+    head = read_head(path, entry)
+    answered = metadata_of(head.schema, str(path))
+    if answered is None or "fingerprint" in head.column_names:  # which may name others
+        return None
+    wanted = {(info.dataset, str(info.name)) for info in only}
+    return None if any(key[1:] in wanted for key in answered[1]) else head
+
+
 def _of_reused_images(table: pa.Table) -> pa.Table:
-    """Leave out predictions on all task sets but those that reuse images, drawn uniformly."""
+    """Leave out which queries were right, but on sets that reuse images, drawn uniformly."""
     names = table.column("task_set").combine_chunks()
     uniform = [suite_of(name.rpartition("-")[0]).uniform for name in names.dictionary.to_pylist()]
     kept = pa.array(uniform).take(names.indices)
-    at = table.column_names.index("predictions")
-    column = table.column(at).combine_chunks()
-    places = pa.array(np.arange(len(column)), mask=~kept.to_numpy(zero_copy_only=False))
-    return table.set_column(at, "predictions", column.take(places))
+    places = pa.array(np.arange(len(kept)), mask=~kept.to_numpy(zero_copy_only=False))
+    for at, name in enumerate(table.column_names):
+        if name in ("predictions", "correct"):
+            table = table.set_column(at, name, table.column(at).combine_chunks().take(places))
+    return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +115,7 @@ class Release:
     manifest: Manifest
     files: ReleaseFiles
     _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
-    _results: dict[Kept, list[Submission]] = field(default_factory=dict, init=False)
+    _results: dict[tuple[Kept, str], Submission] = field(default_factory=dict, init=False)
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -253,28 +278,42 @@ class Release:
 
         With `only`, results on other task sets are left out; their rows are not even checked.
         """
-        of_all = self._results.get(kept)
-        if of_all is None and kept == "counts" and "queries" in self._results:
-            of_all = [
-                replace(each, table=each.table.select([n for n in each.columns if n in COUNTS]))
-                for each in self._results["queries"]
-            ]
-        elif of_all is None:
-            of_all = [self.reference(name, kept) for name in self.methods]
-        if kept != "all":  # which a command may need of several task sets in turn
-            self._results[kept] = of_all
-        return tuple(of_all if only is None else [results.on(only) for results in of_all])
+        found = [self._kept_reference(name, kept, only) for name in self.methods]
+        return tuple(found if only is None else [results.on(only) for results in found])
+
+    def _kept_reference(
+        self, name: str, kept: Kept, only: Collection[TaskSetInfo] | None
+    ) -> Submission:
+        """Read a method's results; all that were read and are small are kept."""
+        if kept == "all":
+            return self.reference(name, kept, only)
+        known = self._results.get((kept, name))
+        if known is None and kept == "counts":
+            known = self._results.get(("queries", name))
+        if known is None:
+            known = self.reference(name, kept, only)
+            if known.table.num_rows:
+                self._results[kept, name] = known
+        if kept == "counts":
+            names = [name for name in known.columns if name in COUNTS]
+            known = replace(known, table=known.table.select(names))
+        return known
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out results that were read: a process that gets a release may need none."""
         return {**vars(self), "_results": {}}
 
-    def reference(self, name: str, kept: Kept = "all") -> Submission:
-        """One reference method's results, or what is to be kept of them."""
+    def reference(
+        self, name: str, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
+    ) -> Submission:
+        """One reference method's results, or what is to be kept of them.
+
+        With `only`, none that answer no such task set.
+        """
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
-        return read_results(tables[name], self.files.path(tables[name]), kept)
+        return read_results(tables[name], self.files.path(tables[name]), kept, only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
@@ -330,8 +369,8 @@ def load_release(where: str | Path | None = None) -> Release:
     where
         A folder, whose every file is compared with the manifest's SHA-256 at once; or on the Hub
         ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or ``ORG/NAME`` for its newest
-        version, of which a table is fetched and compared when it is asked for; None opens the
-        release that comes with the package.
+        version, of which a table is fetched and compared when it is asked for; None or
+        ``"embedded"`` opens the release that comes with the package.
 
     Raises
     ------
@@ -346,7 +385,7 @@ def load_release(where: str | Path | None = None) -> Release:
         manifest, on_hub = open_on_hub(HubAddress.parse(where))
         check_rows(manifest, on_hub.where)
         return Release(manifest, on_hub)
-    if where is None:
+    if where is None or where == EMBEDDED:
         return _embedded()
     folder, manifest = read_manifest(where)
     check_rows(manifest, str(folder / MANIFEST_FILE))

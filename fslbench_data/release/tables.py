@@ -90,12 +90,17 @@ def read_table(
     return table
 
 
+def read_head(path: Path, entry: Table) -> pa.Table:
+    """Read a table's columns and metadata, and no rows; raise what :func:`read_table` raises."""
+    return _read(path, entry, {"group": -1})
+
+
 def read_groups(path: Path, entry: Table, check: Check) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """Return a table's columns, and its row groups, of which one at a time is in memory.
 
     Raises what :func:`read_table` raises; about rows, some of it after the last group.
     """
-    head = _read(path, entry, {"group": -1})
+    head = read_head(path, entry)
     check(head)
     groups, rows = (int(head.schema.metadata[key]) for key in (b"row_groups", b"rows"))
     _check_number(path, entry, rows)

@@ -250,14 +250,16 @@ def print_screen(
     tables: Sequence[Table],
     console: Console,
     notes: Sequence[str] = (),
-    last: Sequence[str] = (),
+    last: str = "",
+    signature: str = "",
     *,
     heading: int = HEADING,
 ) -> None:
     """Print tables, notes and what comes last in SCREEN_LINES lines, if some can be left out.
 
-    Notes go first, from the end; then rows of long tables, down to FEWEST_ROWS; then tables. Rows
-    are sequences, of which no more are read than are shown.
+    The signature is one word, which is not broken.  Notes go first, from the end; then rows of long
+    tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are read than are
+    shown.
     """
     from rich.text import Text
 
@@ -272,11 +274,12 @@ def print_screen(
     def lines_of(shown: Sequence[int]) -> int:  # with a blank one between two tables
         return sum(height(*each) for each in enumerate(shown)) + len(shown) - 1
 
-    end = [line for text in last for line in text_lines(text, console)]
+    end = text_lines(last, console)
+    lines_of_signature = -(-len(signature) // console.width)
     for most in range(len(notes), -1, -1):
         kept = few(notes, most, "--format markdown")
         below = [line for note in kept for line in text_lines(note, console)]
-        room = SCREEN_LINES - len(end) - bool(end) - len(below) - bool(below)
+        room = SCREEN_LINES - len(end) - lines_of_signature - 1 - len(below) - bool(below)
         shown = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
         while lines_of(shown) > room and max(shown) > FEWEST_ROWS:
             shown[shown.index(max(shown))] -= 1
@@ -296,6 +299,9 @@ def print_screen(
             console.print()
         for line in texts:
             console.print(line, style=style)
+    if not end:
+        console.print()
+    console.print(Text(signature), soft_wrap=True)
 
 
 def text_lines(text: str, console: Console, width: int | None = None) -> list[Text]:

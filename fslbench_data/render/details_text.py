@@ -88,7 +88,7 @@ def print_details(report: Report, console: Console) -> None:
         console.print()
     for note in (*_unbound(report), *_legend(report), *_footnotes(report)):
         console.print(Text(note, style="dim"))
-    console.print(Text(report.signature.short, style="dim"))
+    console.print(Text(report.signature.short, style="dim"), soft_wrap=True)
 
 
 def _about(each: TaskSetReport, before: str) -> str:

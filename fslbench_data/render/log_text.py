@@ -50,18 +50,21 @@ def print_log(report: Report, log: LogFacts, console: Console) -> None:
     """Print on one screen: methods, as many pairs as fit, and what they mean."""
     from fslbench_data.render.console import print_screen
 
+    signature = report.signature.short
     if isinstance(log, DrawFacts):
-        last = [report.signature.short]
-        return print_screen(draw_tables(report, log), console, last=last, heading=len(MEAN))
-    last = [sentence(report, log), report.signature.short]
-    return print_screen(_tables(report, log), console, notes(report, log), last)
+        tables = draw_tables(report, log)
+        return print_screen(tables, console, signature=signature, heading=len(MEAN))
+    last = sentence(report, log)
+    return print_screen(_tables(report, log), console, notes(report, log), last, signature)
 
 
 def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: all tables, the signature, notes and the sentence."""
     if isinstance(log, DrawFacts):
         return draw_tables(report, log, form), str(report.signature), []
-    tables = _tables(report, log, "Differences")
+    level = f"{100 * report.signature.level:.8g} %"
+    told = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
+    tables = _tables(report, log, f"{told}worse: significant; ns: no significant difference")
     return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
 
 
@@ -140,8 +143,9 @@ def sentence(report: Report, log: LogFacts) -> str:
     first, *others = (_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     level = f"{100 * report.signature.level:.8g} %"
+    by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
     return (
-        f"For a paper: {capital('; '.join(parts))}; {level} leave-one-out intervals for {first}"
+        f"For a paper: {capital('; '.join(parts))}; {level} leave-one-out intervals{by} for {first}"
         f"{brackets}, which allow for tasks that reuse images (FSLBench {__version__})."
     )
 

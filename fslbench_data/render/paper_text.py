@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from analysis_sql.interval_kinds import WHOLE_TEST_SET
 from analysis_sql.intervals.bounds import ABOVE
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
@@ -106,7 +107,10 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         str(over[0]) if len({*over}) == 1 else f"{min(over, default=0)} to {max(over, default=0)}"
     )
     single = one_model_text(content.of_one_model, 4)
-    queries = by_queries_text(content.by_queries, len(content.by_queries) + 1, 4)
+    methods = {name for row in content.rows for name in (row.method, row.versus) if name}
+    queries = by_queries_text(content.by_queries, len(methods), 4)
+    if queries and len(content.by_queries) < len(methods):
+        queries += "; ± of others takes tasks as a whole"
     near = any(  # where Student's interval covers too little
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
         for cell in cells
@@ -123,7 +127,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         ),
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
-        *([f"{capital(queries)}; ± of others takes tasks as a whole."] if queries else []),
+        *([f"{capital(queries)}."] if queries else []),
         *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
         f"FSLBench {signature.package_version}, {_release(content)}.",
     )
@@ -147,7 +151,7 @@ def _tasks_text(content: PaperContent) -> str:
             where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``
             where = where if shot and not other else column.heading
             others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
-    kind = "draws" if all(suite_of(name.suite).whole for name in parsed) else "tasks"
+    kind = "draws" if _is_whole(content) else "tasks"
     numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
         numbers = f"T = {min(tasks)} to {max(tasks)} {kind}"
@@ -167,7 +171,8 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     holm = "" if max(pairs) == 1 else f"; Holm, {number} pairs a task set"
     return (
         f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: no significant difference from "
-        f"it for {_about(content)} (paired by task{holm}); neither: significantly lower."
+        f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"
+        f"{holm}); neither: significantly lower."
     )
 
 
@@ -183,12 +188,20 @@ def cite_text(content: PaperContent, *, tex: bool = False) -> str:
 
 
 def _about(content: PaperContent) -> str:
-    return "new tasks of the very same images" if content.about == "closed" else content.about
+    if content.about == "closed":
+        return "new tasks of the very same images"
+    return WHOLE_TEST_SET if content.about == "new images" and _is_whole(content) else content.about
+
+
+def _is_whole(content: PaperContent) -> bool:
+    """Tell whether all tasks have all classes, and are draws of the support."""
+    columns = [column for column in content.columns if not column.over]
+    return all(suite_of(column.scored.name.suite).whole for column in columns)
 
 
 def _release(content: PaperContent) -> str:
     if content.signature.release == OWN_TASKS:
-        digests = [each.fingerprint[:12] for each in content.signature.sets]
+        digests = [*dict.fromkeys(each.fingerprint[:12] for each in content.signature.sets)]
         return f"own tasks ({'digests' if len(digests) > 1 else 'digest'} {listing(digests, 4)})"
     name, _, version = content.signature.release.partition("@")
     return f"release {name} {version} (digest {content.signature.release_digest[:12]})"

@@ -450,7 +450,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
         yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"
     single = dict.fromkeys(score.method for score in summary.scores if score.of_one_model)
     if text := one_model_text([name(each) for each in single]):
-        yield f"{text} (more: column run; trains nothing: --no-training, trained=False)"
+        yield f"{text} (more: column run; trains nothing: --no-training)"
     if named(lambda score: score.transductive):
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := named(lambda score: score.runs > 1):
@@ -465,7 +465,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     )
     if whole:
         names = listing([name(each) for each in whole], 3)
-        yield f"{names}: {NARROWER}, with predictions, if declared inductive (docs/evaluate.md)"
+        yield f"{names}: {NARROWER}, from predictions or correct, with --inductive"
 
 
 def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
@@ -509,7 +509,7 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     images = "new images" if of_new else "the same images"
     text = f"* highest mean; ~ no significant difference from it for {images}"
     if Mark.NEW_IMAGES in marks and of_new:
-        text += "; ° significant for new images, not for new classes"
+        text += "; ° significant for new images alone"
     classes = " and classes" if any(h.kind_about("new classes") for h in summary.primary) else ""
     text += f"; no mark: significantly lower for {images}{classes}"
     text += "; ? not judged" if Mark.UNJUDGED in marks else ""

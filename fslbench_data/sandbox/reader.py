@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
-from benchmark_spec.schemas import WIDE_PREDICTIONS
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
@@ -24,13 +23,11 @@ from fslbench_data.submission.reading import check_rows, texts_of
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
 """Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
 _MOST_COLUMNS = 64
-"""A submission has thirteen at most; which of more are unknown need not be told."""
+"""A submission has fourteen at most; which of more are unknown need not be told."""
 _MOST_ENTRIES = 100_000
 """Entries of a list in the footer, such as its row groups."""
 _NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
-_LISTS = {"class_correct": pa.list_(pa.int16())} | dict.fromkeys(
-    ("predictions", "second"), WIDE_PREDICTIONS
-)
+_LISTS = {name: columns.WIDE.get(name, columns.TYPES[name]) for name in columns.LISTS}
 
 
 def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
@@ -202,13 +199,14 @@ def read_parquet_table(
     names
         Read the names that submissions have as dictionaries.
     group
-        -1 gives no rows, but the numbers of rows and row groups in the metadata.
+        -1 gives no rows, but the numbers of rows and row groups beside the file's metadata.
     """
     file = pq.ParquetFile(path, pre_buffer=False)
     metadata, schema = file.metadata, file.schema_arrow
     if group == -1:
         numbers = {"rows": str(metadata.num_rows), "row_groups": str(metadata.num_row_groups)}
-        return pa.Table.from_batches([], schema.with_metadata(numbers))
+        told = schema.with_metadata({**(schema.metadata or {}), **numbers})
+        return pa.Table.from_batches([], told)
     if names:
         file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
     wanted = [name for name in schema.names if name in columns] if columns else None

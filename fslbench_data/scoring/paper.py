@@ -172,7 +172,7 @@ class PaperContent:
     """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
     `own` are methods of the results, which are set apart from the reference methods; `by_queries`
-    are those whose intervals for new images use which queries were right, where others do not.
+    are those whose intervals for new images use which queries were right.
     """
 
     about: About
@@ -220,15 +220,16 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
 def _by_queries(
     chosen: Sequence[tuple[TaskSetReport, IntervalKind]], shown: Collection[str]
 ) -> tuple[str, ...]:
-    """Name those of the shown methods whose intervals use which queries were right, if not all."""
+    """Name those of the shown methods whose intervals use which queries were right."""
     there = [
         score
         for each, kind in chosen
         for score in each.scores
         if kind == "images" and score.method in shown
     ]
-    names = tuple(dict.fromkeys(score.method for score in there if score.by_queries))
-    return () if all(score.by_queries for score in there) else names
+    whole = {score.method for score in there if not score.by_queries}
+    known = dict.fromkeys(score.method for score in there if score.by_queries)
+    return tuple(name for name in known if name not in whole)
 
 
 def _accuracies(

@@ -40,7 +40,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.scoring.selection import reference_results
+from fslbench_data.scoring.selection import reference_results, whole_name
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
@@ -233,7 +233,8 @@ def _common(
 
 
 def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
-    column = "predictions" if what.startswith("which") else "class_correct (or predictions)"
+    told = "predictions or correct"
+    column = told if what.startswith("which") else f"class_correct, {told}"
     return SubmissionError(
         f"the results of {who} on {info} do not say {what}",
         expected=f"the column {column} in every row",
@@ -420,11 +421,10 @@ def plan(
         if references := reference_results(release, *of_references):
             parts.append(references)
     results = Results(release, tuple(parts))
-    method = method or results.only_method()
+    method = whole_name(method, results.methods) if method else results.only_method()
+    features = [method.rpartition("/")[0]]
+    versus = versus and whole_name(versus, results.methods, features)
     methods, names = [method, *([versus] if versus else [])], names_of(datasets)
-    for name in methods:
-        if name not in results.methods:
-            raise UnknownNameError("method", name, results.methods)
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
@@ -526,7 +526,7 @@ def _pilot_sets(
             f"results on a {way}-way {shot}-shot task set of the suites closed or pooled, with as "
             "many queries per class as are asked for"
             if pooled
-            else "results with class_correct (for --versus, predictions) on a "
+            else "results with class_correct (for --versus, predictions or correct) on a "
             f"{way}-way {shot}-shot task set whose images do not recur, with at least 2 queries "
             "per class: with one, the luck of queries cannot be told from that of images"
         )
@@ -534,7 +534,8 @@ def _pilot_sets(
             f"no results of {listing(methods)} to plan {listing(missing) or 'anything'} with",
             expected=expected,
             fix="run the method on such a task set and give the file: --pilot FILE; there are "
-            f"such results of {listing(known) or 'no data set'}",
+            f"such results of {listing(known) or 'no data set'}"
+            f"{'' if pooled else '; closed and pooled sets are planned with --suite pooled'}",
         )
     order = {info: place for place, info in enumerate(release.task_sets)}
     wanted = [info for info in chosen.values() if info.dataset in (datasets or known)]

@@ -523,22 +523,24 @@ def _design(values: Mapping[str, Any]) -> Design:
         if split is not None:
             said = {name: value for name, value in values.items() if value is not None}
             values = {**values, "classes": split.classes, "images": split.images, **said}
+    missing = [name for name in OF_TASKS[1:] if values[name] is None]
+    if missing:
+        asked = [name for name in missing if name != "images" or "classes" not in missing]
+        options = [_OPTIONS.get(name, f"--{name}") for name in asked]
+        what = f"it is not known how many {listing(missing)} there are"
+        raise ResultsError(what, fix=f"give {'; '.join(options)} (in Python without the dashes)")
     for name in OF_TASKS[1:]:
-        value = values[name]
-        if value is None:
-            fix = f"give {_OPTIONS.get(name, f'--{name}; in Python {name}=')}"
-            raise ResultsError(f"it is not known how many {name} there are", fix=fix)
         try:
-            known[name] = int(str(value).replace(",", ""))
+            known[name] = int(str(values[name]).replace(",", ""))
         except ValueError:
-            raise ResultsError(f"{name} is {value!r}", expected="a whole number") from None
+            raise ResultsError(f"{name} is {values[name]!r}", expected="a whole number") from None
     return Design(**known)
 
 
-_SIZES = "--classes and --images; in Python classes= and images="
+_SIZES = "--classes and --images"
 _OPTIONS = {
-    "classes": f"--dataset, in Python dataset=, or {_SIZES}",
-    "images": "--images, of the smallest class; in Python images=",
+    "classes": f"--dataset, or {_SIZES}",
+    "images": "--images, of the smallest class",
 }
 
 

@@ -406,7 +406,8 @@ def narrower(report: Report, release: Release) -> Narrower | None:
     if not instead:
         return None
     info, each = instead[0]
-    references = reference_results(release, [info])
+    known = any(score.by_queries for score in each.scores if score.is_reference)
+    references = reference_results(release, [info], "queries" if known else "counts")
     if references is None or not references.on(info.dataset, str(info.name)):
         return None
     selection = Selection(level=report.signature.level)
@@ -501,8 +502,22 @@ def find_two(
         merge([selected(part, method) for part in parts if method in _names(part)])
         for method in methods
     ]
+    of_methods = [
+        _where_both(part, other, release)
+        for part, other in zip(of_methods, reversed(of_methods), strict=True)
+    ]
     both = merge(of_methods, " and ".join(part.source for part in of_methods))
     return both, replace(selection, against=(methods[1],), references=False)
+
+
+def _where_both(part: Submission, other: Submission, release: Release) -> Submission:
+    """Leave out what a reference method answers besides the task sets of the other, if any."""
+    if not part.bindings or not all(bound.of_release for bound in part.bindings.values()):
+        return part
+    answered = other.table.select(["dataset", "task_set"]).group_by(["dataset", "task_set"])
+    there = {f"{row['dataset']}/{row['task_set']}" for row in answered.aggregate([]).to_pylist()}
+    common = part.on([info for info in release.task_sets if info.text in there])
+    return common if common.table.num_rows else part
 
 
 def _two_of_log(file: str, names: Sequence[str], pool: dict[str, Any]) -> OwnLog:

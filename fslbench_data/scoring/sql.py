@@ -58,6 +58,7 @@ _RESULTS = pa.schema(
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", schemas.WIDE_PREDICTIONS),
         ("second", schemas.WIDE_PREDICTIONS),
+        ("correct", pa.list_(pa.int8())),
     ]
 )
 

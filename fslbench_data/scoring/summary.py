@@ -33,7 +33,7 @@ class Mark(Enum):
 
     HIGHEST = "the highest mean"
     NOT_APART = "no significant difference from it for new images"
-    NEW_IMAGES = "significant for new images, not for new classes"
+    NEW_IMAGES = "significant for new images alone"
     APART = "significant for new images, and for new classes where there is an interval"
     UNJUDGED = "not all tasks answered, or a run with a rule to stop: not among the pairs"
 

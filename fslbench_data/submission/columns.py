@@ -129,10 +129,15 @@ def integer_column(
 def list_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
-    """Return a column of lists of integers as `kind` (a list type), null lists allowed."""
+    """Return a column of lists of integers as `kind` (a list type), null lists allowed.
+
+    In `correct` they may be true and false.
+    """
     if pa.types.is_null(column.type):
         return column.cast(kind)
-    if not is_list(column.type) or not pa.types.is_integer(column.type.value_type):
+    values = column.type.value_type if is_list(column.type) else None
+    is_boolean = name == "correct" and values == pa.bool_()
+    if values is None or not (is_boolean or pa.types.is_integer(values)):
         raise _of_another_type(column, name, where, f"{kind}")
     try:
         return column.cast(kind)
@@ -168,7 +173,7 @@ def where_true(mask: Any) -> Any:
 
 def is_list(kind: pa.DataType) -> bool:
     """Tell whether a type is one of lists, in any of Arrow's forms."""
-    tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+    tests = ("list", "large_list", "fixed_size_list")
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
 
 
@@ -228,6 +233,8 @@ def parse_lists(
             value = json.loads(text or "")
         except (ValueError, RecursionError):
             value = None
+        if name == "correct" and isinstance(value, list):
+            value = [int(i) if type(i) is bool else i for i in value]
         if not isinstance(value, list) or (
             bounds and not all(type(i) is int and bounds.min <= i <= bounds.max for i in value)
         ):
@@ -265,6 +272,7 @@ _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
 
 NAMES = ("method", "dataset", "task_set")
 TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+LISTS = tuple(field.name for field in SUBMISSION_OPTIONAL if pa.types.is_list(field.type))
 WIDE = dict.fromkeys(("n_correct", "n_query"), WIDE_COUNTS) | dict.fromkeys(
     ("predictions", "second"), WIDE_PREDICTIONS
 )
@@ -361,6 +369,11 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
         return fix
     if {"support_ids", "query_ids", "image_ids"} & {*columns}:
         return "a log of your own tasks has the classes of each in a column class_ids"
+    if {"task", "accuracy"} <= {*columns}:
+        return (
+            "a log of your own tasks has class_ids and the images of each task besides; of "
+            "accuracies alone give a file with the one column accuracy, and --classes"
+        )
     if "image" in columns:
         return "results with all classes at once have the columns method, image, class, predicted"
     renamed = {name.strip().lower(): name for name in columns}
@@ -377,7 +390,7 @@ def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
         if not (pa.types.is_null(column.type) or pa.types.is_boolean(column.type)):
             raise _of_another_type(column, name, where, "true or false")
         return column.cast(pa.bool_())
-    if name in SUBMISSION_OPTIONAL.names:
+    if name in LISTS:
         return list_column(column, name, TYPES[name], where)
     if name not in WIDE or column.type == TYPES[name]:
         return integer_column(column, name, TYPES[name], where)

@@ -158,9 +158,28 @@ class Submission(AsFrame):
         is_wanted = np.array(
             [[(d, name) in wanted for name in names] for d in datasets.dictionary.to_pylist()],
             np.bool_,
-        ).reshape(-1, len(names))
+        ).reshape(len(datasets.dictionary), len(names))
         rows = is_wanted[datasets.indices, task_sets.indices]
         return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
+
+    def saying(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
+        """Return the same with what its methods have not said of themselves.
+
+        Raises a SpecError if a method that uses a task's queries together is said to be inductive.
+        """
+        together: list[str] = []
+        if "transductive" in self.columns:
+            marked = self.table.filter(self.table.column("transductive"))
+            together = marked.column("method").unique().to_pylist()
+        methods = {}
+        for name in self.table.column("method").unique().to_pylist():
+            about = self.methods.get(name, Method(name, transductive=name in together))
+            methods[name] = replace(
+                about,
+                trained=trained if about.trained is None else about.trained,
+                inductive=inductive if about.inductive is None else about.inductive,
+            )
+        return replace(self, methods={**self.methods, **methods})
 
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with its metadata; it appears whole or not at all.

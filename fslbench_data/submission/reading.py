@@ -23,6 +23,7 @@ from fslbench_data.files import load_numbers, refuse_lfs_pointer
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
 from fslbench_data.submission.columns import (
+    LISTS,
     NAMES,
     TYPES,
     canonical,
@@ -343,7 +344,7 @@ def _read_csv(path: Path) -> Content:
     table = known_columns(read_csv_texts(path), source)
     for index, name in enumerate(table.column_names):
         column = table.column(name)
-        if name in ("class_correct", "predictions", "second"):
+        if name in LISTS:
             column = columns.parse_lists(column, name, source, TYPES[name])
         elif name in columns.ABOUT:
             column = columns.parse_integers(column, name, source)

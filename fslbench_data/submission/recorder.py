@@ -114,9 +114,14 @@ class Recorder:
         """
         if isinstance(tasks, Episodes):
             several: Any = predictions
-            return np.array(
-                [self.add(task, own) for task, own in zip(tasks, several, strict=False)]
-            )
+            if len(several) > len(tasks):
+                raise PredictionError(
+                    f"there are predictions for {len(several)} tasks",
+                    where=f"{self.name} on {tasks.info}",
+                    expected=f"at most {len(tasks)}",
+                )
+            more: Any = [None] * len(several) if second is None else second
+            return np.array([self.add(*each) for each in zip(tasks, several, more, strict=False)])
         where = f"{self.name} on {tasks.info}"
         checked = _predictions(predictions, tasks.query_label, tasks.info, where)
         label = tasks.query_label[: len(checked)]

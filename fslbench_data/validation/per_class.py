@@ -49,7 +49,7 @@ def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
 def class_differences(
     answers: Sequence[Sequence[pa.Table]], tasks: TaskSet
 ) -> tuple[Ints, Ints, int] | None:
-    """Σd and Σd² of each class of each task (T, K), and the unit of d; None without predictions.
+    """Σd and Σd² of each class of each task (T, K), and the unit of d; None where not said.
 
     d of a query is the share of runs of the first method that answer it rightly, less that of the
     second method, if any; in parts of the unit, the least common multiple of the numbers of runs.
@@ -76,6 +76,9 @@ def class_differences(
 
 def _right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
     """Which queries are answered rightly (T, K·Q), in the frozen order; None where not said."""
+    told = _lists(rows, "correct", tasks.query_label.shape[1])
+    if told is not None:
+        return np.asarray(told == 1)
     predictions = _lists(rows, "predictions", tasks.query_label.shape[1])
     if predictions is None:
         return None

@@ -1,4 +1,4 @@
-"""The predicted classes of a submission's rows, and which of them are right."""
+"""Which queries a submission's rows answer rightly: by predicted classes, or told by themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import AnyInts, Bools, Ints
@@ -94,21 +95,48 @@ class Labels:
 
 
 class Predictions:
-    """The predictions of rows whose groups answer tasks of a release."""
+    """The predictions of rows whose groups answer tasks of a release, or which queries are right.
+
+    Every row has a list of the column `predictions`, of `correct` (1 where a query is right, else
+    0), or none.
+    """
 
     def __init__(
         self, table: pa.Table, groups: AnyInts, infos: Sequence[TaskSetInfo], release: Release
     ) -> None:
         """Take rows, the group of each, and the task set of each group."""
-        self._lists = Lists.of(table.column("predictions"))
         names = table.column_names
+        given = {name: table.column(name) for name in ("predictions", "correct") if name in names}
+        there = {name: column.is_valid().to_numpy() for name, column in given.items()}
+        self._told = there.get("correct", np.zeros(len(table), bool))
+        self._doubled = self._told & there.get("predictions", False)
+        lists = next(iter(given.values()))
+        if len(given) == 2:  # of which each row has one
+            kind = max(
+                (column.type for column in given.values()), key=lambda t: t.value_type.bit_width
+            )
+            lists = pc.coalesce(*(column.cast(kind) for column in given.values()))
+        self._lists = Lists.of(lists)
         self._second = Lists.of(table.column("second")) if "second" in names else None
         self._table, self._groups, self._infos, self._release = table, groups, infos, release
         self._labels: dict[str, Labels] = {}
         self._right: dict[int, Bools] = {}
 
+    def given_twice(self) -> Ints:
+        """Return the rows that have both predictions and which queries are right.
+
+        If there are none, the rows of `correct` of groups that have predictions in other rows.
+        """
+        if self._doubled.any():
+            return np.flatnonzero(self._doubled)
+        predicted = np.unique(self._groups[~self._told & ~self._lists.missing])
+        return np.flatnonzero(self._told & np.isin(self._groups, predicted))
+
     def predicted(self) -> pa.Table:
-        """Return of each row with predictions how many they are, the least and the most."""
+        """Return of each row with a list how long it is, its least and its most, and which it is.
+
+        `told` is true of lists of `correct`.
+        """
         lists, there = self._lists, np.diff(self._lists.starts) > 0
         row = np.flatnonzero(~lists.missing)
         bounds = np.zeros((2, len(there)), np.int64)
@@ -122,18 +150,19 @@ class Predictions:
             "has_null": lists.nulls[row],
             "least": bounds[0][row],
             "most": bounds[1][row],
+            "told": self._told[row],
         }
         return pa.table(columns)
 
     def contradictions(self) -> pa.Table:
-        """Find rows whose counts differ from what the predictions give, of the first such set.
+        """Find rows whose counts differ from what their lists give, of the first such set.
 
-        Every group must answer its tasks, of which predictions must be as many as queries.
+        Every group must answer its tasks, of which lists must be as long as there are queries.
         """
         kinds = pa.list_(pa.int64())
         fields = [("row", pa.int64()), ("group", pa.int64())]
         fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
-        fields += [("by_class", kinds), ("class_correct", kinds)]
+        fields += [("by_class", kinds), ("class_correct", kinds), ("told", pa.bool_())]
         found: list[dict[str, Any]] = []
         told = self._table.column("n_correct").to_numpy()
         named = "class_correct" in self._table.column_names
@@ -156,7 +185,7 @@ class Predictions:
                     row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
                     made = [row, group, int(counted[task]), int(told[row]), by_class[span].tolist()]
                     of_classes = classes is not None and not classes.missing[row]
-                    made += [own[span].tolist() if of_classes else None]
+                    made += [own[span].tolist() if of_classes else None, bool(self._told[row])]
                     found.append(dict(zip((name for name, _ in fields), made, strict=True)))
             if found:
                 break
@@ -171,11 +200,19 @@ class Predictions:
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
         if group not in self._right:
-            rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
-            own = self._lists.of_rows(rows, labels.queries[: len(rows)])
-            right = own == labels.values[: own.size]
-            self._right[group] = right[labels.order[: own.size]]
+            right = self.right_as_asked(group)
+            self._right[group] = right[self._labels_of(self._infos[group]).order[: right.size]]
         return self._right[group]
+
+    def right_as_asked(self, group: int) -> Bools:
+        """Return which queries of a group's tasks are right, in the frozen order of each task."""
+        rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
+        sizes, told = labels.queries[: len(rows)], self._told[rows]
+        own = self._lists.of_rows(rows, sizes)
+        expected = labels.values[: own.size]
+        if told.any():
+            expected = np.where(np.repeat(told, sizes), 1, expected)
+        return np.asarray(own == expected)
 
     def right_by_task(self, group: int) -> NDArray[np.uint8]:
         """Return the same as 1 and 0 of each task (T, most queries), 0 after its last query."""
@@ -214,6 +251,7 @@ class Predictions:
         infos = [self._infos[group] for group in self._groups[rows]]
         whole = np.array([suite_of(info.name.suite).whole for info in infos], bool)
         yield rows[~whole], "second is of tasks of a few classes", "tasks of all classes, or null"
+        yield rows[self._told[rows]], "second stands beside correct", "predictions beside second"
         asked = np.array([info.protocol.n_query for info in infos])
         lengths = np.diff(second.starts)[rows]
         wrong = (lengths != asked) | second.nulls[rows] | self._lists.missing[rows]
@@ -227,7 +265,7 @@ class Predictions:
         yield np.repeat(rows, asked)[same], "second is the class that is predicted", what
 
     def complete(self, group: int) -> bool:
-        """Tell whether all rows of a group have predictions."""
+        """Tell whether all rows of a group say which queries are right."""
         return not self._lists.missing[self.rows_of(group)].any()
 
     def rows_of(self, group: int) -> Ints:

@@ -55,7 +55,7 @@ class Rows:
 
     Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
     group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers,
-    and predictions not at all.
+    and which queries are right not at all.
     `groups` says what a group answers, and what the release promises of it; `keys` are the same
     here, in the order of their first row, `first`.
     """
@@ -172,7 +172,7 @@ class Rows:
         """Return which queries were right, by the position of the answer.
 
         Of inductive methods on tasks that reuse images and are drawn uniformly, and of all on tasks
-        of all classes, where predictions of all tasks are there.
+        of all classes, where that is said of all tasks.
         """
         found: dict[int, RightQueries] = {}
         if self.predictions is None:
@@ -222,7 +222,7 @@ def register(submission: Submission, release: Release) -> Rows:
 
     Raises an UnknownNameError for a data set or task set that the release has not.
     """
-    keys, groups = _numbered(submission, release)
+    keys, groups = numbered(submission, release)
     table, connection = submission.table, working_database()
     columns: dict[str, Any] = {"group": pa.array(groups)}
     columns |= {name: table.column(name) for name in _VALUES if name in table.column_names}
@@ -237,14 +237,14 @@ def register(submission: Submission, release: Release) -> Rows:
     connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
     connection.unregister("piece")
     predictions = None
-    if "predictions" in table.column_names:
+    if {"predictions", "correct"} & {*table.column_names}:
         predictions = Predictions(table, groups, [key.info for key in keys], release)
     answers = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
     _register_groups(answers)
     return answers
 
 
-def _numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
+def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
     """Number groups in the order of their first rows.
 
     Returns the first row of each group, and the group of each row, int32.

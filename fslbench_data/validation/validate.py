@@ -238,6 +238,8 @@ class RowRule:
         """Raise the error of the rule if it is broken."""
         if self.column and self.column not in answers.columns:
             return
+        if self.facts in ("predicted", "contradictions") and answers.predictions is None:
+            return
         if self.facts:
             answers.facts(self.facts)
         if broken := offending_rows(answers.connection, self.name):
@@ -278,16 +280,16 @@ def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _episodes(answers: Rows, terms: Terms) -> None:
     """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
-    lists = {"class_correct": "len(class_correct)", "predictions": "p.length"}
-    lists = {name: length for name, length in lists.items() if name in answers.columns}
-    if "predictions" in lists:
+    by_class, by_query = "class_correct" in answers.columns, answers.predictions is not None
+    if by_query:
         answers.facts("predicted")
     sql = (
         "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
-        + "".join(f"coalesce({length}, -1) AS {name}, " for name, length in lists.items())
-        + ("coalesce(p.most, 0) AS most, " if "predictions" in lists else "")
+        + ("coalesce(len(class_correct), -1) AS class_correct, " if by_class else "")
+        + ("coalesce(p.length, -1) AS length, coalesce(p.most, 0) AS most, " if by_query else "")
+        + ("coalesce(p.told, false) AS told, " if by_query else "")
         + 'FROM rows AS r JOIN groups USING ("group") '
-        + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if "predictions" in lists else "")
+        + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if by_query else "")
         + 'WHERE "set" = ? ORDER BY r.rowid'
     )
     for number, info in enumerate(answers.infos):
@@ -302,11 +304,14 @@ def _episodes(answers: Rows, terms: Terms) -> None:
             (QueryCountError, "n_query is", asked != queries, asked, queries),
             (CountError, "n_correct is", (counts < 0) | (counts > queries), counts, queries),
         ]
-        for name, size in zip(("class_correct", "predictions"), (ways, queries), strict=True):
-            if name in lists:
-                length = own[name]
-                wrong = (length != size) & (length >= 0)
-                checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
+        told = own["told"] if by_query else np.zeros(len(task), bool)
+        lists = [("class_correct", own["class_correct"], ways)] if by_class else []
+        for name, of in (("predictions", ~told), ("correct", told)):
+            if by_query:
+                lists.append((name, np.where(of, own["length"], -1), queries))
+        for name, length, size in lists:
+            wrong = (length != size) & (length >= 0)
+            checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
         for error, what, wrong, found, size in checks:
             if (bad := np.flatnonzero(wrong)).size:
                 raise error(
@@ -315,12 +320,23 @@ def _episodes(answers: Rows, terms: Terms) -> None:
                     expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
                     f"{queries[bad[0]]} queries",
                 )
-        if "predictions" in lists and (bad := np.flatnonzero(own["most"] >= ways)).size:
+        if by_query and (bad := np.flatnonzero((own["most"] >= ways) & ~told)).size:
             raise PredictionError(
                 f"predictions holds {own['most'][bad[0]]}",
                 where=f"{answers.where}, {rows(own['row'][bad])} ({info})",
                 expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
             )
+
+
+def _given_once(answers: Rows, terms: Terms) -> None:
+    """A method must give predictions of a task set, or say which queries are right, not both."""
+    if answers.predictions is not None and (bad := answers.predictions.given_twice()).size:
+        raise PredictionError(
+            "there are both predictions and correct",
+            where=f"{answers.where}, {rows(bad)}",
+            expected="one of them; predictions say more",
+            fix="leave the column `correct` out",
+        )
 
 
 def _second_bests(answers: Rows, terms: Terms) -> None:
@@ -446,20 +462,14 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "the counts of a task's classes to sum to n_correct",
         column="class_correct",
     ),
-    RowRule(
-        "predictions_null",
-        PredictionError,
-        "predictions has a null inside",
-        facts="predicted",
-        column="predictions",
-    ),
+    _given_once,
+    RowRule("predictions_null", PredictionError, "{name} has a null inside", facts="predicted"),
     RowRule(
         "predictions_length",
         PredictionError,
-        "predictions has {length} entries",
-        "{queries} (K·Q, one position for each query in the frozen order)",
+        "{name} has {length} entries",
+        "{queries} (K·Q, one for each query in the frozen order)",
         facts="predicted",
-        column="predictions",
     ),
     RowRule(
         "predictions_range",
@@ -467,25 +477,29 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "predictions holds {worst}",
         "0..K-1, the position of the class in the task's class_ids",
         facts="predicted",
-        column="predictions",
+    ),
+    RowRule(
+        "correct_range",
+        PredictionError,
+        "correct holds {worst}",
+        "1 where a query is answered rightly, else 0",
+        facts="predicted",
     ),
     RowRule(
         "counts_contradict_predictions",
         ContradictionError,
-        "the predictions are right on {counted} queries where n_correct is {n_correct}",
-        "counts that follow from the predictions",
-        "predictions are positions 0..K-1 in class_ids, in the frozen query order; drop the "
-        "counts' own computation or mend it",
+        "by the column {name}, {counted} queries are right where n_correct is {n_correct}",
+        "counts that follow from the column {name}",
+        "predictions are positions 0..K-1 in class_ids, correct is 1 or 0, in the frozen order of "
+        "queries; drop the counts' own computation or mend it",
         "contradictions",
-        column="predictions",
     ),
     RowRule(
         "class_counts_contradict_predictions",
         ContradictionError,
-        "class_correct is {class_correct} where the predictions give {by_class}",
-        "counts that follow from the predictions, by position in class_ids",
+        "class_correct is {class_correct} where the column {name} gives {by_class}",
+        "counts that follow from the column {name}, by position in class_ids",
         facts="contradictions",
-        column="predictions",
     ),
     _second_bests,
 )

@@ -19,7 +19,7 @@ SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
     "task": (lambda release, _: release.task_set("digits", "open-5w1s1q")[3], "Task 3 of digits/"),
     "submission": (lambda release, _: release.references()[0], "pixels-NCC.parquet"),
     "report": (lambda _, report: report, "comparisons"),
-    "signature": (lambda _, report: report.signature, "embedded@3.0.0"),
+    "signature": (lambda _, report: report.signature, "embedded@3.1.0"),
     "report on a set": (lambda _, report: report.sets[0], "3 methods, 3 comparisons"),
     "score": (lambda _, report: report.scores[0], "pixels/NCC\n = 71.70 ± 3.19 (open"),
     "scores": (lambda _, report: report.scores, "Scores"),
@@ -70,7 +70,7 @@ def test_no_file_is_read_for_a_repr(tmp_path: Path) -> None:
     release = fb.load_release()
     gone = fb.Release(release.manifest, _NoFiles())
     assert repr(gone) == (
-        "<Release embedded@3.0.0: 16 data sets, 156 task sets, 22 reference methods\n in nowhere>"
+        "<Release embedded@3.1.0: 16 data sets, 156 task sets, 22 reference methods\n in nowhere>"
     )
 
 

@@ -15,6 +15,7 @@ from golden_inputs import (
     answers,
     bare,
     joined,
+    release,
     with_fingerprints,
     write,
     write_csv,
@@ -92,6 +93,14 @@ def keep(choose: Callable[[list[int]], list[int]]) -> Edit:
 
 counts = drop("predictions", "class_correct")
 no_classes, no_predictions = drop("class_correct"), drop("predictions")
+
+
+def right_alone(columns: Columns) -> None:
+    """Say which queries are right in place of the predictions, and of the class counts."""
+    del columns["class_correct"]
+    label = release().task_set("digits", OPEN).query_label
+    told = zip(columns["task_id"], columns.pop("predictions"), strict=True)
+    columns["correct"] = [(label[task] == own).astype(int).tolist() for task, own in told]
 
 
 def without(*rows: int) -> Edit:
@@ -227,6 +236,13 @@ ROWS: dict[str, tuple[Callable[[], Columns], list[Edit], tuple[str, ...]]] = {
     "a class id for a prediction": (good, [put("predictions", {3: [7] * 25, 4: [-1] * 25})], ALL),
     "a null among predictions": (good, [put("predictions", {3: [None] * 25})], ALL),
     "no predictions in some rows": (good, [put("predictions", {3: None, 4: None})], ALL),
+    "which are right, too long": (good, [right_alone, put("correct", {3: [1] * 26})], ALL),
+    "which are right, of a class": (good, [right_alone, put("correct", {3: [2] * 25})], ALL),
+    "a null among which are right": (good, [right_alone, put("correct", {3: [None] * 25})], ALL),
+    "which are right, and predictions": (good, [whole("correct", [1] * 25)], ALL),
+    "which are right, as texts": (good, [right_alone, whole("correct", ["1"] * 25)], ALL),
+    "which are right, against counts": (good, [right_alone, put("n_correct", {7: 0, 11: 0})], ALL),
+    "which are right, in some rows": (good, [right_alone, put("correct", {3: None})], ALL),
     "predictions as texts": (good, [whole("predictions", ["1"] * 25)], ALL),
     "predictions as one text": (good, [whole("predictions", "1 2 3")], ALL),
     "predictions that are no int16": (good, [put("predictions", {3: [99999] * 25})], ALL),

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 TEXTS = ("method", "dataset", "task_set")
 INTEGERS = ("task_id", "n_correct", "n_query")
-LISTS = ("class_correct", "predictions")
+LISTS = ("class_correct", "predictions", "correct")
 OPTIONAL = (*LISTS, "run", "fingerprint", "transductive")
 
 
@@ -114,12 +114,17 @@ def _may_be(kind: pa.DataType, name: str) -> bool:
     if name in LISTS:
         tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
         return kind == pa.null() or (
-            any(test(kind) for test in tests) and pa.types.is_integer(kind.value_type)
+            any(test(kind) for test in tests)
+            and (pa.types.is_integer(kind.value_type) or _are_marks(kind.value_type, name))
         )
     if name == "transductive":
         return kind in (pa.null(), pa.bool_())
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return kind in (pa.null(), pa.string(), pa.large_string(), pa.string_view())
+
+
+def _are_marks(kind: pa.DataType, name: str) -> bool:
+    return name == "correct" and kind == pa.bool_()
 
 
 def _csv(path: Path) -> tuple[list[Row], Any]:
@@ -299,6 +304,15 @@ def _check_rows(
 
 def _check_lists(row: Row, facts: Facts) -> None:
     by_class, predictions = row.get("class_correct"), row.get("predictions")
+    if (told := row.get("correct")) is not None:
+        _require(predictions is None, "predictions and correct")
+        _require(isinstance(told, list), "correct")
+        told = [int(value) if type(value) is bool else value for value in told]
+        _require(_are_integers(told, row["n_query"], 1), "correct")
+        labels = facts.labels[row["task_id"]]
+        predictions = [
+            own if right else (own + 1) % facts.way for own, right in zip(labels, told, strict=True)
+        ]
     if by_class is not None:
         _require(_are_integers(by_class, facts.way, facts.query), "class_correct")
         _require(sum(by_class) == row["n_correct"], "class_correct and n_correct")

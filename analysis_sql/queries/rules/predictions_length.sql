@@ -1,11 +1,16 @@
--- Has each list of predictions as many entries as the task has queries?
+-- Has each list of predictions, or of which are right, as many entries as the task has queries?
 SELECT "group"
 FROM predicted
 JOIN groups USING ("group")
 WHERE length <> n_query
 ORDER BY row
 LIMIT 1;
-SELECT row, "group", length, count(*) OVER () AS total
+SELECT
+    row,
+    "group",
+    length,
+    CASE WHEN told THEN 'correct' ELSE 'predictions' END AS name,
+    count(*) OVER ()                                     AS total
 FROM predicted
 JOIN groups USING ("group")
 WHERE length <> n_query

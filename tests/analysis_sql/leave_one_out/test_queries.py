@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from analysis_sql.comparison.verdicts import IDENTICAL, INCONCLUSIVE
 from analysis_sql.intervals.counts import Counts, RightQueries
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.jackknife import leave_out_images
@@ -148,6 +149,24 @@ def test_methods_that_hardly_differ_are_compared_by_their_difference(design, rig
     width = z * np.sqrt(whole + (z * z + 1) / 4 * tau[0] ** 2 / (whole + 2 * tau[0]))
     assert found.images is not None
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
+
+
+def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None:
+    alike = np.stack([right[0], right[0][..., ::-1], right[0]])  # the last is the first
+    y = alike.mean((2, 3))
+    found = leave_one_out(design, y, 0.95, told(alike))
+    u = design.residuals(np.zeros((1, TASKS)))
+    apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
+    variance, tau = QuerySums(design.queries, u, [apart]).own
+    z = 1.959963984540054
+    whole = max(variance[0], 0.0)
+    width = z * np.sqrt(whole + (z * z + 1) / 4 * tau[0] ** 2 / (whole + 2 * tau[0]))
+    assert found.images is not None
+    assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
+    assert found.images.halfwidth[0, 2] == 0
+    counts = Counts.of(list(alike.sum((2, 3))), [WAY * QUERY] * 3, right=told(alike))
+    made = pairs("images", FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
+    assert made.verdict.tolist() == [INCONCLUSIVE, IDENTICAL]
 
 
 def test_only_methods_whose_queries_are_known_use_them(design, right) -> None:

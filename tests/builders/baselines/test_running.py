@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from benchmark_spec.errors import MethodFailedError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import HEADS, run_ft, run_head
 from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
-from builders.baselines.running import predictions
+from builders.release.results import with_right_queries
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data import score
 from fslbench_data.release.pictures import picture_name
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.columns import is_canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 
@@ -40,7 +41,7 @@ def test_a_head_gives_a_whole_submission(head: str, embedded: Release) -> None:
     assert (method.backbone, method.description) == ("pixels", HEADS[head].description)
     assert all(binding.tasks is None for binding in found.bindings.values())
     assert validate(found, embedded, taken=()).methods == (f"pixels/{head}",)
-    rows = found.table.to_pylist()  # pooled sets and episodes are counted alone
+    rows = found.table.to_pylist()
     row = [row for row in rows if row["predictions"]][-1]
     label = embedded.task_set("digits", row["task_set"])[row["task_id"]].query_label
     right = label[np.array(row["predictions"]) == label]
@@ -55,33 +56,33 @@ def test_unknown_heads_and_features(embedded: Release) -> None:
         run_head(embedded, "NCC", "pixel", ["digits"])
 
 
-def test_on_pooled_sets_tasks_are_counted_alone(tmp_path: Path) -> None:
-    writer, sizes = ReleaseWriter(tmp_path / "release", "r", "1.0.0", "x"), [8] * 4
-    about = About("t", "h", "l", "c")
-    writer.add_dataset("greys", about, class_names=list("abcd"), class_sizes=sizes)
-    for text, drawn in (("closed-3w1s2q", False), ("pooled-3w1s2q", True)):
-        name = TaskSetName.parse(text)
-        table, how = draw_task_set("greys", name, sizes, tasks=60)
-        writer.add_tasks("greys", name, table, how, drawn=drawn)
-    writer.finish()
-    release = load_release(tmp_path / "release")
-    values = np.random.default_rng(0).normal(size=(32, 6)) + np.repeat(np.arange(4), 8)[:, None]
-    found = run_head(release, "NCC", "net", ["greys"], features=lambda _: values.astype("f2"))
-    rows: dict[str, list[dict[str, Any]]] = {
-        text: [] for text in ("closed-3w1s2q", "pooled-3w1s2q")
-    }
-    for row in found.table.to_pylist():
-        rows[row["task_set"]].append(row)
-    tasks = release.task_set("greys", "pooled-3w1s2q")
-    again = predictions("NCC", values.astype("f2"), [(tasks.support, tasks.query)])[0]
-    right = (again == tasks.query_label).sum(axis=1)
-    assert [row["n_correct"] for row in rows["pooled-3w1s2q"]] == right.tolist()
-    assert len(set(right.tolist())) > 3
-    for row in rows["pooled-3w1s2q"]:
-        assert row["predictions"] is row["class_correct"] is None
-    assert all(len(row["predictions"]) == 6 for row in rows["closed-3w1s2q"])
-    assert validate(found, release, taken=()).methods == ("net/NCC",)
-    assert len(score(found, release).scores) == 2
+def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Release) -> None:
+    names = ["closed-5w1s1q", "pooled-5w1s1q", "allway-10w16s1637q", "episodes-10w100s10q"]
+    found = run_head(embedded, "NCC", "pixels", ["digits"], task_sets=names)
+    order = np.random.default_rng(0).permutation(len(found.table))
+    found = replace(found, table=found.table.take(order))
+    kept = with_right_queries(found, embedded)
+    assert is_canonical(kept.table)
+    before, after = found.table.to_pylist(), kept.table.to_pylist()
+    sets = {name: embedded.task_set("digits", name) for name in names}
+    for old, new in zip(before, after, strict=True):
+        predicted, by_class = old.pop("predictions"), old.pop("class_correct")
+        is_pooled = old["task_set"].startswith("pooled")
+        assert new.pop("class_correct") == (None if is_pooled else by_class)
+        if old["task_set"].startswith("allway"):
+            assert (new.pop("predictions"), new.pop("correct")) == (predicted, None)
+        else:
+            label = sets[old["task_set"]][old["task_id"]].query_label
+            assert new.pop("predictions") is None
+            assert new.pop("correct") == (label == predicted).astype(int).tolist()
+        assert new == old
+    told = []
+    for one in (found, kept):
+        methods = {"pixels/NCC": replace(one.methods["pixels/NCC"], inductive=True)}
+        checked = validate(replace(one, methods=methods), embedded, taken=())
+        told.append({str(g.info): g.right and g.right.counts.tolist() for g in checked.groups})
+    assert told[0] == told[1]
+    assert all(told[0].values())
 
 
 # ---- fine-tuning --------------------------------------------------------------------------------

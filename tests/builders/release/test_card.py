@@ -60,8 +60,8 @@ def test_what_it_says() -> None:
         "- `biased_pixels`, `biased_style`, `biased_titles`: as inter, ",
         "- features `pixels`: digits\n",
         "Made with fslbench 0.1.0, in release format 1.1.",
-        'load_dataset("ORG/NAME", "tasks-5w1s1q-digits", split="open", revision="v3.0.0")',
-        'load_release("ORG/NAME@v3.0.0")',
+        'load_dataset("ORG/NAME", "tasks-5w1s1q-digits", split="open", revision="v3.1.0")',
+        'load_release("ORG/NAME@v3.1.0")',
         "see the column `group` of its images.",
     ):
         assert line in text
@@ -77,7 +77,7 @@ def test_a_person_reads_results_and_where_it_is_published(embedded: Release) -> 
     text = dataset_card(embedded.manifest, embedded, "lab/fewshot")
     assert repository_of(text) == "lab/fewshot"
     assert "ORG/NAME" not in text
-    assert 'load_release("lab/fewshot@v3.0.0")' in text
+    assert 'load_release("lab/fewshot@v3.1.0")' in text
     head, rule, first = text[text.index("| accuracy, %") :].splitlines()[:3]
     assert "digits `pooled-5w5s5q`" in head
     assert rule == "|---" * 7 + "|"

@@ -261,7 +261,7 @@ def test_reference_results_are_made_again_from_the_features(
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
 def test_reference_results_on_pooled_tasks_are_made_again(head: str, embedded: Release) -> None:
-    """Which readers draw, and of which only counts are kept."""
+    """Which readers draw."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     digests_of_both = check_module("reference_results").digests_of_both
     names = ["open-5w10s7q", "pooled-5w10s7q"]

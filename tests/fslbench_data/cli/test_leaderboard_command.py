@@ -237,7 +237,7 @@ def test_hostile_names_in_a_comment(
     renamed(example, {"pixels/Ridge": HOSTILE}).write(theirs)
     text = _run("review", str(theirs), "--results", str(repository.folder))
     assert text.count("octocat") > 10
-    body = text.partition("-->")[2].replace("`embedded@3.0.0`", "")  # after the signature
+    body = text.partition("-->")[2].replace("`embedded@3.1.0`", "")  # after the signature
     for wrong in (
         r"@(?=\w)",  # a mention
         r"#(?=\d)",
@@ -291,7 +291,7 @@ def test_names_that_work_in_no_markdown(
             assert name not in body
         assert not re.search(
             r"(?<!\\)&\w+;|://|(?i:www\.)|@(?=\w)|GH-(?=\d)|#(?=\d)",
-            body.replace("`embedded@3.0.0`", ""),
+            body.replace("`embedded@3.1.0`", ""),
         )
 
 

@@ -11,12 +11,12 @@ from benchmark_spec.errors import FSLBenchError, HubError, ResultsError
 from fslbench_data.leaderboard.repository import (
     FolderFiles,
     list_submissions,
-    open_releases,
     open_results,
     parse_board,
     read_board,
     submission_name,
 )
+from fslbench_data.release.release import load_release
 
 DIGEST = "0123456789abcdef" * 4
 
@@ -138,7 +138,7 @@ def test_opening(repository: Repository, tmp_path: Path, hub: HubServer) -> None
         open_results(tmp_path / "nothing")
     with pytest.raises(HubError):
         open_results("nobody/nothing")
-    (release,) = open_releases(["embedded"])
+    release = load_release("embedded")
     assert str(release).startswith("embedded@")
     with pytest.raises(FSLBenchError):
-        open_releases(["/nowhere"])
+        load_release("/nowhere")

@@ -142,11 +142,11 @@ def test_an_older_release_may_be_answered(
     results: HubServer, toy: Release, embedded: Release, example: fb.Submission
 ) -> None:
     results.create_repo("org/embedded", files=Path(embedded.files.where))
-    results.tag("org/embedded", "v3.0.0")
-    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v3.0.0"]\n'
+    results.tag("org/embedded", "v3.1.0")
+    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v3.1.0"]\n'
     results.commit("org/results", {"leaderboard.toml": board})
     proposal = prepare(example, "org/results")
-    assert str(proposal.release) == "embedded@3.0.0"
+    assert str(proposal.release) == "embedded@3.1.0"
     assert propose(proposal).endswith("/1")
 
 

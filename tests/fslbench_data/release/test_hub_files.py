@@ -56,9 +56,9 @@ def test_the_commit_stands_in_every_signature(
     published: HubServer, example: fb.Submission, embedded: Release
 ) -> None:
     published.create_repo("org/embedded", files=Path(embedded.files.where))
-    published.tag("org/embedded", "v3.0.0")
+    published.tag("org/embedded", "v3.1.0")
     commit = published.sha("org/embedded")
-    release = load_release("org/embedded@v3.0.0")
+    release = load_release("org/embedded@v3.1.0")
     assert release.hub == f"org/embedded@{commit}"
     signature = fb.score(example, release).signature
     assert signature.hub == release.hub

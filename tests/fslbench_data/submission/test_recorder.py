@@ -121,6 +121,15 @@ def test_what_cannot_be_recorded(toy: Release) -> None:
         Recorder(" mine")
 
 
+def test_episodes_refuse_what_other_sets_do(embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "episodes-10w100s10q")
+    right = [task.query_label for task in tasks]
+    with pytest.raises(PredictionError, match="predictions for 601 tasks"):
+        Recorder("mine").add_task_set(tasks, [*right, right[0]])
+    with pytest.raises(PredictionError, match="of tasks of all classes alone"):
+        Recorder("mine").add_task_set(tasks, right, [own + 1 for own in right])
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Path) -> None:
     recorder = Recorder("mine")
     recorder.add_counts(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])

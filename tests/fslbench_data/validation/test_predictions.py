@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmark_spec.errors import ContradictionError, PredictionError
 from fslbench_data.release.release import Release
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -141,6 +146,74 @@ def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release
     table = _with(submission.table, "predictions", column)
     with pytest.raises(PredictionError, match=r"predictions holds 5\n.*rows 6, 10"):
         validate(replace(submission, table=table), embedded, allow_unbound=True)
+
+
+def _told(release: Release, submission: Submission, of: set[str]) -> Submission:
+    """Say which queries are right in place of predictions, row by row, of some methods."""
+    said: list[list[bool] | None] = []
+    left = submission.table.column("predictions").to_pylist()
+    for row, answer in enumerate(submission.table.to_pylist()):
+        if answer["method"] not in of:
+            said.append(None)
+            continue
+        label = release.task_set(answer["dataset"], answer["task_set"]).query_label
+        said.append([a == b for a, b in zip(label[answer["task_id"]], left[row], strict=True)])
+        left[row] = None
+    table = _with(submission.table, "predictions", left)
+    table = table.append_column("correct", pa.array(said, pa.list_(pa.bool_())))
+    return replace(submission, table=canonical(table, "the test"))
+
+
+@pytest.mark.parametrize("of", [{"a/one"}, {"a/one", "b/two"}], ids=["some", "all"])
+def test_which_are_right_says_what_predictions_say(embedded: Release, of: set[str]) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed", "allway")))
+    table = submission.table.take(np.random.default_rng(1).permutation(submission.table.num_rows))
+    submission = replace(submission, table=table)
+    told = _told(embedded, submission, of)
+    assert told.table.column("correct").null_count == len(told.table) * (of == {"a/one"}) * 2 // 3
+    checked = (validate(each, embedded, allow_unbound=True) for each in (submission, told))
+    predicted, said = map(_right, checked)
+    assert said == predicted
+
+
+def test_which_are_right_and_predictions_in_one_table(embedded: Release) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed",)))
+    told = _told(embedded, submission, {"a/one"})
+    values = told.table.column("correct").to_pylist()
+    values[3] = [300, *values[3][1:]]
+    table = told.table.set_column(
+        told.columns.index("correct"), "correct", pa.array(values, pa.list_(pa.int16()))
+    )
+    with pytest.raises(PredictionError, match=r"correct holds 300\n.*row 4 "):
+        validate(replace(told, table=canonical(table, "x")), embedded, allow_unbound=True)
+    whole = _told(embedded, submission, {"a/one", "b/two"}).table.column("correct")[3].as_py()
+    predicted = submission.table.column("predictions").to_pylist()
+    values = [None] * len(predicted)
+    values[3], predicted[3] = whole, None
+    table = _with(submission.table, "predictions", predicted)
+    table = table.append_column("correct", pa.array(values, pa.list_(pa.int8())))
+    with pytest.raises(PredictionError, match=r"both predictions and correct\n.*row 4\b"):
+        validate(replace(told, table=canonical(table, "x")), embedded, allow_unbound=True)
+
+
+def test_which_are_right_in_files_of_every_kind(embedded: Release, tmp_path: Path) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed",)))
+    expected = _right(validate(submission, embedded, allow_unbound=True))
+    frame = _told(embedded, submission, {"a/one", "b/two"}).table.drop_columns("predictions")
+    pq.write_table(frame, tmp_path / "x.parquet")
+    rows = [{**row, "correct": [*map(bool, row["correct"])]} for row in frame.to_pylist()]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with (tmp_path / "x.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, frame.column_names)
+        writer.writeheader()
+        writer.writerows(
+            {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
+            for row in rows
+        )
+    for path in sorted(tmp_path.iterdir()):
+        assert _right(validate(str(path), embedded, allow_unbound=True)) == expected, path.name
+    sandboxed = read_untrusted(tmp_path / "x.parquet")
+    assert _right(validate(sandboxed, embedded, allow_unbound=True)) == expected
 
 
 def test_lists_of_several_chunks_with_nulls() -> None:

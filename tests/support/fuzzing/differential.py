@@ -22,12 +22,16 @@ _BYTES = 400
 """What a maker may decide by."""
 
 
+TOLD = 1 << 20
+"""From this seed on, files say which queries are right in place of predictions."""
+
+
 def case(seed: int) -> files.File:
     """A file's ending and its content."""
     rng = random.Random(seed)
     choices = Choices(rng.randbytes(_BYTES))
     if rng.random() < 0.7:
-        made = _varied(rng)
+        made = _varied(rng, told=seed >= TOLD)
         if rng.random() < 0.35:
             for _ in range(rng.randint(1, 2)):
                 tables.edit(made, choices)
@@ -47,12 +51,12 @@ def case(seed: int) -> files.File:
     return maker(choices)
 
 
-def _varied(rng: random.Random) -> Columns:
+def _varied(rng: random.Random, told: bool) -> Columns:
     """A good submission, said in one of many ways."""
-    made = {name: list(values) for name, values in tables.good().items()}
+    made = {name: list(values) for name, values in tables.good(told).items()}
     if rng.random() < 0.5:
         del made["run"]
-    for name in ("class_correct", "predictions"):
+    for name in ("class_correct", "correct" if told else "predictions"):
         if rng.random() < 0.5:
             del made[name]
         elif rng.random() < 0.2:
@@ -182,6 +186,7 @@ _WIDE: dict[str, list[pa.DataType]] = {
     "n_query": [pa.int32(), pa.uint16()],
     "class_correct": [pa.list_(pa.int64()), pa.large_list(pa.uint8()), pa.list_(pa.int8(), 5)],
     "predictions": [pa.list_(pa.int64()), pa.large_list(pa.int16()), pa.list_(pa.uint8(), 25)],
+    "correct": [pa.list_(pa.int64()), pa.large_list(pa.bool_()), pa.list_(pa.bool_(), 25)],
 }
 
 

@@ -101,8 +101,8 @@ def release() -> Release:
 
 
 @cache
-def good() -> dict[str, list[Any]]:
-    """A submission with everything, as columns."""
+def good(told: bool = False) -> dict[str, list[Any]]:
+    """A submission with everything, as columns; with which queries are right, or predictions."""
     tasks = release().task_set("digits", SET)
     rng = np.random.default_rng(0)
     recorder = Recorder("mine")
@@ -110,6 +110,9 @@ def good() -> dict[str, list[Any]]:
     columns = recorder.submission().table.to_pydict()
     columns["fingerprint"] = [tasks.info.fingerprint] * len(tasks)
     columns["run"] = ["a"] * len(tasks)
+    if told:
+        right = np.array(columns.pop("predictions")) == tasks.query_label
+        columns["correct"] = right.astype(int).tolist()
     return dict(columns)
 
 

@@ -54,8 +54,8 @@ def _package(path: Path, *, unbound: bool, bounded: bool = False) -> str | None:
 def _read_bounded(path: Path) -> Submission:
     table = read_bounded(path, "the file", LIMITS)
     raw = (table.schema.metadata or {}).get(METADATA_KEY)
-    _, bindings, _ = ({}, {}, "") if raw is None else read_metadata(raw, "the file")
-    return Submission(table.replace_schema_metadata(None), bindings=bindings)
+    methods, bindings, _ = ({}, {}, "") if raw is None else read_metadata(raw, "the file")
+    return Submission(table.replace_schema_metadata(None), methods, bindings)
 
 
 @dataclass
