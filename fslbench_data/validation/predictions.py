@@ -287,5 +287,8 @@ class Predictions:
 
 def _sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
     """Return the sums of values from the end of one part, which may be empty, to the next."""
-    sums = np.append(0, values.cumsum(dtype=np.int64))[ends]
-    return np.diff(sums, prepend=0)
+    # which numpy adds up eight times as fast in half of the memory, where they are few enough
+    kind = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64
+    sums = np.zeros(len(values) + 1, kind)
+    np.cumsum(values, dtype=kind, out=sums[1:])
+    return np.diff(sums[ends].astype(np.int64), prepend=0)
