@@ -24,6 +24,7 @@ from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     UNBOUND_NOTE,
+    by_queries_text,
     difference_text,
     labels,
     missing_text,
@@ -186,6 +187,9 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
                 "counted in intervals and verdicts."
             )
     if text := one_model_text([s.method for s in scores if s.of_one_model]):
+        yield f"{text}."
+    known = [s.method for s in each.scores if s.by_queries]
+    if text := by_queries_text(known, len(each.scores)):
         yield f"{text}."
     yield from stopped_text(scores)
     if answered := [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]:

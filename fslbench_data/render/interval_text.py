@@ -173,7 +173,8 @@ def set_title(
         first = first.replace("new images", "new groups of images")
     if suite_of(scored.name.suite).whole:
         first = f"{WHOLE_TEST_SET}, all answers weighted equally"
-    title = f"{scored.n_tasks} tasks, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
+    tasks = f"{scored.n_tasks} {'draws' if suite_of(scored.name.suite).whole else 'tasks'}"
+    title = f"{tasks}, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
     if len(kinds) < 2:
         return f"{title}{before}{first}"
     about = "; ".join(BESIDE[kind].about for kind in kinds[1:])

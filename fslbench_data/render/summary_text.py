@@ -96,7 +96,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
         below = [
             line
-            for note in few(every, most, "--details")
+            for note in few(every, most, "--format markdown")
             for line in text_lines(note, console, width)
         ]
         if len(below) <= left - needed:

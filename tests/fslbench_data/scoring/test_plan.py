@@ -46,11 +46,10 @@ def test_a_pilot_is_its_answers_counted_with_loops(
     tasks = embedded.task_set("digits", "open-5w5s5q")
     x, sums, squares = (np.zeros((len(tasks), 5), int) for _ in range(3))
     for task, a, b in zip(tasks, answers["pixels/NCC"], answers["pixels/MatchingNet"], strict=True):
-        for label, p, q in zip(task.query_label, a["predictions"], b["predictions"], strict=True):
-            d = int(p == label) - int(q == label)
-            x[task.task_id, label] += p == label
-            sums[task.task_id, label] += d
-            squares[task.task_id, label] += abs(d)
+        for label, p, q in zip(task.query_label, a["correct"], b["correct"], strict=True):
+            x[task.task_id, label] += p
+            sums[task.task_id, label] += p - q
+            squares[task.task_id, label] += abs(p - q)
     assert pair.sets[0].pilot.estimate == estimate_difference(sums, squares, 5)
     alone = plan(queries=[5]).sets[0].pilot
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
