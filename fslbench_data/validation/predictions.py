@@ -288,7 +288,7 @@ class Predictions:
 def _sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
     """Return the sums of values from the end of one part, which may be empty, to the next."""
     # which numpy adds up eight times as fast in half of the memory, where they are few enough
-    kind = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64
+    kind: Any = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64
     sums = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=sums[1:])
-    return np.diff(sums[ends].astype(np.int64), prepend=0)
+    return np.asarray(np.diff(sums[ends].astype(np.int64), prepend=0))
