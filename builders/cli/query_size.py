@@ -23,8 +23,8 @@ from fslbench_data.cli.options import (
 @click.option(
     "--head", default="NCC", show_default=True, help="NCC, MatchingNet, LR or LinearProbe."
 )
-@click.option("--way", type=int, default=5, show_default=True)
-@click.option("--shot", type=int, required=True)
+@click.option("--ways", "--way", "way", type=int, default=5, show_default=True)
+@click.option("--shots", "--shot", "shot", type=int, required=True)
 @queries_option
 @click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
 @click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")

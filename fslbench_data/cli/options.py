@@ -387,7 +387,7 @@ def sources_of(
     What is said of the methods is said of all methods of the files.
     """
     from fslbench_data.submission.model import Submission
-    from fslbench_data.submission.reading import is_log
+    from fslbench_data.submission.reading import is_by_image, is_log
 
     if len(files) == 1 and is_log(files[0]):
         return (log_in(files[0], pool),)
@@ -405,6 +405,10 @@ def sources_of(
             )
     if not any(value is not None for value in of_methods.values()):
         return tuple(files)
+    if by_image := [file for file in files if is_by_image(file)]:
+        raise click.UsageError(
+            f"--inductive and --no-training are not of rows of images, as {by_image[0]} has"
+        )
     return tuple(Submission.read(file).saying(**of_methods) for file in files)
 
 

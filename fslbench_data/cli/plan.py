@@ -37,8 +37,8 @@ from fslbench_data.cli.options import (
     metavar="M",
     help="Plan the difference from this method, of FILE or of the release.",
 )
-@click.option("--way", type=int, default=5, show_default=True)
-@click.option("--shot", type=int, default=5, show_default=True)
+@click.option("--ways", "--way", "way", type=int, default=5, show_default=True)
+@click.option("--shots", "--shot", "shot", type=int, default=5, show_default=True)
 @queries_option
 @click.option(
     "--suite",

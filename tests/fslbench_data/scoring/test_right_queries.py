@@ -300,4 +300,8 @@ def test_what_the_command_says_of_methods_in_files(embedded: fb.Release, tmp_pat
     (tmp_path / "together.jsonl").write_text(path.read_text().replace("false", "true"))
     refused = CliRunner().invoke(main, ["score", str(tmp_path / "together.jsonl"), "--inductive"])
     assert "said to be transductive and inductive" in refused.stderr
+    by_image = tmp_path / "images.csv"
+    by_image.write_text("method,dataset,task_set,task_id,image_id,predicted\nm,digits,x,0,0,0\n")
+    refused = CliRunner().invoke(main, ["score", str(by_image), "--no-training"])
+    assert "not of rows of images" in refused.stderr
     assert "none is given" in CliRunner().invoke(main, ["score", "--inductive"]).stderr
