@@ -227,10 +227,13 @@ def register(submission: Submission, release: Release) -> Rows:
     columns: dict[str, Any] = {"group": pa.array(groups)}
     columns |= {name: table.column(name) for name in _VALUES if name in table.column_names}
     if "fingerprint" in table.column_names:
-        column = table.column("fingerprint").combine_chunks()
-        texts = {text: number for number, text in enumerate(column.dictionary.to_pylist())}
-        numbers = pa.array([texts[text] for text in column.dictionary.to_pylist()], pa.int32())
-        columns["fingerprint"] = numbers.take(column.indices)
+        column = table.column("fingerprint").unify_dictionaries()
+        every = [text for chunk in column.chunks[:1] for text in chunk.dictionary.to_pylist()]
+        texts = {text: number for number, text in enumerate(every)}
+        numbers = pa.array([texts[text] for text in every], pa.int32())
+        columns["fingerprint"] = pa.chunked_array(
+            [numbers.take(chunk.indices) for chunk in column.chunks], pa.int32()
+        )
         named = [pa.array(texts.values(), pa.int32()), pa.array(texts.keys(), pa.string())]
         connection.register("fingerprints", pa.Table.from_arrays(named, ["fingerprint", "text"]))
     connection.register("piece", pa.table(columns))
@@ -250,15 +253,15 @@ def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], 
     Returns the first row of each group, and the group of each row, int32.
     """
     names = [name for name in _NAMES if name in submission.columns]
-    table = submission.table.select(names)
-    columns = [column.combine_chunks() for column in table.columns]
-    # a null, as of a file without runs that stands beside one with runs, names nothing
-    codes = [c.indices.fill_null(len(c.dictionary)).to_numpy() for c in columns]
-    is_new = np.ones(len(table), np.bool_)
-    is_new[1:] = np.any([code[1:] != code[:-1] for code in codes], axis=0)
+    table = submission.table.select(names).unify_dictionaries()
+    is_new = np.arange(len(table)) == 0
+    for column in table.columns:  # of which no two are held as arrays at once
+        code = _codes(column)
+        is_new[1:] |= code[1:] != code[:-1]
     at, group = np.flatnonzero(is_new), np.zeros(is_new.sum(), np.int64)
-    for code in codes:
-        group = np.unique(group * (int(code.max()) + 1) + code[at], return_inverse=True)[1]
+    for column in table.columns:
+        code = _codes(column)[at]
+        group = np.unique(group * (int(code.max()) + 1) + code, return_inverse=True)[1]
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
     keys: dict[Key, int] = {}
@@ -274,6 +277,17 @@ def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], 
         keys.setdefault(key, row)
         numbers[which] = number.setdefault(key, len(number))
     return keys, np.repeat(numbers[group], np.diff(np.append(at, len(table))))
+
+
+def _codes(column: pa.ChunkedArray) -> Array:
+    """Return the numbers of names in a column whose chunks have one dictionary.
+
+    A null, as of a file without runs that stands beside one with runs, names nothing.
+    """
+    missing = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
+    indices = (chunk.indices for chunk in column.chunks)
+    parts = [(own.fill_null(missing) if own.null_count else own).to_numpy() for own in indices]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
 
 
 def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> UnknownNameError:
