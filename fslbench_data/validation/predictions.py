@@ -133,10 +133,7 @@ class Predictions:
         return np.flatnonzero(self._told & np.isin(self._groups, predicted))
 
     def predicted(self) -> pa.Table:
-        """Return of each row with a list how long it is, its least and its most, and which it is.
-
-        `told` is true of lists of `correct`.
-        """
+        """Return of each row with a list how long it is, its least and its most, and its column."""
         lists, there = self._lists, np.diff(self._lists.starts) > 0
         row = np.flatnonzero(~lists.missing)
         bounds = np.zeros((2, len(there)), np.int64)
@@ -150,9 +147,14 @@ class Predictions:
             "has_null": lists.nulls[row],
             "least": bounds[0][row],
             "most": bounds[1][row],
-            "told": self._told[row],
+            "name": self._names(row),
         }
         return pa.table(columns)
+
+    def _names(self, rows: Ints) -> pa.DictionaryArray:
+        """Return of rows with a list the name of its column."""
+        numbers = pa.array(self._told[rows].astype(np.int8))
+        return pa.DictionaryArray.from_arrays(numbers, ["predictions", "correct"])
 
     def contradictions(self) -> pa.Table:
         """Find rows whose counts differ from what their lists give, of the first such set.
@@ -162,7 +164,7 @@ class Predictions:
         kinds = pa.list_(pa.int64())
         fields = [("row", pa.int64()), ("group", pa.int64())]
         fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
-        fields += [("by_class", kinds), ("class_correct", kinds), ("told", pa.bool_())]
+        fields += [("by_class", kinds), ("class_correct", kinds), ("name", pa.string())]
         found: list[dict[str, Any]] = []
         told = self._table.column("n_correct").to_numpy()
         named = "class_correct" in self._table.column_names
@@ -185,7 +187,8 @@ class Predictions:
                     row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
                     made = [row, group, int(counted[task]), int(told[row]), by_class[span].tolist()]
                     of_classes = classes is not None and not classes.missing[row]
-                    made += [own[span].tolist() if of_classes else None, bool(self._told[row])]
+                    made += [own[span].tolist() if of_classes else None]
+                    made += self._names(rows[task : task + 1]).to_pylist()
                     found.append(dict(zip((name for name, _ in fields), made, strict=True)))
             if found:
                 break

@@ -287,7 +287,7 @@ def _episodes(answers: Rows, terms: Terms) -> None:
         "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
         + ("coalesce(len(class_correct), -1) AS class_correct, " if by_class else "")
         + ("coalesce(p.length, -1) AS length, coalesce(p.most, 0) AS most, " if by_query else "")
-        + ("coalesce(p.told, false) AS told, " if by_query else "")
+        + ("coalesce(p.name = 'correct', false) AS told, " if by_query else "")
         + 'FROM rows AS r JOIN groups USING ("group") '
         + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if by_query else "")
         + 'WHERE "set" = ? ORDER BY r.rowid'

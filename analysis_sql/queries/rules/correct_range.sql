@@ -1,11 +1,11 @@
 -- Do the lists of which queries are right hold 1 and 0 only?
-SELECT "group" FROM predicted WHERE told AND (least < 0 OR most > 1) ORDER BY row LIMIT 1;
+SELECT "group" FROM predicted WHERE name = 'correct' AND (least < 0 OR most > 1) ORDER BY row LIMIT 1;
 SELECT
     row,
     "group",
     CASE WHEN least < 0 THEN least ELSE most END AS worst,
     count(*) OVER ()                             AS total
 FROM predicted
-WHERE told AND (least < 0 OR most > 1)
+WHERE name = 'correct' AND (least < 0 OR most > 1)
 ORDER BY row
 LIMIT 8

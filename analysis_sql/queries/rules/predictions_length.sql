@@ -5,12 +5,7 @@ JOIN groups USING ("group")
 WHERE length <> n_query
 ORDER BY row
 LIMIT 1;
-SELECT
-    row,
-    "group",
-    length,
-    CASE WHEN told THEN 'correct' ELSE 'predictions' END AS name,
-    count(*) OVER ()                                     AS total
+SELECT row, "group", name, length, count(*) OVER () AS total
 FROM predicted
 JOIN groups USING ("group")
 WHERE length <> n_query

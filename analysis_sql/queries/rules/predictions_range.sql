@@ -2,7 +2,7 @@
 SELECT "group"
 FROM predicted
 JOIN groups USING ("group")
-WHERE NOT told AND (least < 0 OR most >= way)
+WHERE name = 'predictions' AND (least < 0 OR most >= way)
 ORDER BY row
 LIMIT 1;
 SELECT
@@ -12,6 +12,6 @@ SELECT
     count(*) OVER ()                             AS total
 FROM predicted
 JOIN groups USING ("group")
-WHERE NOT told AND (least < 0 OR most >= way)
+WHERE name = 'predictions' AND (least < 0 OR most >= way)
 ORDER BY row
 LIMIT 8
