@@ -121,7 +121,7 @@ def _blocks(
     design: Any, counts: Counts, u: Floats, methods: Ints, versus: Ints
 ) -> Iterator[tuple[slice, Floats]]:
     """Some pairs at a time, and their coordinates."""
-    step = max(ROWS, _NUMBERS_AT_ONCE // max(u.shape[1], 1))
+    step = max(1, _NUMBERS_AT_ONCE // max(u.shape[1], 1) // ROWS) * ROWS
     for start in range(0, len(methods), step):
         some = slice(start, start + step)
         yield some, pair_coordinates(design, counts, u, methods[some], versus[some])

@@ -309,7 +309,7 @@ def weighted(
     log_scales = np.log(scales, out=scales)
     weights = log_scales * (-0.5 * (design.tasks - 1))
     weights += grid.log_weight[:, None]
-    weights -= weights.max(axis=(0, 2))[:, None]
+    weights -= weights.max(axis=0).max(axis=1)[:, None]
     np.exp(weights, out=weights)
     log_scales *= 0.5
     log_scales += grid.log_error[:, None]
@@ -331,8 +331,8 @@ def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Fl
 def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     """Spread weights (B, P, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
     place = log_errors / _NODE
-    first = np.floor(place.min(axis=(0, 2)))
-    nodes = int((place.max(axis=(0, 2)) - first).max()) + 2
+    first = np.floor(place.min(axis=0).min(axis=1))  # an axis at a time is far faster
+    nodes = int((place.max(axis=0).max(axis=1) - first).max()) + 2
     place += (np.arange(len(first)) * nodes - first)[:, None]
     node = place.astype(np.int64)
     beyond = (place - node) * weights

@@ -17,7 +17,6 @@ from builders.attributes.given import (
     ATTRIBUTES,
     TEXTS,
     came_with,
-    check_given,
     given_attributes,
     given_texts,
     given_values,
@@ -78,7 +77,8 @@ def make_attributes(
         words = given_attributes(images, source)
         if recipe.errors is not None:
             paths = images.images.column("path").to_pylist()
-            words = recipe.errors(words, paths, check_given(source, ATTRIBUTES))
+            known = came_with(source, ATTRIBUTES) or sorted({word for own in words for word in own})
+            words = recipe.errors(words, paths, known)
             made["errors"] = recipe.errors.describe()
         return MadeAttributes(attributes_table(words, titles), made)
     texts: Sequence[str | None]

@@ -29,7 +29,8 @@ def given_texts(images: ImageSet, source: str) -> list[str | None]:
 
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
     """Return the attributes that came with each of N images: sorted, each once, in lower case."""
-    check_given(source, ATTRIBUTES)
+    if images.attributes is None:
+        check_given(source, ATTRIBUTES)
     of_path, paths = images.attributes or {}, images.images.column("path").to_pylist()
     return [sorted({attribute.lower() for attribute in of_path.get(path, ())}) for path in paths]
 
@@ -66,7 +67,8 @@ def check_given(source: str, name: str, where: str = "") -> Any:
             where=where,
             expected=f"a source that has some: {others}",
             fix="let a captioner write texts, such as blip+textblob, or take pixels; of own data "
-            "name texts in the options: a CSV file of a folder, a column of a Hub data set",
+            "name texts in the options: a CSV file of a folder, a column of a Hub data set; of a "
+            "folder also attributes",
         )
     return came
 

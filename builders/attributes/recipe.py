@@ -12,8 +12,8 @@ from builders.attributes.captioners import CaptionerName
 from builders.attributes.given import ATTRIBUTES, MARK, TEXTS, TaggerErrors, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
-OWN_TEXTS = {"texts", "text"}
-"""Options of the general sources that name the texts of own data."""
+OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
+"""Options of the general sources that name the texts, and the attributes, of own data."""
 
 PIXELS = "pixels"
 EXPECTED = (
@@ -93,7 +93,7 @@ def check_recipe(
 
     `weights` is where folders and files of captioners are also looked for.
     """
-    if recipe.attributes == GIVEN:
+    if recipe.attributes == GIVEN and not OWN_ATTRIBUTES & set(options):
         attributes = check_given(source, ATTRIBUTES, where)
         if recipe.word and recipe.word not in attributes:
             raise UnknownNameError(f"attribute of {source}", recipe.word, attributes, where=where)

@@ -14,7 +14,7 @@ from benchmark_spec.errors import SourceError
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes import Recipe, make_attributes
-from builders.attributes.recipe import OWN_TEXTS
+from builders.attributes.recipe import OWN_ATTRIBUTES, OWN_TEXTS
 from builders.execution.steps import Made, Step
 from builders.features import Settings
 from builders.features.precomputed import PrecomputedFeatures
@@ -23,7 +23,7 @@ from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, check_there
 from builders.release.queries import Chosen, choose_queries
 from builders.release.results import result_steps
-from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
+from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
@@ -123,7 +123,7 @@ class DatasetBuild:
         if spec.pictures is not None:
             made_of = [spec.pictures, spec.options.get("licence", ""), *digests]
             yield Step(f"pictures/{name}", made_of, self._add_pictures)
-        yield from self._tasks(choose(spec), digests)
+        yield from self._tasks(choose, digests)
         yield from self._features.steps(name, spec.features, self.images)
 
     def check_unchanged(self) -> None:
@@ -176,7 +176,8 @@ class DatasetBuild:
 
     def _attributes(self) -> Iterator[Step]:
         spec, features = self.spec, self._features
-        own = {key: value for key, value in spec.options.items() if key in OWN_TEXTS}
+        lists = OWN_TEXTS | OWN_ATTRIBUTES
+        own = {key: value for key, value in spec.options.items() if key in lists}
         for name, text in spec.attributes.items():
             recipe = Recipe.parse(text)
             made_of = [text, spec.source, own, self._writer.digest("images", spec.name)]
@@ -200,29 +201,41 @@ class DatasetBuild:
         provenance = picture_provenance(images, longest)
         return self._writer.add_pictures(self.spec.name, tables, images.class_names, provenance)
 
-    def _tasks(self, chosen: Chosen, digests: Sequence[str]) -> Iterator[Step]:
+    def _tasks(
+        self, choose: Callable[[DatasetSpec], Chosen], digests: Sequence[str]
+    ) -> Iterator[Step]:
         name, release = self.spec.name, self._writer.so_far()
         sizes = release.classes(name).column("n_images").to_pylist()
         has_images = name in release.datasets_with("images")
         groups = groups_of(release.images(name)) if has_images else None
+
+        def drawing(spec: DatasetSpec, task_set: TaskSetName) -> Callable[[], Drawn]:
+            suite = suite_of(task_set.suite)
+            how: dict[str, Any] = {"tasks": spec.number_of_tasks(suite.name), "groups": groups}
+            how["seed"] = 0 if suite.name == "published" else spec.seed
+            if suite.attributes:
+                how["attributes"] = release.attributes(name, suite.attributes)
+            if spec.test and suite.whole:
+                how |= {"test": spec.test, "paths": release.paths(name)}
+            return partial(draw_task_set, name, task_set, sizes, **how)
+
+        for text in self.spec.listed:  # before features are extracted to choose queries by
+            named = None if LEFT_OPEN.fullmatch(text) else TaskSetName.parse(text)
+            if named and suite_of(named.suite).whole:
+                drawing(self.spec, named)()
+        chosen = choose(self.spec)
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
         spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)
         for task_set in spec.every_task_set:
             suite, pair = suite_of(task_set.suite), closed.get(str(task_set))
-            label, tasks = suite.attributes, spec.number_of_tasks(suite.name)
             why = {EVIDENCE: chosen[pair].as_json()} if pair else {}
             drawn = suite.name in spec.drawn
-            made_of = [spec.seed, tasks, drawn, why, *digests]
-            how: dict[str, Any] = {"tasks": tasks, "groups": groups}
-            how["seed"] = 0 if suite.name == "published" else spec.seed
-            if label:
-                made_of.append(self._writer.digest("attributes", name, label))
-                how["attributes"] = release.attributes(name, label)
+            made_of = [spec.seed, spec.number_of_tasks(suite.name), drawn, why, *digests]
+            if suite.attributes:
+                made_of.append(self._writer.digest("attributes", name, suite.attributes))
             if spec.test and suite.whole:
                 made_of.append(spec.test)
-                how |= {"test": spec.test, "paths": release.paths(name)}
-            draw = partial(draw_task_set, name, task_set, sizes, **how)
-            add = partial(self._add_tasks, task_set, draw, why, drawn)
+            add = partial(self._add_tasks, task_set, drawing(spec, task_set), why, drawn)
             yield Step(f"tasks/{name}/{task_set}", made_of, add)
 
     def _add_tasks(

@@ -24,8 +24,8 @@ _PART = re.compile(
 OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
 
 
-Listing = tuple[dict[str, list[str]], dict[str, str], dict[str, str] | None, dict[str, str] | None]
-"""The images of each class; by path their groups and texts, and by class superclasses."""
+Listing = tuple[dict[str, list[str]], dict[str, dict[str, str]]]
+"""The images of each class, and what each of the lists says, by path or by class."""
 
 
 def read(
@@ -36,16 +36,20 @@ def read(
     groups: str = "",
     superclasses: str = "",
     texts: str = "",
+    attributes: str = "",
     allow_missing: bool = False,
     progress: Progress = silent,
 ) -> ImageSet:
     """Read a folder: classes sorted by name, the images of each sorted by path, at any depth.
 
-    `groups`, `superclasses` and `texts` are files in it (:data:`builders.sources.lists.LISTS`);
+    `groups`, `superclasses`, `texts` and `attributes` are files in it
+    (:data:`builders.sources.lists.LISTS`); attributes of an image are parted by semicolons.
     `allow_missing` leaves out damaged images, duplicates and empty classes, and records them.
     """
     lists = {"groups": groups, "superclasses": superclasses, "texts": texts}
-    paths, group, text_of, superclass_of = list_images(folder, **lists)
+    lists |= {"attributes": attributes}
+    paths, said = list_images(folder, **lists)
+    group = said.get("groups", {})
     images = check_and_number(
         name,
         about,
@@ -61,8 +65,12 @@ def read(
         },
         progress=progress,
     )
-    images = replace(images, texts=text_of)
-    return images.with_superclasses(superclass_of) if superclass_of else images
+    images = replace(images, texts=said.get("texts"))
+    if "attributes" in said:
+        words = {path: text.split(";") for path, text in said["attributes"].items()}
+        of_path = {path: tuple(filter(None, map(str.strip, own))) for path, own in words.items()}
+        images = replace(images, attributes=of_path)
+    return images.with_superclasses(said["superclasses"]) if "superclasses" in said else images
 
 
 def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
@@ -74,10 +82,8 @@ def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tu
     return tuple(map(len, list_images(folder, **lists)[0].values()))
 
 
-def list_images(
-    folder: Path, *, groups: str = "", superclasses: str = "", texts: str = ""
-) -> Listing:
-    """List images and read the lists of them; parameters and errors are those of :func:`read`."""
+def list_images(folder: Path, **lists: str) -> Listing:
+    """List images and read the lists that are named; errors are those of :func:`read`."""
     classes = folders(folder, lost=True) if folder.is_dir() else []
     paths = {label: image_files(folder, label, deep=True) for label in classes}
     if not any(paths.values()):
@@ -98,12 +104,11 @@ def list_images(
             fix="move the images without a label out of the raw folder, or give the class a name",
         )
     every = {path for of_class in paths.values() for path in of_class}
-    return (
-        paths,
-        read_list("groups", folder, groups, every) if groups else {},
-        read_list("texts", folder, texts, every) if texts else None,
-        read_list("superclasses", folder, superclasses, classes) if superclasses else None,
-    )
+    return paths, {
+        option: read_list(option, folder, file, classes if option == "superclasses" else every)
+        for option, file in lists.items()
+        if file
+    }
 
 
 def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:

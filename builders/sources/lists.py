@@ -15,6 +15,7 @@ LISTS = {
     "groups": ("path", "group", " (leave the line out: it then stands alone)"),
     "superclasses": ("class", "superclass", " (a class like no other is a superclass of its own)"),
     "texts": ("path", "text", " (leave the line out: the image then has no text)"),
+    "attributes": ("path", "attributes", " (leave the line out: the image then has none)"),
 }
 """By option of a source: the header of the CSV file that it names, and what a line with nothing to
 say is to be replaced by."""

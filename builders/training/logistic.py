@@ -68,7 +68,11 @@ def logistic_regression(
         v, logits, value = _descend(problem, v, logits, value, gradient, step)
     else:
         if (left := float(gradient.abs().max())) > STALLED:
-            raise MethodFailedError(f"logistic regression did not converge: gradient {left:.1e}")
+            raise MethodFailedError(
+                f"logistic regression did not converge: gradient {left:.1e}",
+                expected=f"at most {STALLED:g} after {_NEWTON_STEPS} steps",
+                fix="leave the head LR out, or look for features of very different sizes",
+            )
     coefficients = (target - probabilities) / penalty
     coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
     intercept = v[..., -1] * problem.z[:, :1, -1]
@@ -120,7 +124,11 @@ class Problem:
 
 
 def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:
-    """Find U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|."""
+    """Find U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|.
+
+    A task that is there stays as it is: what is left of it is rounding, some of it along vectors
+    that are equal over classes, on which φ'' is zero.
+    """
     torch = require("torch")
     tiny = torch.finfo(gradient.dtype).tiny
     residual, step = -gradient, torch.zeros_like(gradient)
@@ -128,13 +136,15 @@ def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> T
     square = _inner(residual, residual)
     goal = (square * square.clamp(max=0.01)).clamp(min=TOLERANCE**2 / 100)
     for _ in range(gradient.shape[1] * gradient.shape[2]):
+        solved = square <= goal
+        if bool(solved.all()):
+            break
         bent = problem.curvature(direction, probabilities)
-        length = (square / (_inner(direction, bent) + tiny))[:, None, None]
+        length = square / (_inner(direction, bent) + tiny)
+        length = torch.where(solved, 0.0, length)[:, None, None]
         step = step + length * direction
         residual = residual - length * bent
         before, square = square, _inner(residual, residual)
-        if bool((square <= goal).all()):
-            break
         direction = residual + (square / (before + tiny))[:, None, None] * direction
     return step
 

@@ -324,9 +324,10 @@ def _rankings(
     before, worst = (
         np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
     )
+    common = min(ends.values())  # tasks of the same classes, the first of each
     for names, (a, b) in (
         ((f"accuracy on {last}", f"wAcc on {last}"), (accuracy, worst)),
-        ((f"wAcc on {first}", f"wAcc on {last}"), (before, worst)),
+        ((f"wAcc on {first}", f"wAcc on {last}"), (before[:, :common], worst[:, :common])),
     ):
         yield Ranking(*names, rank_correlation(a, b, level))
 

@@ -141,12 +141,16 @@ def list_column(
         raise _of_another_type(column, name, where, f"{kind}")
     try:
         return column.cast(kind)
-    except pa.ArrowInvalid as problem:
+    except pa.ArrowInvalid:
         if kind == PREDICTIONS:  # of tasks with more classes
             return list_column(column, name, WIDE_PREDICTIONS, where)
+        bounds = np.iinfo(kind.value_type.to_pandas_dtype())
+        lists = column.combine_chunks()
+        values = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
+        bad = int(np.flatnonzero((values < bounds.min) | (values > bounds.max))[0])
         raise SchemaError(
-            f"column {name!r} holds numbers that no position or count can be: {problem}",
-            where=where,
+            f"column {name!r} holds {values[bad]:.0f}, which no position or count can be",
+            where=f"{where}, {rows([pc.list_parent_indices(lists)[bad].as_py()])}",
             expected=f"{kind}",
         ) from None
 

@@ -116,15 +116,18 @@ class Rows:
         bound = enumerate(self.keys)
         return [number in numbers or self.binding(key) is not None for number, key in bound]
 
-    def facts(self, name: str) -> None:
-        """Make a table of facts, unless it is there."""
-        if name in self._made:
-            return
-        self._made.add(name)
-        if self.predictions is not None and name in ("predicted", "contradictions"):
-            self.connection.register(name, getattr(self.predictions, name)())
-        else:
-            make_facts(self.connection, name)
+    def facts(self, name: str) -> bool:
+        """Make a table of facts unless it is there; False if it is about lists, and none are."""
+        of_lists = name in ("predicted", "contradictions")
+        if of_lists and self.predictions is None:
+            return False
+        if name not in self._made:
+            self._made.add(name)
+            if of_lists:
+                self.connection.register(name, getattr(self.predictions, name)())
+            else:
+                make_facts(self.connection, name)
+        return True
 
     def counts(self) -> list[Array]:
         """Correct queries of each task of each answer, all of whose runs have as many tasks.
@@ -230,11 +233,12 @@ def register(submission: Submission, release: Release) -> Rows:
         column = table.column("fingerprint").unify_dictionaries()
         every = [text for chunk in column.chunks[:1] for text in chunk.dictionary.to_pylist()]
         texts = {text: number for number, text in enumerate(every)}
-        numbers = pa.array([texts[text] for text in every], pa.int32())
+        kind = pa.int16() if len(texts) < 1 << 15 else pa.int32()
+        numbers = pa.array([texts[text] for text in every], kind)
         columns["fingerprint"] = pa.chunked_array(
-            [numbers.take(chunk.indices) for chunk in column.chunks], pa.int32()
+            [numbers.take(chunk.indices) for chunk in column.chunks], kind
         )
-        named = [pa.array(texts.values(), pa.int32()), pa.array(texts.keys(), pa.string())]
+        named = [pa.array(texts.values(), kind), pa.array(texts.keys(), pa.string())]
         connection.register("fingerprints", pa.Table.from_arrays(named, ["fingerprint", "text"]))
     connection.register("piece", pa.table(columns))
     connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")

@@ -238,10 +238,8 @@ class RowRule:
         """Raise the error of the rule if it is broken."""
         if self.column and self.column not in answers.columns:
             return
-        if self.facts in ("predicted", "contradictions") and answers.predictions is None:
+        if self.facts and not answers.facts(self.facts):
             return
-        if self.facts:
-            answers.facts(self.facts)
         if broken := offending_rows(answers.connection, self.name):
             fields = _fields(answers, broken)
             what, expected, fix = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ STEPS = [f"{o}{s}_words" for o, s in itertools.product(("", "open_"), LADDER)]
 STYLES = [f"{o}{s}_style" for o, s in itertools.product(("", "open_"), COUNTERFACTUAL)]
 
 
-def write_biased(folder: Path) -> None:
-    """Six classes with random words and objects in two styles; 15 tasks a set, or all."""
+def write_biased(folder: Path, suites: Sequence[str] = (*STEPS, *STYLES), **tasks: int) -> None:
+    """Six classes with random words and objects in two styles; 15 `tasks` a suite, or all."""
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
     from builders.sources.image_set import About
@@ -30,9 +31,9 @@ def write_biased(folder: Path) -> None:
     tables = {"words": _words(), "style": _style()}
     for name, table in tables.items():
         writer.add_attributes("things", name, table, {"recipe": name})
-    for suite in (*STEPS, *STYLES):
+    for suite in suites:
         task_set = TaskSetName.parse(f"{suite}-3w2s3q")
-        number = None if suite.startswith("open_") else 15
+        number = None if suite.startswith("open_") else tasks.get(suite, 15)
         table = tables[suite_of(suite).attributes]
         drawn = draw_task_set("things", task_set, SIZES, tasks=number, attributes=table)
         writer.add_tasks("things", task_set, *drawn)

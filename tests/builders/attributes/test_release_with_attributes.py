@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -294,3 +295,55 @@ def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
     ):
         said = CliRunner().invoke(main, [*common, *wrong])
         assert (said.exit_code, problem in said.stderr) == (2, True), said.output
+
+
+def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
+    """Objects by `texts`, values by `attributes`: ladders, and counterfactual sets of own data."""
+    shutil.copytree(pictures, tmp_path / "raw/tiny")
+    paths = sorted(
+        str(p.relative_to(tmp_path / "raw/tiny")) for p in (tmp_path / "raw").rglob("*.*")
+    )
+    of_class = {path.split("/")[0]: 0 for path in paths}
+    texts, attributes = ["path,text"], ["path,attributes"]
+    for path in paths:
+        number = of_class[path.split("/")[0]]
+        of_class[path.split("/")[0]] += 1
+        texts.append(f"{path},object {number // 2}")
+        attributes.append(f"{path},{('Beach', 'forest; ')[number % 2]}")
+    for name, lines in (("texts", texts), ("attributes", attributes)):
+        (tmp_path / f"raw/tiny/{name}.csv").write_text("\n".join(lines) + "\n")
+    text = SPEC.format(attributes='bg = "given", err = "given~miss=1", beach = "given:beach"')
+    text = text.replace(
+        'suites = ["open"]',
+        'suites = []\ntask_sets = ["counterfactual_bg-3w1s2q"]\ntasks = { closed = 5 }',
+    ).replace('protocols = ["2w1s1q"]\n', "")
+    (tmp_path / "spec.toml").write_text(
+        text + 'texts = "texts.csv"\nattributes = "attributes.csv"\n'
+    )
+    build_release(read_spec(tmp_path / "spec.toml"), tmp_path / "release", raw=tmp_path / "raw")
+    release = load_release(tmp_path / "release")
+    given = release.attributes("tiny", "bg").to_pylist()
+    assert [row["attributes"] for row in given[:3]] == [["beach"], ["forest"], ["beach"]]
+    assert [row["text"] for row in given[:3]] == ["object 0", "object 0", "object 1"]
+    assert not any(row["attributes"] for row in release.attributes("tiny", "err").to_pylist())
+    values = {row["attributes"][0] for row in release.attributes("tiny", "beach").to_pylist()}
+    assert values == {"beach", "not beach"}
+    same, other = (release.task_set("tiny", f"{of}_bg-3w1s2q") for of in ("same", "other"))
+    for task, changed in zip(same, other, strict=True):
+        shown = [
+            sorted((of.query_label[i], given[q]["text"]) for i, q in enumerate(of.query.tolist()))
+            for of in (task, changed)
+        ]
+        assert shown[0] == shown[1]
+        assert not {*task.query.tolist()} & {*changed.query.tolist()}
+    assert not verify(tmp_path / "release", raw=tmp_path / "raw").problems
+    for lines, said in (
+        ("path,attribute\n", "the header is"),
+        ("path,attributes\nnowhere.png,red\n", "no images"),
+        (f"path,attributes\n{paths[0]},\n", "gives .* no attributes"),
+    ):
+        (tmp_path / "raw/tiny/attributes.csv").write_text(lines)
+        with pytest.raises(SourceError, match=said):
+            build_release(
+                read_spec(tmp_path / "spec.toml"), tmp_path / "again", raw=tmp_path / "raw"
+            )

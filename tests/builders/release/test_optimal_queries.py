@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis_sql.planning.query_size import Estimate, choose
-from benchmark_spec.errors import ReleaseError, SpecError, UnknownNameError
+from benchmark_spec.errors import ReleaseError, SamplingError, SpecError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE
 from builders.features import Settings
 from builders.query_size.draws import Draws, tasks_of_each_query
@@ -252,6 +252,17 @@ def test_what_cannot_be_followed_is_refused_before_work(
     with pytest.raises(error) as raised:
         check_spec(_spec(tmp_path, text), Settings())
     assert said in str(raised.value)
+
+
+def test_the_name_of_a_set_of_all_classes_is_refused_before_features(tmp_path: Path) -> None:
+    """Its queries are what images there are; those that are to be chosen take long to find."""
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+    text = f"""{HEAD}protocols = ["5w1s"]\nqueries = {{ seeds = 1 }}\ntasks = {{ allway = 3 }}
+{DIGITS}suites = ["open"]\ntask_sets = ["allway-10w5s1000q"]\n"""
+    steps: list[str] = []
+    with pytest.raises(SamplingError, match="allway-10w5s1747q"):
+        build_release(_spec(tmp_path, text), tmp_path / "release", progress=steps.append)
+    assert not any("pixels" in step for step in steps)
 
 
 def test_a_catalogue_has_no_results_of_its_own(tmp_path: Path) -> None:

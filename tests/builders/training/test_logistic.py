@@ -123,6 +123,20 @@ def test_a_task_does_not_depend_on_those_beside_it() -> None:
         assert_allclose(alone[0], together[task], atol=1e-9)
 
 
+@pytest.mark.parametrize(("way", "shot"), [(2, 1), (3, 1), (3, 2)])
+def test_tasks_that_are_solved_wait_for_those_beside_them(way: int, shot: int) -> None:
+    """Images that are nearly equal are done at once, others after many steps: all end."""
+    rng = np.random.default_rng(0)
+    apart = 10.0 ** rng.uniform(-4, 0.5, (120, 1)) * rng.normal(size=(120, 16))
+    features = rng.normal(size=16) + apart
+    support = np.stack([rng.permutation(120)[: way * shot].reshape(way, shot) for _ in range(64)])
+    query = rng.integers(0, 120, (64, 6))
+    together = logits_of(features, support, query)
+    for task in range(0, 64, 8):
+        alone = logits_of(features, support[task : task + 1], query[task : task + 1])
+        assert_allclose(together[task], alone[0], atol=1e-8)
+
+
 def test_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logistic, "_NEWTON_STEPS", 1)
     with pytest.raises(MethodFailedError, match="did not converge"):

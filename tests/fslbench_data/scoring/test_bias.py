@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from biased_release import write_biased
 from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
@@ -147,6 +149,28 @@ def test_methods_compared_and_ranked(release: Release) -> None:
     assert report.agreement[1].found.tasks != report.agreement[1].found.other_tasks
     (chosen, *_) = bias(three, release, Selection.of(against="a")).ladders
     assert {(p.method, p.versus) for p in chosen.pairs} == {("a", "b"), ("a", "c")}
+
+
+def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
+    """They have the first tasks in common, on which methods are ranked by both ends."""
+    write_biased(tmp_path / "r", ["random_words", "biased_words"], random_words=9)
+    release = load_release(tmp_path / "r")
+    three = merge([_guesses(release, name, seed) for seed, name in enumerate("abc")])
+    (ladder,) = bias(three, release).ladders
+    rows = three.table.to_pylist()
+
+    def worst(method: str, step: str) -> float:
+        own = [r for r in rows if (r["method"], r["task_set"]) == (method, f"{step}_words-3w2s3q")]
+        return float(np.mean([min(r["class_correct"]) for r in own if r["task_id"] < 9]))
+
+    by_accuracy, by_worst = (ranking.found for ranking in ladder.rankings)
+    assert (by_accuracy.tasks, by_worst.tasks) == (15, 9)
+    both = [[worst(method, step) for method in "abc"] for step in ("random", "biased")]
+    assert by_worst.value == pytest.approx(stats.spearmanr(*both).statistic)
+    (_, _, lost), *_ = ladder.methods[0].gaps
+    assert lost.accuracy.tasks == 9
+    page = make_page(three, release, tmp_path / "page", Selection())
+    assert "wAcc" in page.read_text(encoding="utf-8")
 
 
 def test_what_is_left_out(release: Release) -> None:
