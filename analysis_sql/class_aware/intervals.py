@@ -48,15 +48,16 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
     From coordinates (P, k) of counts, or of differences, on the design's tasks, and the moments of
     the same.  NaN where there is no interval: counts that are all equal, T < 2, or tasks that all
     have the same classes (``design.obstacle`` says which).  If no class is used twice, the open
-    interval's.
+    interval's; of several runs never narrower, since h' falls with some h.
     """
     check_level(level)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
+    of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
     if design.disjoint:
-        widths = np.asarray(open_halfwidths(moments, "open", level), np.float64)
-        return np.where(norm2 > 0, widths, np.nan)
+        return np.where(norm2 > 0, of_images, np.nan)
     widths = task_halfwidths(design, u, moments, level)
-    return np.asarray(for_new_runs(widths, moments.run_terms, level))
+    widened = np.asarray(for_new_runs(widths, moments.run_terms, level))
+    return np.where(np.greater(moments.run_terms[0], 0), np.maximum(widened, of_images), widened)
 
 
 def task_halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
@@ -113,13 +114,16 @@ def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int)
     As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
     identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
     which D share no class, and NaN where nothing can be said.  Higher where methods have several
-    runs: :meth:`Moments.p_for_new_runs`.  Arguments as of :func:`halfwidths`.
+    runs: :meth:`Moments.p_for_new_runs`, and then never below the open interval's.  Arguments as of
+    :func:`halfwidths`.
     """
+    of_images = np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
     if design.disjoint:
-        return np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
+        return of_images
     if design.obstacle is not None:
         return constant_p_values(design, moments, sides)
-    return mixture_p_values(design, u, moments, sides, tails, task_halfwidths)
+    p = mixture_p_values(design, u, moments, sides, tails, task_halfwidths)
+    return np.where(np.greater(moments.run_terms[0], 0), np.maximum(p, of_images), p)
 
 
 def constant_p_values(design: Any, moments: Moments, sides: int) -> Floats:

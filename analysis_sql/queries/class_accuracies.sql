@@ -2,27 +2,31 @@
 -- Mean accuracy on the queries of each class, in percentage points, over the tasks that use it,
 -- from results that have counts by class.
 --
--- reads   results: dataset, task_set, method, task_id, n_query, class_correct
+-- reads   results: dataset, task_set, method, task_id, class_correct
 --         tasks: dataset, task_set, task_id, class_ids, query_label
 --         classes: dataset, class_id, class_name
-WITH by_class AS (
+WITH asked AS (
+    SELECT
+        dataset,
+        task_set,
+        task_id,
+        class_ids,
+        list_transform(
+            range(len(class_ids)),
+            lambda k: len(list_filter(query_label, lambda l: l = k))
+        ) AS n_query
+    FROM tasks
+),
+by_class AS (
     SELECT
         r.dataset,
         r.task_set,
         r.method,
-        unnest(t.class_ids)                                AS class_id,
-        unnest(r.class_correct)                            AS n_correct,
-        unnest(
-            CASE WHEN starts_with(r.task_set, 'allway-')
-                THEN list_transform(
-                    range(len(t.class_ids)),
-                    lambda k: len(list_filter(t.query_label, lambda l: l = k))
-                )
-                ELSE list_transform(t.class_ids, lambda c: r.n_query // len(t.class_ids))
-            END
-        )                                                  AS n_query
+        unnest(t.class_ids)     AS class_id,
+        unnest(r.class_correct) AS n_correct,
+        unnest(t.n_query)       AS n_query
     FROM results AS r
-    JOIN tasks AS t USING (dataset, task_set, task_id)
+    JOIN asked AS t USING (dataset, task_set, task_id)
     WHERE r.class_correct IS NOT NULL
 )
 SELECT

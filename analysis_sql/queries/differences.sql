@@ -4,9 +4,16 @@
 -- From inner products of the methods' counts, not task by task. In whole numbers up to the last
 -- division (products sum in doubles, exactly below 2^53): a constant difference has deviation 0.
 -- Every method answers the first tasks of its set: `shared` is how many of them two methods share.
+-- Of tasks that differ in queries from their accuracies; of logs without counts there are no rows.
 --
 -- reads   by_task: dataset, task_set, method, task_id, correct, asked
-WITH lists AS (
+WITH varied AS (
+    SELECT DISTINCT dataset, task_set
+    FROM by_task
+    GROUP BY dataset, task_set, method
+    HAVING min(asked) < max(asked)
+),
+lists AS (
     SELECT
         dataset,
         task_set,
@@ -15,6 +22,7 @@ WITH lists AS (
         count(*)                                       AS answered,
         list(CAST(correct AS DOUBLE) ORDER BY task_id) AS counts
     FROM by_task
+    WHERE asked IS NOT NULL AND (dataset, task_set) NOT IN (FROM varied)
     GROUP BY dataset, task_set, method
 ),
 prefixes AS (
@@ -55,4 +63,18 @@ SELECT
     100 * sqrt((tasks * squares - total * total) / (tasks * nullif(tasks - 1, 0))) / unit
         AS deviation
 FROM sums
+UNION ALL
+SELECT
+    a.dataset,
+    a.task_set,
+    a.method,
+    b.method                                                   AS versus,
+    count(*)                                                   AS tasks,
+    100 * favg(a.correct / a.asked - b.correct / b.asked)        AS difference,
+    100 * stddev_samp(a.correct / a.asked - b.correct / b.asked) AS deviation
+FROM by_task AS a
+JOIN by_task AS b USING (dataset, task_set, task_id)
+JOIN varied USING (dataset, task_set)
+WHERE a.method <> b.method
+GROUP BY a.dataset, a.task_set, a.method, b.method
 ORDER BY dataset, task_set, method, versus

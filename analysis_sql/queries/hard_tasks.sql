@@ -4,7 +4,9 @@
 --
 -- reads   by_task: dataset, task_set, task_id, correct, asked
 WITH accuracies_by_task AS (
-    SELECT dataset, task_set, task_id, 100.0 * correct / asked AS accuracy FROM by_task
+    SELECT dataset, task_set, task_id, 100.0 * correct / asked AS accuracy
+    FROM by_task
+    WHERE asked IS NOT NULL
 )
 SELECT
     dataset,

@@ -12,6 +12,7 @@ from benchmark_spec.digest import content_digest_of
 from benchmark_spec.errors import ReleaseError, listing
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
 from benchmark_spec.protocol import TaskSetName
+from builders.sources.image_set import differing_images
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
 from fslbench_data.tasks import TaskSetInfo
@@ -173,6 +174,10 @@ def _rows(*tables: Table) -> str:
 
 
 def _content(was: Table, now: Table, old: Release, new: Release) -> str:
+    if was.kind == "images":
+        others = differing_images(old.images(was.dataset), new.images(now.dataset))
+        which = f"; changed or gone: {listing(others, 4)}" if others else ""
+        return f"{_rows(was)} became {_rows(now)}{which}"
     if was.kind != "tasks":
         return f"{_rows(was)} became {_rows(now)}"
     a, b = (

@@ -93,6 +93,9 @@ def list_images(folder: Path, **lists: str) -> Listing:
             else f"there is no folder {folder}",
             where=str(folder),
             expected=f"one folder a class: FOLDER/<class>/.../<image>, of {', '.join(formats())}",
+            fix=f"name the folder above: {folder.parent.parent}"
+            if not folder.exists() and folder.parent.name == folder.name
+            else "",
         )
     _check_layout(folder, paths)
     if missing := [label for label in classes if is_missing(label)]:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from benchmark_spec.errors import SourceError, listing, shown
 from benchmark_spec.extras import require
@@ -50,11 +51,17 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
     if not lines or lines[0][1] != [key, value]:
         header = ",".join(lines[0][1]) if lines else ""
         raise SourceError(
-            f"{name}: the header is {header!r}", where=f"{file}, line 1", expected=expected
+            f"{name}: the header is {header!r}",
+            where=f"{file}, line 1",
+            expected=expected,
+            fix="save it with commas in place of semicolons" if header == f"{key};{value}" else "",
         )
+    composed = {normalize("NFC", there): there for there in known}
     said: dict[str, str] = {}
     empty: dict[int, str] = {}
     for number, fields in lines[1:]:
+        if fields[0] not in known:  # the same letters, with accents of their own
+            fields[0] = composed.get(normalize("NFC", fields[0]), fields[0])
         problem = f"has {len(fields)} fields, not 2" if len(fields) != 2 else ""
         if problem or fields[0] in said:
             raise SourceError(

@@ -33,6 +33,9 @@ from fslbench_data.hub import (
     version_of,
 )
 
+UNFINISHED = ".building.json"
+"""The journal of a build, in the folder of a release that is not finished."""
+
 MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
 
@@ -120,9 +123,11 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
         folder = folder.resolve()
         text = read_manifest_file(folder / MANIFEST_FILE)
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
-        meant = meant_address(str(where))
+        meant, why = meant_address(str(where)), getattr(error, "strerror", error)
+        if (folder / UNFINISHED).exists():
+            why = "its build was not finished; call the command that began it again"
         raise ReleaseNotFoundError(
-            f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
+            f"there is no release at {folder}: {why}",
             where=str(folder / MANIFEST_FILE),
             expected=f"a folder with {MANIFEST_FILE} and the tables it lists, or on the Hub "
             "ORG/NAME@v1.0.0",

@@ -103,8 +103,10 @@ def plain_sentences(each: SetPlan) -> list[str]:
     unit, lines = each.pilot.variances.unit, []
     if each.usual is not None:
         lines.append(f"a pooled set has {each.usual:,} tasks")
+    aside = " if runs did not differ" if each.pilot.runs.terms[0] else ""
     lines += [
-        f"half the width that tasks without end reach: {_half(one, unit)}" for one in each.half
+        f"half the width that tasks without end reach{aside}: {_half(one, unit)}"
+        for one in each.half
     ]
     return lines
 
@@ -241,11 +243,16 @@ def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]
         of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
         planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
         more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in told.more)
+        alone = f"make it ± {told.tasks_alone:.2f} at the narrowest"
+        if told.tasks_alone >= told.halfwidth:
+            alone = (
+                "do not make it narrower: of few runs, Student's quantile grows with their share"
+            )
         lines.append(
             f"Training runs: {planned}. They differ by so much that training anew adds a standard "
             f"error of {runs.terms[0] ** 0.5:.2f} points: {about} is ± {told.halfwidth:.2f}, and "
-            f"would be ± {told.of_tasks:.2f} if runs did not differ. More tasks alone make it "
-            f"± {told.tasks_alone:.2f} at the narrowest{f'; as many tasks {more}' if more else ''}."
+            f"would be ± {told.of_tasks:.2f} if runs did not differ. More tasks alone {alone}"
+            f"{f'; as many tasks {more}' if more else ''}."
         )
     if single := one_model_text(runs.of_one_model):
         lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")

@@ -147,6 +147,16 @@ def _rows(
     slope = {m: _slopes(values, harmonic) for m, values in each.items()}
     terms = {m: _run_terms([of[m] for of in scores], slope[m]) for m in methods}
     level, rows = sets[0].level, []
+    narrowest: dict[tuple[str, ...], float] = {}
+
+    def combined(key: tuple[str, ...], squares: Floats, terms: tuple[float, float]) -> float | None:
+        """Combine half-widths; what asks about more is never narrower, as with runs it could be."""
+        if np.isnan(squares).any():
+            return None
+        width = float(for_new_runs(sqrt(float(squares.sum())), terms, level))
+        narrowest[key] = max(width, narrowest.get(key, 0.0))
+        return narrowest[key]
+
     for about, kinds in _questions(sets).items():
         own_widths, pairs = zip(*map(_without_runs, sets, kinds), strict=True)
         common: dict[str, Any] = {
@@ -158,7 +168,7 @@ def _rows(
         }
         squares = {m: np.array([of[m] for of in own_widths]) ** 2 for m in methods}
         for method in methods:
-            width = _combined(slope[method] ** 2 * squares[method], terms[method], level)
+            width = combined((method,), slope[method] ** 2 * squares[method], terms[method])
             rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
         for place, method in enumerate(own):
             for versus in methods[place + 1 :]:
@@ -176,7 +186,8 @@ def _rows(
                 if harmonic:
                     square = square + (w - u) * (w * squares[method] - u * squares[versus])
                 run, other = terms[method], terms[versus]
-                width = _combined(square, (run[0] + other[0], run[1] + other[1]), level)
+                of_runs = run[0] + other[0], run[1] + other[1]
+                width = combined((method, versus), square, of_runs)
                 difference = mean[method] - mean[versus]
                 higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
                 rows.append(
@@ -249,12 +260,6 @@ def _run_terms(scores: Sequence[Score], slopes: Floats) -> tuple[float, float]:
     own = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
     freedom = [max(score.runs - 1, 1) for score in scores]
     return float(own.sum()), float((own**2 / freedom).sum())
-
-
-def _combined(squares: Floats, terms: tuple[float, float], level: float) -> float | None:
-    if np.isnan(squares).any():
-        return None
-    return float(for_new_runs(sqrt(float(squares.sum())), terms, level))
 
 
 def _verdict(differences: Floats, mean: float, width: float | None) -> Verdict:

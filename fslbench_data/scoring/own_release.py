@@ -539,8 +539,10 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         task_set[rows] = number
         found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
         task_id[rows] = found.ravel()  # numpy 2.0 gives a column
-    counts = np.rint(log.y * log.queries).astype(np.int32)
-    known = log.queries > 0
+    queries = np.full(len(log.y), log.queries)
+    if log.right is not None:
+        queries = (log.image_ids >= 0).sum(axis=(1, 2)) - log.shots.sum(axis=1)
+    unknown = queries == 0
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(names, pa.string()))
@@ -550,8 +552,8 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         "dataset": named(task_set, [info.dataset for info in infos]),
         "task_set": named(task_set, [str(info.name) for info in infos]),
         "task_id": task_id,
-        "n_correct": counts if known else pa.nulls(len(counts), pa.int32()),
-        "n_query": pa.array([log.queries if known else None] * len(counts), pa.int32()),
+        "n_correct": pa.array(np.rint(log.y * queries), pa.int32(), mask=unknown),
+        "n_query": pa.array(queries, pa.int32(), mask=unknown),
     }
     if log.run_column:
         columns["run"] = named(log.run, log.runs)

@@ -500,6 +500,13 @@ def _widths(method: str, mean: float, error: float, design: Design | None, level
     width = NormalDist().inv_cdf((1 + level) / 2) * error
     if design is None:
         return Printed(method, mean, None, width, None, None, None, None)
+    if width == 0:
+        raise ResultsError(
+            f"{f'{method}, ' * bool(method)}{mean:g} ± 0: tasks that do not differ say nothing of "
+            "other images or classes",
+            expected="a ± above 0",
+            fix="give the digits that were rounded off, or leave this result out",
+        )
     bound = design.class_factor
     return Printed(
         method,

@@ -406,8 +406,7 @@ def narrower(report: Report, release: Release) -> Narrower | None:
     if not instead:
         return None
     info, each = instead[0]
-    known = any(score.by_queries for score in each.scores if score.is_reference)
-    references = reference_results(release, [info], "queries" if known else "counts")
+    references = reference_results(release, [info], "queries")
     if references is None or not references.on(info.dataset, str(info.name)):
         return None
     selection = Selection(level=report.signature.level)

@@ -239,9 +239,8 @@ def select(
         infos, left_out = others, ladders
     references: Validated | None = None
     if beside:
-        known = any(group.right is not None for group in answers.groups)
-        kept = "all" if by_class else "queries" if known else "counts"
-        references = reference_results(release, infos, kept)
+        # with queries in any case: what is compared beside a pair changes nothing of it
+        references = reference_results(release, infos, "all" if by_class else "queries")
     alone = submission is None
     return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
 

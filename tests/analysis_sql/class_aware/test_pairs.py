@@ -1,16 +1,20 @@
 """Comparisons for new classes, ties, and what stands beside intervals: against their parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from class_aware_interval import class_aware_interval
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.comparison.verdicts import Verdict, adjust
+from analysis_sql.comparison.verdicts import Verdict, adjust, paired_p
 from analysis_sql.intervals.bounds import zero_bound
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, for_new_runs
+from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.intervals import intervals
 from analysis_sql.ranking.told_apart import contest, evidence, zeros
 
@@ -154,3 +158,16 @@ def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     assert zeros(None, 30, 0.95) is None
     constant = _differences(np.array([[3] * 60]))
     assert evidence(constant, "open", 0.95, design)[0].p_sign_flip is None
+
+
+def test_few_runs_make_no_interval_for_new_classes_narrower(
+    design: ClassDesign, counts: Counts
+) -> None:
+    """By Satterthwaite's law h' falls as h grows where two runs differ by more than tasks do."""
+    runs = replace(counts.some([0]), run_variance=np.array([4.0]), run_square=np.array([16.0]))
+    moments, u = runs.moments(), design.coordinates(runs.correct)
+    (of_images,) = open_halfwidths(moments, "open", 0.95)
+    bare = task_halfwidths(design, u, moments, 0.95)
+    assert for_new_runs(bare, moments.run_terms, 0.95)[0] < of_images
+    assert halfwidths(design, u, moments, 0.95)[0] == of_images
+    assert p_values(design, u, moments, 2)[0] >= paired_p(moments, "open")[0]

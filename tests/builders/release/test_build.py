@@ -66,6 +66,8 @@ def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
             build_release(spec, folder, progress=stop_at_the_first_new_step)
         assert not (folder / MANIFEST_FILE).exists()
         assert (folder / JOURNAL_FILE).exists()
+    with pytest.raises(FSLBenchError, match="its build was not finished"):
+        load_release(folder)
     again: list[str] = []
     build_release(spec, folder, progress=again.append)
     assert again == [seen[-1]]  # nothing that was finished is made again

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tiny_features import write_pictures
 
 from builders.cli import main
 from builders.release.build import build_release
@@ -120,6 +121,30 @@ def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     build_release(read_spec(_spec(tmp_path)), none)
     gone = [c for c in diff(old, load_release(none)).changes if "features" in c.where]
     assert [(c.level, c.where, c.what) for c in gone] == [("major", first, "gone: 20 rows")]
+
+
+def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+    from PIL import Image, ImageOps
+
+    write_pictures(tmp_path / "raw/tiny", 3)
+    (tmp_path / "spec.toml").write_text(
+        'name = "small"\nversion = "1.0.0"\ndescription = "x"\n'
+        '[[dataset]]\nname = "tiny"\nsource = "image_folder"\n[dataset.options]\n'
+        'title = "t"\nhomepage = "h"\nlicence = "CC0"\ncitation = "@misc{x}"\n'
+    )
+    spec = read_spec(tmp_path / "spec.toml")
+    build_release(spec, tmp_path / "old", raw=tmp_path / "raw")
+    changed = sorted((tmp_path / "raw/tiny").rglob("*.png"))[1]
+    path = changed.relative_to(tmp_path / "raw/tiny")
+    with Image.open(changed) as picture:
+        mirrored = ImageOps.mirror(picture.convert("RGB"))
+    mirrored.save(changed)
+    build_release(spec, tmp_path / "new", raw=tmp_path / "raw")
+    old, new = (load_release(tmp_path / name) for name in ("old", "new"))
+    (change,) = (c for c in diff(old, new).changes if c.where == "images/tiny.parquet")
+    assert change.level == "major"
+    assert change.what == f"other content: 12 rows became 12 rows; changed or gone: {path}"
 
 
 def _spec(folder: Path) -> Path:

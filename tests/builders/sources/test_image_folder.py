@@ -231,3 +231,18 @@ def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
     options["redistribution"] = "all"
     with pytest.raises(SpecError, match=r"redistribution is 'all'(.|\n)*pets"):
         read_source("image_folder", tmp_path, name="pets", options=options)
+
+
+def test_lists_as_other_systems_write_them(tmp_path: Path, draw: Draw) -> None:
+    """Accents of their own, as macOS has them in names of files, and semicolons."""
+    draw(tmp_path / "pets/café/a.png", mark=1)
+    draw(tmp_path / "pets/café/b.png", mark=2)
+    listed = tmp_path / "pets/groups.csv"
+    listed.write_text("path,group\ncafe\u0301/a.png,1\ncafe\u0301/b.png,1\n", encoding="utf-8")
+    found = image_folder.read(tmp_path / "pets", name="pets", about=ABOUT, groups="groups.csv")
+    assert found.images.column("group").to_pylist() == [0, 0]
+    listed.write_text("path;group\ncafé/a.png;1\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="commas in place of semicolons"):
+        image_folder.read(tmp_path / "pets", name="pets", about=ABOUT, groups="groups.csv")
+    with pytest.raises(SourceError, match="name the folder above"):
+        image_folder.read(tmp_path / "pets/pets", name="pets", about=ABOUT)

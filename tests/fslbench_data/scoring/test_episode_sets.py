@@ -29,6 +29,7 @@ from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.sql import connect
 from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
 
 SIZES, TASKS = [12, 15, 20, 9, 14, 16, 11, 13], 120
@@ -217,3 +218,55 @@ def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path)
         result = CliRunner().invoke(main, [*arguments, *where])
         assert result.exit_code == 0, (arguments, result.output, result.exception)
         assert said in result.output
+
+
+def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(
+    release: Release, answers: fb.Submission
+) -> None:
+    connection = connect(release, answers)
+    scores = connection.execute(
+        "SELECT a.mean - s.mean FROM accuracies AS a JOIN scores AS s "
+        "USING (dataset, task_set, method) WHERE s.interval = 'images'"
+    ).fetchall()
+    pairs = connection.execute(
+        "SELECT d.difference - c.difference, d.deviation FROM differences AS d "
+        "JOIN comparisons AS c USING (dataset, task_set, method, versus) "
+        "WHERE c.interval = 'images'"
+    ).fetchall()
+    assert len(scores) == 3
+    assert len(pairs) == 2
+    assert all(abs(apart) < 1e-9 for apart, *_ in (*scores, *pairs))
+    rows = answers.table.to_pylist()
+    tasks = release.task_set("toy", str(NAME))
+    right, asked = np.zeros(8), np.zeros(8)
+    for row in rows:
+        task = tasks[row["task_id"]]
+        right[task.class_ids] += row["class_correct"]
+        asked[task.class_ids] += np.bincount(task.query_label, minlength=len(task.class_ids))
+    found = connection.execute(
+        "SELECT class_name, accuracy FROM class_accuracies WHERE method = 'mine' ORDER BY ALL"
+    ).fetchall()
+    assert found == [("abcdefgh"[c], pytest.approx(100 * right[c] / asked[c])) for c in range(8)]
+
+
+def test_sql_of_logs_without_counts_of_queries() -> None:
+    """Their views are empty in place of an error; of episodes with `correct` they are there."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for task in range(60):
+        chosen = rng.permutation(6)[: rng.integers(2, 5)].tolist()
+        ids = [(100 * c + rng.permutation(20)[:4]).tolist() for c in chosen]
+        shown = {"method": "m", "task": task, "class_ids": chosen}
+        shown["support_ids"], shown["query_ids"] = (
+            [own[:1] for own in ids],
+            [own[1:] for own in ids],
+        )
+        rows.append(shown | {"correct": rng.integers(0, 2, 3 * len(chosen)).tolist()})
+    counted = connect(submissions=rows)
+    (found,) = counted.execute("SELECT mean, deviation FROM accuracies").fetchall()
+    each = [100 * np.mean(row["correct"]) for row in rows]
+    assert found == pytest.approx((np.mean(each), np.std(each, ddof=1)))
+    bare = [{k: v for k, v in r.items() if k != "correct"} | {"accuracy": 0.5 + r["task"] % 2 / 4}
+            for r in rows]  # fmt: skip
+    for view in ("accuracies", "differences", "hard_tasks"):
+        assert connect(submissions=bare).execute(f"FROM {view}").fetchall() == []

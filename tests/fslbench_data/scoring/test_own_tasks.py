@@ -242,7 +242,7 @@ def test_images_that_never_recur() -> None:
     images, classes = (means(shown)[0].widths[kind] for kind in ("images", "classes"))
     # v_mc of ones and twos of four, 40 tasks; rho = 2·3/(8·600) for images
     v_mc = 100**2 * (1 / 8) ** 2 / 39
-    bound = 1.959964 * np.sqrt(v_mc * (1 + 40 / 800 / (1 - 1 / 800)))
+    bound = stats.t.ppf(0.975, 39) * np.sqrt(v_mc * (1 + 40 / 800 / (1 - 1 / 800)))
     assert images.halfwidth == pytest.approx(bound, rel=1e-6)
     assert images.is_bound
     assert classes.halfwidth is not None

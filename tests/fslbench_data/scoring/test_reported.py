@@ -77,6 +77,8 @@ def test_standard_errors_and_deviations() -> None:
         ("nowhere.csv", {}, "neither a result nor a file"),
         ("191.72 ± 0.55", {}, "the mean is 191.72"),
         ("91 ± 8", {}, "more than is possible"),
+        ("100 ± 0", {}, "100 ± 0: tasks that do not differ say nothing"),
+        ("99.98 ± 0.00", {}, "say nothing of other images"),
         ("91.72 ± 0.55", {"ways": 21}, "tasks of 21 ways from 20 classes"),
         ("91.72 ± 0.55", {"queries": 600}, "takes 605 images of a class"),
         ("91.72 ± 0.55", {"tasks": 1}, "tasks is 1"),

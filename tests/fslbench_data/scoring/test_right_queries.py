@@ -214,6 +214,21 @@ def test_a_submission_with_predictions_of_an_inductive_method(
     assert _width(fb.score(without, references=False)) == _width(whole)
 
 
+def test_a_file_beside_changes_no_number_of_a_pair(root: Path) -> None:
+    """References count which queries were right, whatever methods are compared with them."""
+    example = fb.Submission.read(root / "examples/my_results.parquet")  # it has predictions
+    plain = _submission("plain", trained=False)
+    alone, both = (
+        fb.score(files, task_sets=["closed-5w5s5q"], datasets="digits")
+        for files in (plain, [plain, example])
+    )
+    assert any(score.by_queries for score in alone.scores)
+    for kind in ("scores", "comparisons"):
+        one, other = (getattr(report, kind).to_arrow().to_pylist() for report in (alone, both))
+        mine = {*example.methods}
+        assert one == [r for r in other if not {r["method"], r.get("versus")} & mine]
+
+
 def test_who_is_both_is_refused() -> None:
     with pytest.raises(SpecError, match="transductive and inductive"):
         fb.Recorder("mine", transductive=True, inductive=True)
