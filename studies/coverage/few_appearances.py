@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import stdtrit
 
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
@@ -100,7 +101,8 @@ class Line:
         found = getattr(Influences(design, y).own(LEVEL), self.question)
         noise = y.var(axis=1, ddof=1) / self.tasks
         factor = max(design.bound("images"), design.bound(self.question))
-        return 100 * np.stack([y.mean(axis=1), found.halfwidth[:, 0], Z * np.sqrt(noise * factor)])
+        bound = -stdtrit(self.tasks - 1, (1 - LEVEL) / 2) * np.sqrt(noise * factor)
+        return 100 * np.stack([y.mean(axis=1), found.halfwidth[:, 0], bound])
 
 
 QUESTIONS: tuple[LeftOut, ...] = ("images", "classes")
@@ -114,6 +116,7 @@ LINES = [
         partial(Line, "CropDisease-like", CROPS, 1, 600),
         partial(Line, "EuroSAT-like", EUROSAT, 1, 600),
         partial(Line, "20 tasks", (100,) * 20, 1, 20),
+        *(partial(Line, f"{tasks} tasks", (600,) * 20, 5, tasks) for tasks in (2, 3, 5, 10)),
     )
     for question in QUESTIONS
 ]
