@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from benchmark_spec.declared import declared
-from benchmark_spec.errors import CorruptReleaseError
+from benchmark_spec.errors import CorruptReleaseError, many
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
 
@@ -48,6 +48,11 @@ class ChosenQueries:
     rule: Literal["comparisons", "accuracy"] = "accuracy"
 
     def __str__(self) -> str:
+        return f"recommended queries per class: {self.chosen}"
+
+    @property
+    def chosen(self) -> str:
+        """The number, its interval, and what it was chosen on."""
         found = "undetermined"
         if self.low is not None:
             found = f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
@@ -58,10 +63,9 @@ class ChosenQueries:
         method = self.method
         if self.rule == "comparisons":
             method = f"comparisons of heads on {method.rpartition('/')[0]}"
-        return (
-            f"recommended queries per class: {self.query} ({100 * self.level:.8g} % CI: {found}); "
-            f"{method}, {self.seeds} seeds, {images}"
-        )
+        seeds = many(self.seeds, "seed")
+        interval = f"{100 * self.level:.8g} % CI: {found}"
+        return f"{self.query} ({interval}); {method}, {seeds}, {images}"
 
 
 def choice_of(

@@ -192,11 +192,7 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
 def _chosen(entry: Table) -> str:
     """Say on what the number of queries was chosen, if it was."""
     choice = choice_of(entry.dataset, entry.name, entry.provenance, entry.path)
-    if choice is None:
-        return ""
-    high = "undetermined" if choice.high is None else choice.high
-    images = "" if choice.images == "these" else f", of {choice.of_dataset}"
-    return markdown(f"{choice.query} of {choice.low} to {high} (95 %), by {choice.method}{images}")
+    return "" if choice is None else markdown(choice.chosen)
 
 
 def _results_of(release: Release) -> Grid | None:
