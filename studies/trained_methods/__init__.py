@@ -13,6 +13,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RELEASE, RESULTS, TRAININGS = HERE / "release", HERE / "results", HERE / "trainings"
+MANY = HERE / "many_results"
+"""What the trainings of seed 0 answer to as many tasks as the paper has: ``many_tasks.toml``."""
 DATASET = "glyphs"
 UNTRAINED = "untrained"
 OPEN = ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "open-20w1s1q", "open-20w5s5q")

@@ -25,12 +25,16 @@ from studies.trained_methods.tables import (
     brought_rows,
     counterfactual_rows,
     head_rows,
+    many_counts,
+    many_rank_rows,
+    many_rows,
     open_shot_rows,
     paper_rows,
     rank_rows,
     seed_rows,
     shot_rows,
     step_rows,
+    support_rows,
     tagger_rows,
     training_rows,
 )
@@ -80,6 +84,14 @@ def main() -> None:
     shown("errors, % | A, truth: | B, truth: | A, B:", tagger_rows(ladders))
     columns = " | ".join(f"same {of}: | lost:" for of in COUNTERFACTUALS)
     shown(f"method | {columns}", counterfactual_rows(ladders))
+    many = many_counts()
+    for protocol in LADDERS[:2]:
+        columns = "Acc: | wAcc-R: | wAcc-A: | gap: | beyond level:"
+        shown(f"3,000 tasks, {protocol} | {columns}", many_rows(many, protocol))
+    columns = "methods: | Acc, wAcc-R: | Acc, wAcc-A: | wAcc-R, wAcc-A:"
+    shown(f"3,000 tasks, ladder | {columns}", many_rank_rows(many))
+    columns = "to sc1: | to sc2: | to biased: | sc1 to sc2: | sc2 to biased:"
+    shown(f"from random | {columns}", support_rows(many))
 
 
 if __name__ == "__main__":

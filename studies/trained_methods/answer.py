@@ -1,7 +1,8 @@
 """Answer the task sets: ``python -m studies.trained_methods.answer RELEASE TRAININGS``.
 
-RELEASE is made from ``tasks.toml``; TRAININGS is the folder that `fslbench-build train` filled from
-``runs/*.toml``.  Every finished training answers all task sets.  NCC, MatchingNet and LR do on the
+RELEASE is made from ``tasks.toml``, or from ``many_tasks/tasks.toml``; TRAININGS is the folder that
+`fslbench-build train` filled from ``runs/*.toml``.  Every finished training answers all task sets.
+Where there are open ones, so do others: NCC, MatchingNet and LR do on the
 maps of the network of seed 0, NCC the open ones also on their means over places, and FT, which
 trains that network on, those of 20 ways and 5 shots.
 Each method with new weights (`untrained`; of LEO those of the network, too) answers the open ones.
@@ -124,7 +125,8 @@ def jobs(
     trained = load_trained(folder)
     stem, start = folder.name.rpartition("-")[0], f"{trained.settings.method}-{UNTRAINED}"
     yield stem, lambda: answers_of(trained, release, stem, journal)
-    if trained.settings.training.protocol.shot == 1:
+    has_open = any(info.name.suite == "open" for info in release.task_sets)
+    if trained.settings.training.protocol.shot == 1 or not has_open:
         return
     yield start, lambda: answers_of(untrained(trained), release, start, journal, OPEN)
     if trained.settings.seed == 0:

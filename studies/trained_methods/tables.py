@@ -8,15 +8,26 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from analysis_sql.bias import rank_correlation, worst_class
+from analysis_sql.bias import (
+    ClassSpread,
+    contrast,
+    gap,
+    gap_of,
+    rank_correlation,
+    step_score,
+    worst_class,
+)
 from analysis_sql.intervals.arrays import AnyInts, Floats
+from analysis_sql.intervals.intervals import Interval
 from fslbench_data.scoring.bias import LadderReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.submission.model import Submission
 from studies.bias.generators import whole_gap
 from studies.common import correlation, signed
-from studies.trained_methods import FIVE, MEANS, ONE, OPEN, TRAININGS, TUNED, UNTRAINED, named
+from studies.trained_methods import FIVE, MANY, MEANS, ONE, OPEN, TRAININGS, TUNED, UNTRAINED, named
 
 HEADS = (
     ("open-5w1s1q", "NCC", f"-{MEANS}/NCC"),
@@ -140,7 +151,7 @@ def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
             signed(steps["random"].worst, ""),
             signed(steps["biased"].worst, ""),
             signed(lost.worst),
-            signed(lost.beyond_level) if lost.beyond_level else "",
+            _perhaps(lost.beyond_level),
             spread(ladder, key, "biased"),
         )
 
@@ -233,3 +244,68 @@ def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
             else:
                 cells += ["", ""]
         yield name, *cells
+
+
+Counts = Mapping[str, Mapping[str, AnyInts]]
+"""By task set and method, the correct queries of each class of each task, (T, K)."""
+QUERIES = 15
+
+
+def many_counts() -> Counts:
+    """Read the answers to 3,000 tasks a set."""
+    counts: dict[str, dict[str, AnyInts]] = {}
+    for path in sorted(MANY.glob("*.parquet")):
+        table = pq.read_table(path)
+        for name in sorted(set(table["task_set"].to_pylist())):
+            rows = table.filter(pc.equal(table["task_set"], name)).sort_by("task_id")
+            of_set = np.array(rows["class_correct"].to_pylist())
+            counts.setdefault(name, {})[rows["method"][0].as_py()] = of_set
+    return counts
+
+
+def many_rows(counts: Counts, protocol: str) -> Iterator[Sequence[str]]:
+    """A row a method, as :func:`paper_rows`, of tasks that one seed answered."""
+    first, last = (counts[f"{step}_style-{protocol}"] for step in ("random", "biased"))
+    for name, key in named(first, FIVE):
+        parts = [(1, first[key]), (-1, last[key])]
+        spread_of = ClassSpread.of(first[key], QUERIES)
+        beyond = (None, spread_of.at(last[key])) if spread_of else ()
+        lost = gap_of(contrast(parts, QUERIES, "closed", LEVEL, beyond, methods=(0, 0)))
+        random, biased = (step_score(of, QUERIES, "closed", LEVEL) for _, of in parts)
+        accuracy, *worst = (signed(of, "") for of in (random.accuracy, random.worst, biased.worst))
+        yield name, accuracy, *worst, signed(lost.worst), _perhaps(lost.beyond_level)
+
+
+def _perhaps(value: Interval | None) -> str:
+    return "" if value is None else signed(value)
+
+
+def many_rank_rows(counts: Counts) -> Iterator[Sequence[str]]:
+    """A row a ladder, as :func:`rank_rows`."""
+    for protocol in LADDERS[:2]:
+        first, last = (counts[f"{step}_style-{protocol}"] for step in ("random", "biased"))
+        keys = [key for _, key in named(first, FIVE)]
+        accurate = np.array([first[key].mean(axis=1) for key in keys])
+        before, worst = (
+            np.array([worst_class(of[key], QUERIES) for key in keys]) for of in (first, last)
+        )
+        pairs = ((accurate, before), (accurate, worst), (before, worst))
+        alike = [correlation(rank_correlation(one, other, LEVEL)) for one, other in pairs]
+        yield protocol, str(len(keys)), *alike
+
+
+def support_rows(counts: Counts) -> Iterator[Sequence[str]]:
+    """A row a method, and their mean: wAcc lost as support is chosen (Table S5).
+
+    From random tasks to `sc1`, whose support is random, to `sc2`, whose support has the attribute,
+    and to biased ones; then from the first to the second of these, and on to the third.
+    """
+    steps = [counts[f"{step}_style-3w5s15q"] for step in ("random", "sc1", "sc2", "biased")]
+    means = []
+    for name, key in named(steps[0], FIVE):
+        random, sc1, sc2, biased = (step[key] for step in steps)
+        pairs = (random, sc1), (random, sc2), (random, biased), (sc1, sc2), (sc2, biased)
+        lost = [gap(before, after, QUERIES, "closed", LEVEL).worst for before, after in pairs]
+        means.append([of.mean for of in lost])
+        yield name, *map(signed, lost)
+    yield "mean", *(f"{of:+.2f}" for of in np.mean(means, axis=0))

@@ -83,6 +83,34 @@ def test_every_answer_is_of_a_training_that_is_kept(root: Path) -> None:
                 assert described[part].get(field, "") == value, (path.name, part, field)
 
 
+def test_three_thousand_tasks_begin_with_those_of_the_other_tables(root: Path) -> None:
+    """The same trained models answer them alike; those of LEO were trained on another machine."""
+    folder, compared = root / "studies/trained_methods", 0
+    for path in sorted((folder / "many_results").glob("*.parquet")):
+        few = pq.read_table(folder / "results" / path.name).to_pylist()
+        many = pq.read_table(path).to_pylist()
+        known = {(row["task_set"], row["task_id"]): row["class_correct"] for row in few}
+        both = [
+            (row["class_correct"], known.get((row["task_set"], row["task_id"]))) for row in many
+        ]
+        alike = [one == other for one, other in both if other is not None]
+        compared += len(alike)
+        assert all(alike) or path.name == "LEO-5w5s-0.parquet", path.name
+    assert compared > 5000
+
+
+def test_the_rows_of_three_thousand_tasks_are_those_of_the_page(
+    root: Path, trained: ModuleType
+) -> None:
+    page = (root / PAGE).read_text(encoding="utf-8").splitlines()
+    many = trained.many_counts()
+    assert all(len(of) == 3000 for methods in many.values() for of in methods.values())
+    every = (trained.many_rows(many, "5w1s15q"), trained.many_rows(many, "3w5s15q"))
+    for rows in (*every, trained.many_rank_rows(many), trained.support_rows(many)):
+        for cells in rows:
+            assert f"| {' | '.join(cells)} |" in page
+
+
 def test_accuracies_by_hand(root: Path) -> None:
     """What the page says of ProtoNet's open tasks is the share of correct queries, of all seeds."""
     per_seed = []
