@@ -10,11 +10,16 @@ from types import ModuleType
 ROOT = str(Path(__file__).resolve().parents[2])
 
 
-def check_module(name: str) -> ModuleType:
-    """Import a module of studies/checks, which is no installed package.
+def study_module(name: str) -> ModuleType:
+    """Import a module of studies, which is no installed package.
 
     The repository stands last in the path: the other packages stay those that are installed.
     """
     if ROOT not in sys.path:
         sys.path.append(ROOT)
-    return import_module(f"studies.checks.{name}")
+    return import_module(f"studies.{name}")
+
+
+def check_module(name: str) -> ModuleType:
+    """Import a module of studies/checks."""
+    return study_module(f"checks.{name}")

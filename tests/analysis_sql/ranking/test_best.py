@@ -1,15 +1,13 @@
 """Which methods could be the best: by hand, against scipy, and how often the best is missed."""
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from math import atan, pi, sqrt
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
 from best_set import Best, best_set
+from full_checks import study_module
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
@@ -24,14 +22,9 @@ UNIT = 20
 
 
 @pytest.fixture(scope="module")
-def boards(root: Path) -> Any:
-    """The benchmark's boards; the benchmarks are no installed package."""
-    spec = spec_from_file_location("boards", root / "studies/coverage/boards.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def boards() -> Any:
+    """The boards of the study of coverage."""
+    return study_module("coverage.boards")
 
 
 def _counts(rows: NDArray[np.int64], tasks: list[int] | None = None) -> Counts:
