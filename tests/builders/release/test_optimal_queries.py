@@ -127,7 +127,7 @@ def test_info_says_why(built: Path, tmp_path: Path) -> None:
     high = "or more" if five["high"] is None else f"to {five['high']}"
     said = (
         f"digits/{', '.join(five['task_sets'])}: recommended queries per class: {five['query']} "
-        f"(95 % CI: {five['low']} {high}); comparisons of heads on pixels, 1 seeds, "
+        f"(95 % CI: {five['low']} {high}); comparisons of heads on pixels, 1 seed, "
         "on the images of these sets"
     )
     assert said in text
