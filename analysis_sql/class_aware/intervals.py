@@ -117,12 +117,14 @@ def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int)
     runs: :meth:`Moments.p_for_new_runs`, and then never below the open interval's.  Arguments as of
     :func:`halfwidths`.
     """
-    of_images = np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
     if design.disjoint:
-        return of_images
+        return np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
     if design.obstacle is not None:
         return constant_p_values(design, moments, sides)
     p = mixture_p_values(design, u, moments, sides, tails, task_halfwidths)
+    if not np.any(moments.run_terms[0]):
+        return p
+    of_images = np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
     return np.where(np.greater(moments.run_terms[0], 0), np.maximum(p, of_images), p)
 
 

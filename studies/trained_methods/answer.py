@@ -1,6 +1,6 @@
 """Answer the task sets: ``python -m studies.trained_methods.answer RELEASE TRAININGS``.
 
-RELEASE is made from ``tasks.toml``, or from ``many_tasks/tasks.toml``; TRAININGS is the folder that
+RELEASE is made from ``tasks.toml``, or from ``many_tasks.toml``; TRAININGS is the folder that
 `fslbench-build train` filled from ``runs/*.toml``.  Every finished training answers all task sets.
 Where there are open ones, so do others: NCC, MatchingNet and LR do on the
 maps of the network of seed 0, NCC the open ones also on their means over places, and FT, which
