@@ -1,8 +1,8 @@
 -- Which classes does a method find hard?
 -- Mean accuracy on the queries of each class, in percentage points, over the tasks that use it,
--- from results that have counts by class.
+-- from results that have counts by class, or say which queries are right.
 --
--- reads   results: dataset, task_set, method, task_id, class_correct
+-- reads   results: dataset, task_set, method, task_id, class_correct, correct, predictions
 --         tasks: dataset, task_set, task_id, class_ids, query_label
 --         classes: dataset, class_id, class_name
 WITH asked AS (
@@ -11,23 +11,48 @@ WITH asked AS (
         task_set,
         task_id,
         class_ids,
+        query_label,
         list_transform(
             range(len(class_ids)),
             lambda k: len(list_filter(query_label, lambda l: l = k))
         ) AS n_query
     FROM tasks
 ),
-by_class AS (
+counted AS (
     SELECT
         r.dataset,
         r.task_set,
         r.method,
-        unnest(t.class_ids)     AS class_id,
-        unnest(r.class_correct) AS n_correct,
-        unnest(t.n_query)       AS n_query
+        t.class_ids,
+        t.n_query,
+        CASE
+            WHEN r.class_correct IS NOT NULL THEN r.class_correct
+            WHEN r.correct IS NOT NULL THEN list_transform(
+                range(len(t.class_ids)),
+                lambda k: len(list_filter(
+                    list_zip(t.query_label, r.correct), lambda q: q[1] = k AND q[2] = 1
+                ))
+            )
+            WHEN r.predictions IS NOT NULL THEN list_transform(
+                range(len(t.class_ids)),
+                lambda k: len(list_filter(
+                    list_zip(t.query_label, r.predictions), lambda q: q[1] = k AND q[2] = k
+                ))
+            )
+        END AS n_correct
     FROM results AS r
     JOIN asked AS t USING (dataset, task_set, task_id)
-    WHERE r.class_correct IS NOT NULL
+),
+by_class AS (
+    SELECT
+        dataset,
+        task_set,
+        method,
+        unnest(class_ids)  AS class_id,
+        unnest(n_correct)  AS n_correct,
+        unnest(n_query)    AS n_query
+    FROM counted
+    WHERE n_correct IS NOT NULL
 )
 SELECT
     b.dataset,

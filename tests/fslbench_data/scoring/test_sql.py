@@ -88,6 +88,51 @@ def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
         assert a["mean"] == pytest.approx(b["mean"], rel=1e-9)
 
 
+def test_class_accuracies_follow_from_what_says_which_queries_are_right(embedded: Release) -> None:
+    """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
+    of_set = "dataset = 'digits' AND task_set = 'open-5w5s5q'"
+    with connect(embedded) as opened:
+        answered = opened.sql(
+            "SELECT task_id, n_correct, n_query, class_correct, correct, query_label "
+            f"FROM (FROM results WHERE method = 'pixels/NCC' AND {of_set}) "
+            f"JOIN (FROM tasks WHERE {of_set}) USING (task_id) ORDER BY task_id"
+        ).to_arrow_table()
+    label = np.array(answered["query_label"].to_pylist())
+    right = np.array(answered["correct"].to_pylist())
+    columns = {
+        "class_correct": answered["class_correct"],
+        "correct": pa.array(right.tolist()),
+        "predictions": pa.array(np.where(right == 1, label, (label + 1) % 5).tolist()),
+        "nothing": None,
+    }
+    fingerprint = embedded.task_set("digits", "open-5w5s5q").info.fingerprint
+    submissions = []
+    for name, column in columns.items():
+        counts = answered.select(["task_id", "n_correct", "n_query"])
+        whole = {"method": name, "dataset": "digits", "task_set": "open-5w5s5q"}
+        for key, value in {**whole, "fingerprint": fingerprint, "transductive": False}.items():
+            counts = counts.append_column(key, pa.array([value] * len(counts)))
+        if column is not None:
+            counts = counts.append_column(name, column)
+        submissions.append(Submission.from_frame(counts))
+    with connect(embedded, submissions) as opened:
+        found = opened.execute(
+            "SELECT method, "
+            "list([class_name, tasks::VARCHAR, accuracy::VARCHAR] ORDER BY class_name) "
+            f"FROM class_accuracies WHERE {of_set} AND method IN ? GROUP BY method",
+            [[*columns, "pixels/NCC"]],
+        ).fetchall()
+        pooled = opened.execute(
+            "SELECT count(DISTINCT method) FROM class_accuracies "
+            "WHERE dataset = 'digits' AND task_set = 'pooled-5w5s5q'"
+        ).fetchone()
+    of = dict(found)
+    assert of.keys() == {"class_correct", "correct", "predictions", "pixels/NCC"}
+    assert len(of["correct"]) == 10
+    assert all(rows == of["pixels/NCC"] for rows in of.values())
+    assert pooled == (3,)
+
+
 def test_tasks_join_with_images(connection: duckdb.DuckDBPyConnection) -> None:
     (row,) = _rows(
         connection,
