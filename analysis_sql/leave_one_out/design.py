@@ -195,34 +195,14 @@ class TaskDesign:
         """
         if name != "images":
             return np.asarray(values - values.mean(axis=1, keepdims=True))
-        from scipy.linalg import cho_solve  # takes long to import, and few sets need it
-
         has = self.membership.has_class
-        fit = np.asarray(has.T @ values.T)
-        solved = self._inverse @ fit if self._factor is None else cho_solve(self._factor, fit)
-        return np.asarray(values - (has @ solved).T)
-
-    @cached_property
-    def _products(self) -> Floats:
-        has = self.membership.has_class
-        return np.asarray((has.T @ has).toarray())
-
-    @cached_property
-    def _factor(self) -> tuple[Floats, bool] | None:
-        """A Cholesky factor of Z'Z; None where classes that are always together leave it none."""
-        from scipy.linalg import cho_factor
-
-        try:
-            factor, lower = cho_factor(self._products)
-        except np.linalg.LinAlgError:
-            return None
-        return (factor, lower) if np.diag(factor).min() > 1e-6 * np.diag(factor).max() else None
+        return np.asarray(values - (has @ (self._inverse @ (has.T @ values.T))).T)
 
     @cached_property
     def _inverse(self) -> Floats:
-        from scipy.linalg import pinvh
-
-        return np.asarray(pinvh(self._products))
+        """The inverse of Z'Z, or its pseudoinverse where classes are always together."""
+        has = self.membership.has_class
+        return np.linalg.pinv((has.T @ has).toarray(), hermitian=True)
 
 
 def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:

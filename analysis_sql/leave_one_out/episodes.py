@@ -276,13 +276,11 @@ class EpisodeDesign:
         rest = values - (values @ shape) @ shape.T
         if name == "classes":
             return np.asarray(rest)
-        from scipy.linalg import pinvh  # takes long to import
-
         rows, places = np.nonzero(self.classes >= 0)
         entries = (1.0 / self.ways[rows], (rows, self.classes[rows, places]))
         columns = csr_array(entries, (self.tasks, len(self.labels)))
         both = np.asarray(columns.T @ shape)
         products = np.asarray((columns.T @ columns).toarray()) - both @ both.T
-        fit = pinvh(products, atol=0.0, rtol=1e-9) @ np.asarray(columns.T @ rest.T)
+        fit = np.linalg.pinv(products, rcond=1e-9, hermitian=True) @ np.asarray(columns.T @ rest.T)
         explained = np.asarray(columns @ fit) - shape @ (both.T @ fit)
         return np.asarray(rest - explained.T)
