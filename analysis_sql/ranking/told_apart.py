@@ -1,11 +1,5 @@
 """Which of many methods differ, and which are not significantly different from the best.
 
-**Compact letter display** (Piepho, J. Comput. Graph. Statist. 2004): two methods share a letter if
-and only if they do not differ. Groups are all the largest sets of methods none of which differs
-from another; a method leaves a group whose every tie it shares elsewhere. The number of groups can
-grow exponentially with the methods, and does where few tasks tell few of a hundred methods apart:
-then there are no letters.
-
 **Confidence set of the best** (Hsu, Annals of Statistics 1981; Mogstad, Romano, Shaikh & Wilhelm,
 Review of Economic Studies 2024): the *leader* has the highest mean of M methods, and another is
 excluded if the leader is significantly better in the one-sided paired test at (1 - level)/(M - 1).
@@ -16,10 +10,8 @@ several best methods are, or that those excluded are worse, is not claimed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -102,17 +94,6 @@ def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | 
 
 
 @dataclass(frozen=True)
-class LetterDisplay:
-    """Letters of M methods: two share one if and only if they are not told apart."""
-
-    letters: tuple[tuple[str, ...], ...]
-    """Of each method, in the order they came in: ``("a",)``, or ``("a", "b")`` and so on."""
-    groups: tuple[tuple[int, ...], ...]
-    """Methods of each letter, positions from the highest mean down; the first is ``a``, and groups
-    are ordered as their members are."""
-
-
-@dataclass(frozen=True)
 class VerdictCounts:
     """How many comparisons of one kind of interval came to which verdict."""
 
@@ -146,30 +127,6 @@ def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
     return [int(i) for i in np.argsort(-values, kind="stable")]
 
 
-def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisplay:
-    """Make the compact letter display of differing pairs `apart` (M, M); see the module.
-
-    Raises a SpecError where there are more than :data:`MOST_GROUPS` groups.
-    """
-    order = by_mean(means)
-    told = _checked(apart, len(order))[np.ix_(order, order)]
-    groups = _sweep(_largest(told))
-    ranked = sorted(sorted(group) for group in groups)  # by rank: `a` begins with the best
-    names: list[list[str]] = [[] for _ in order]
-    for number, group in enumerate(ranked):
-        for rank in group:
-            names[order[rank]].append(letter(number))
-    return LetterDisplay(
-        tuple(map(tuple, names)), tuple(tuple(order[rank] for rank in group) for group in ranked)
-    )
-
-
-def letter(number: int) -> str:
-    """Name of a group: a to z, then a2 to z2, a3 and so on."""
-    turn, place = divmod(number, len(ascii_lowercase))
-    return ascii_lowercase[place] + (str(turn + 1) if turn else "")
-
-
 def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
     """Count verdicts, positions or -1, by kind, as Figure 6 of Lafargue et al. (TMLR 2024) does."""
     return {
@@ -178,61 +135,8 @@ def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, Verdic
     }
 
 
-def _checked(apart: Bools, methods: int) -> Bools:
-    told = np.asarray(apart)
-    if (
-        told.shape != (methods, methods)
-        or told.dtype != np.bool_
-        or (told != told.T).any()
-        or told.diagonal().any()
-    ):
-        raise SpecError(
-            f"an array {told.shape} of {told.dtype} does not say who is told apart from whom",
-            expected=f"booleans ({methods}, {methods}), symmetric, False on the diagonal",
-        )
-    return told
-
-
-def _largest(told: Bools) -> list[frozenset[int]]:
-    """All the largest sets of methods none of which is told apart from another.
-
-    The maximal cliques of the graph of ties, by Bron and Kerbosch's algorithm with pivots.
-    """
-    alike = [{*np.flatnonzero(~row).tolist()} - {i} for i, row in enumerate(told)]
-    found = []
-    waiting = [(frozenset[int](), set(range(len(told))), set[int]())]
-    while waiting:
-        group, more, done = waiting.pop()
-        if not more and not done:
-            found.append(group)
-            if len(found) > MOST_GROUPS:
-                raise SpecError(
-                    f"more than {MOST_GROUPS} groups of methods that are not told apart"
-                )
-            continue
-        pivot = max(more | done, key=lambda one: len(more & alike[one]))
-        for one in sorted(more - alike[pivot]):
-            waiting.append((group | {one}, more & alike[one], done & alike[one]))
-            more, done = more - {one}, done | {one}
-    return found
-
-
-def _sweep(groups: list[frozenset[int]]) -> list[frozenset[int]]:
-    """Take methods out of groups whose ties they share elsewhere, the lowest mean first."""
-    kept = [set(group) for group in sorted(groups, key=sorted)]
-    for group in kept:
-        for one in sorted(group, reverse=True):
-            others = [other for other in kept if other is not group and one in other]
-            if others and all(any(tie in other for other in others) for tie in group - {one}):
-                group.discard(one)
-    return [frozenset(group) for group in kept if group]
-
-
-MOST_GROUPS = 400
-"""Groups that may share a letter, before the sweep: more take minutes, and nobody reads them."""
-
 MOST_PAIRED = 100
-"""Methods up to which all pairs are compared by every kind of interval, and letters are given."""
+"""Methods up to which all pairs are compared by every kind of interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,13 +153,6 @@ class AdjustedPairs:
     """For how many pairs it is: all that can be compared, whether they are here or not."""
     by_holm: bool
     """Whether by Holm's procedure; else by Bonferroni's, which finds no more."""
-
-    def matrix(self, level: float) -> Bools:
-        """Who is told apart from whom, (M, M): symmetric, False where a pair is not here."""
-        told = np.zeros((self.methods, self.methods), np.bool_)
-        apart = conclusive(self.p, level)
-        told[self.first, self.second] = told[self.second, self.first] = apart
-        return told
 
     def of(self, method: int, level: float) -> Bools:
         """Return who is told apart from a method, (M,)."""
@@ -308,9 +205,6 @@ class Ties:
     tied: Mapping[IntervalKind, tuple[str, ...]]
     """By kind of interval, methods that cannot be told from it, itself included, from the highest
     mean down; first the kind that the task set carries, then others that are computed."""
-    letters: tuple[tuple[str, ...], ...] | None
-    """Of each method: two share one if and only if they are not told apart (new images of these
-    classes); None for very many methods, or very many such groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,10 +220,6 @@ class Contest:
         order = by_mean(self.means)
         carried, *_ = self.pairs.values()
         apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
-        letters = None
-        if len(self.methods) <= MOST_PAIRED:
-            with suppress(SpecError):  # too many groups
-                letters = letter_display(self.means, carried.matrix(level)).letters
         return Ties(
             methods=self.methods,
             adjustment="holm",
@@ -339,7 +229,6 @@ class Contest:
                 kind: tuple(self.methods[i] for i in order if not told[i])
                 for kind, told in apart.items()
             },
-            letters=letters,
         )
 
 

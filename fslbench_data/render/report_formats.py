@@ -184,11 +184,10 @@ def _score(score: Score) -> dict[str, object]:
 
 
 def _ties(ties: Ties) -> dict[str, object]:
-    letters = None if ties.letters is None else dict(zip(ties.methods, ties.letters, strict=True))
     tied = [*ties.tied.values()]
     beside = {f"tied_{row.key}": ties.tied.get(kind) for kind, row in BESIDE.items()}
     head = {name: getattr(ties, name) for name in ("methods", "adjustment", "family", "best")}
-    return {**head, "tied": tied[0], **beside, "letters": letters}
+    return {**head, "tied": tied[0], **beside}
 
 
 def _comparisons(each: TaskSetReport, rows: Ints, columns: Ints, found: OfKinds) -> list[str]:
