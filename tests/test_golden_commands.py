@@ -54,7 +54,7 @@ def test_rows_that_are_refused(
     files = []
     for ending in golden_refusals.ROWS[name][2]:
         files.append(f"x.{ending}")
-        golden_refusals.write_rows(name, ending, tmp_path / files[-1])
+        golden_refusals.write_rows(name, tmp_path / files[-1])
     text = _refusals(tmp_path, root, files)
     golden_commands.check(f"refusals/{_file_name(name)}", text, ("pyarrow",))
 

@@ -68,7 +68,7 @@ def test_files_that_declare(kind: str, tmp_path: Path) -> None:
 
 SUBMISSIONS: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {
     f"rows {ending}": {
-        name: (f".{ending}", partial(golden_refusals.write_rows, name, ending))
+        name: (f".{ending}", partial(golden_refusals.write_rows, name))
         for name, (_, _, endings) in golden_refusals.ROWS.items()
         if ending in endings
     }

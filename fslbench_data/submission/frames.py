@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -42,11 +42,6 @@ class AsFrame(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-
-def is_frame(source: object) -> TypeGuard[Frame]:
-    """Tell whether something gives rows as Arrow does."""
-    return isinstance(source, Frame)
 
 
 def frame_table(frame: Frame, where: str) -> pa.Table:
@@ -188,7 +183,7 @@ def not_a_table(source: object, where: str, error: Exception | None = None) -> S
     kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
     makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
     made = next((name for name in makers if callable(getattr(source, name, None))), "")
-    gives = is_frame(source) or isinstance(source, Mapping)
+    gives = isinstance(source, Frame | Mapping)
     lazy = made and not gives
     return SchemaError(
         f"{where} is a {kind}"

@@ -13,9 +13,9 @@ from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, r
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission.columns import index_columns, printable
 from fslbench_data.submission.frames import (
+    Frame,
     doubled_error,
     frame_table,
-    is_frame,
     is_pandas,
     not_a_table,
     not_of_one_kind,
@@ -48,7 +48,7 @@ def table_of(
             source = {name: [row.get(name) for row in source] for name in names}
         if isinstance(source, Mapping) or is_pandas(source):
             return _columns_table(source, wanted, optional, where)
-        if is_frame(source):
+        if isinstance(source, Frame):
             frame: Any = source
             if hasattr(frame, "get_column") and not isinstance(frame, type):
                 # of polars, whose other columns Arrow may not know

@@ -168,26 +168,10 @@ def test_lines_of_other_types_are_answered_again(
     assert fb.evaluate(nearest, journal=path, **options).table.equals(table)
 
 
-@pytest.mark.parametrize(
-    "predictions",
-    ["[0]", "[]", "[9]" * 1, "[127]", "[-1]", "[1e400]", "[true]", "[" + "0," * 34 + "4.0]"],
-)
-def test_answers_that_are_none(
-    predictions: str, finished: tuple[bytes, Any], tmp_path: Path
-) -> None:
-    whole, table = finished
-    head, *lines = whole.splitlines(keepends=True)
-    path = tmp_path / "journal"
-    bad = f'["digits/open-5w10s7q",3,{predictions}]\n'.encode()
-    path.write_bytes(head + b"".join(lines[:3]) + bad + b"".join(lines[4:]))
-    options = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
-    assert fb.evaluate(nearest, journal=path, **options).table.equals(table)
-
-
 def test_a_line_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
-    with closing(Answers(path, {"a": 1}, {})) as journal:
+    with closing(Answers(path, {"a": 1})) as journal:
         assert not journal.answers
 
 

@@ -18,8 +18,7 @@ from golden_inputs import (
     release,
     with_fingerprints,
     write,
-    write_csv,
-    write_lines,
+    write_columns,
 )
 
 Edit = Callable[[Columns], None]
@@ -338,18 +337,13 @@ ROWS: dict[str, tuple[Callable[[], Columns], list[Edit], tuple[str, ...]]] = {
 }
 
 
-def write_rows(name: str, ending: str, path: Path) -> None:
-    """Write one of ROWS in one of its formats."""
+def write_rows(name: str, path: Path) -> None:
+    """Write one of ROWS, as the path ends."""
     base, edits, _ = ROWS[name]
     columns = base()
     for edit in edits:
         edit(columns)
-    if ending == "csv":
-        write_csv(path, columns)
-    elif ending == "jsonl":
-        write_lines(path, columns)
-    else:
-        pq.write_table(pa.table(columns), path)
+    write_columns(path, columns)
 
 
 HEAD = "method,dataset,task_set,task_id,n_correct,n_query"
