@@ -14,7 +14,11 @@ def test_slugs() -> None:
             slug(name)
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "\x1b[31mred", "x" * 201, "a\u202eb"])
+@pytest.mark.parametrize(
+    "name",
+    ["", " a", "a ", "a\nb", "\x1b[31mred", "x" * 201, "a\u202eb", "a\u2800", "\u3164", "a\ufe0f",
+     "a" + "\u0301" * 9],
+)  # fmt: skip
 def test_names_that_no_method_can_have(name: str) -> None:
     with pytest.raises(MethodNameError):
         check_method_name(name)
