@@ -37,9 +37,6 @@ LEAST_USES = 3
 
 LEAST_SUPERCLASSES = 6
 
-FEW_LEFT = 3.0
-"""(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
-
 
 @dataclass(frozen=True, eq=False)
 class TaskDesign:
@@ -133,24 +130,6 @@ class TaskDesign:
     def unit(self) -> Literal["images", "groups"]:
         """What is left out for new images."""
         return "groups" if self.membership.grouped else "images"
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """What weakens the intervals that there are, a sentence each."""
-        sizes, m = self.membership.units_of_class, self.membership.per_class
-        if {"images"} & {*self.why, *self.bounded} or not self.membership.one_each:
-            return ()
-        ratio = (sizes - 1) / np.maximum(sizes - m, 1)
-        few = np.flatnonzero(ratio > FEW_LEFT)
-        if not few.size:
-            return ()
-        smallest = few[np.argmax(ratio[few])]
-        return (
-            f"a task uses {m} of the {sizes[smallest]} {self.unit} of class "
-            f"{self.membership.labels[smallest]}"
-            + (f", nearly as much of {few.size - 1} others" if few.size > 1 else "")
-            + ": intervals are wider for it",
-        )
 
     def disjoint_tasks(self, name: LeftOut) -> int:
         """Return how many tasks without a unit in common the pool would make, at most B."""

@@ -118,10 +118,8 @@ def _of_pandas(frame: Any, where: str) -> SchemaError | None:
     """Name what in a pandas frame Arrow cannot take; None where nothing is found."""
     if not is_pandas(frame):
         return None
-    names = list(frame.columns)
-    if doubled := [name for name, count in Counter(names).items() if count > 1]:
-        return doubled_error(doubled, where)
-    for name in names:
+    check_once(frame.columns, where)
+    for name in frame.columns:
         try:
             pa.array(frame[name], from_pandas=True)
         except Exception as error:  # objects in a column are anybody's code, too
@@ -129,13 +127,14 @@ def _of_pandas(frame: Any, where: str) -> SchemaError | None:
     return None
 
 
-def doubled_error(names: Iterable[object], where: str) -> SchemaError:
-    """Say which columns there are more than once."""
-    return SchemaError(
-        f"{where} doubles column {listing([shown(str(name)) for name in names], 12)}",
-        expected="every column once",
-        fix="drop one of them",
-    )
+def check_once(names: Iterable[object], where: str) -> None:
+    """Refuse columns of which there are several of one name, with a SchemaError."""
+    if doubled := [shown(str(name)) for name, count in Counter(names).items() if count > 1]:
+        raise SchemaError(
+            f"{where} doubles column {listing(doubled, 12)}",
+            expected="every column once",
+            fix="drop one of them",
+        )
 
 
 def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:

@@ -116,20 +116,6 @@ def test_zero_is_seldom_ever_excluded(
     check.hold(check.errors(300, 400, assumption), 300, assumption)
 
 
-def test_looking_at_an_interval_after_every_task_errs_and_this_does_not() -> None:
-    """What the sequence is for: two equal methods, 25 queries, 400 tasks, looked at every time."""
-    rng = np.random.default_rng(1)
-    skill = rng.beta(5, 2, (500, 400))
-    d = rng.binomial(25, skill) - rng.binomial(25, skill)
-    t = np.arange(1, 401)
-    mean, squares = d.cumsum(1) / t, (d * d).cumsum(1) / t
-    error = np.sqrt(np.maximum(squares - mean**2, 1e-12) / np.maximum(t - 1, 1))
-    looked = (np.abs(mean) > 1.97 * error)[:, 20:].any(axis=1).mean()
-    assert looked > 0.2
-    for assumption in BOTH:
-        assert (first_conclusive(d, 25, 0.95, assumption) > 0).mean() < 0.05
-
-
 def test_what_stopping_costs() -> None:
     """Tasks to a verdict, median of 200: mean difference 5 points, deviation 10; Student needs 18.
 
