@@ -25,7 +25,6 @@ from scipy.special import betaincinv, stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts
 from analysis_sql.intervals.intervals import Interval, check_level
-from benchmark_spec.errors import SpecError
 
 SEARCH_STEPS = 2_000
 """Steps after which the search for class-disjoint tasks stops with the best it has found."""
@@ -47,11 +46,6 @@ class Saturation:
 
 def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
     """Compute the bounds where none of the tasks has an error, or a difference."""
-    if not 1 <= disjoint <= tasks:
-        raise SpecError(
-            f"{disjoint} of {tasks} tasks without a class in common",
-            expected="at least one task, and no more class-disjoint tasks than tasks",
-        )
     return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
@@ -69,11 +63,6 @@ def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[in
     contain, and first the one of these that excludes the fewest others, or none.
     """
     classes = np.asarray(class_ids)
-    if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":
-        raise SpecError(
-            f"an array {classes.shape} of {classes.dtype} does not hold the classes of tasks",
-            expected="integers, a row for each task and a column for each of its classes",
-        )
     way = classes.shape[1]
     rows, first = np.unique(np.sort(classes, axis=1), axis=0, return_index=True)
     rows = rows[np.argsort(first)]  # equal tasks once, in the order of the set
