@@ -68,9 +68,9 @@ def test_files_that_declare(kind: str, tmp_path: Path) -> None:
 
 SUBMISSIONS: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {
     f"rows {ending}": {
-        name: (f".{ending}", partial(golden_refusals.write_rows, name, ending))
-        for name, (_, _, endings) in golden_refusals.ROWS.items()
-        if ending in endings
+        name: (f".{ending}", partial(golden_refusals.write_rows, name))
+        for name in golden_refusals.ROWS
+        if ending in golden_refusals.ENDINGS.get(name, golden_refusals.ALL)
     }
     for ending in golden_refusals.ALL
 } | {

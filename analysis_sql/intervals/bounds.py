@@ -25,7 +25,6 @@ from scipy.special import betaincinv, stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts
 from analysis_sql.intervals.intervals import Interval, check_level
-from benchmark_spec.errors import SpecError
 
 SEARCH_STEPS = 2_000
 """Steps after which the search for class-disjoint tasks stops with the best it has found."""
@@ -47,11 +46,6 @@ class Saturation:
 
 def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
     """Compute the bounds where none of the tasks has an error, or a difference."""
-    if not 1 <= disjoint <= tasks:
-        raise SpecError(
-            f"{disjoint} of {tasks} tasks without a class in common",
-            expected="at least one task, and no more class-disjoint tasks than tasks",
-        )
     return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
@@ -60,33 +54,15 @@ def zero_bound(trials: int, level: float = 0.95) -> float:
     return -100.0 * expm1(log1p(-check_level(level)) / trials)
 
 
-@dataclass(frozen=True)
-class DisjointTasks:
-    """Tasks of a set no two of which share a class: rows of the set, ascending.
-
-    `maximum` says that no larger choice exists; else their number is a lower bound of the largest.
-    """
-
-    task_ids: tuple[int, ...]
-    maximum: bool
-
-    def __len__(self) -> int:
-        return len(self.task_ids)
-
-
-def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> DisjointTasks:
+def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[int, ...]:
     """Choose many tasks no two of which share a class, from the classes of each, int (T, K).
 
+    Returns rows, ascending; after `steps` there may be a larger choice.
+
     A depth-first search, the same every time: take the class that the fewest remaining tasks
-    contain, and first the one of these that excludes the fewest others, or none; it ends after
-    `steps`.
+    contain, and first the one of these that excludes the fewest others, or none.
     """
     classes = np.asarray(class_ids)
-    if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":
-        raise SpecError(
-            f"an array {classes.shape} of {classes.dtype} does not hold the classes of tasks",
-            expected="integers, a row for each task and a column for each of its classes",
-        )
     way = classes.shape[1]
     rows, first = np.unique(np.sort(classes, axis=1), axis=0, return_index=True)
     rows = rows[np.argsort(first)]  # equal tasks once, in the order of the set
@@ -102,13 +78,12 @@ def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> Disjoint
         for c in row:
             bits |= members[number[c]]
         clashes.append(bits)
-    chosen, maximum = _packing(members, clashes, way, steps)
-    return DisjointTasks(tuple(sorted(int(ids[task]) for task in chosen)), maximum)
+    return tuple(sorted(int(ids[task]) for task in _packing(members, clashes, way, steps)))
 
 
 def _packing(
     members: Sequence[int], clashes: Sequence[int], way: int, steps: int
-) -> tuple[tuple[int, ...], bool]:
+) -> tuple[int, ...]:
     """The search of :func:`disjoint_tasks`, over sets of tasks that are the bits of an integer."""
     best: tuple[int, ...] = ()
     stack: list[tuple[int, tuple[int, ...]]] = [((1 << len(clashes)) - 1, ())]
@@ -120,13 +95,13 @@ def _packing(
         if len(taken) + len(used) // way <= len(best):
             continue
         if steps <= 0 and best:
-            return best, False
+            return best
         steps -= 1
         rarest = min(used, key=int.bit_count)
         branches = sorted(_bits(rarest), key=lambda task: (clashes[task] & left).bit_count())
         stack.append((left & ~rarest, taken))
         stack.extend((left & ~clashes[task], (*taken, task)) for task in reversed(branches))
-    return best, True
+    return best
 
 
 def _bits(number: int) -> list[int]:

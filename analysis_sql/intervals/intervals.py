@@ -102,8 +102,6 @@ def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> flo
     """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
     if tasks < 2:
         return nan
-    if kind not in ("closed", "open"):
-        raise ValueError(f"a {kind} interval is not made of moments alone")
     tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
     quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
     return float(-quantile / np.sqrt(tasks))

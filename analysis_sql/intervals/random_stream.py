@@ -95,18 +95,8 @@ class Stream:
 
 
 def _ranked(words: Words) -> tuple[Ints, Ints]:
-    """Order the words of each row (rows, length), and find the rows in which two are equal.
-
-    Positions are packed into the lowest bits, since sorting is twice as fast as argsort.
-    """
-    low = np.uint64((1 << words.shape[1].bit_length()) - 1)
-    packed = (words & ~low) | np.arange(words.shape[1], dtype=np.uint64)
-    packed.sort(axis=1)
-    order = (packed & low).astype(np.int64)
-    tied = []
-    for row in np.flatnonzero(((packed[:, 1:] ^ packed[:, :-1]) <= low).any(axis=1)):
-        order[row] = np.argsort(words[row])
-        ranked = words[row][order[row]]
-        if (ranked[1:] == ranked[:-1]).any():
-            tied.append(row)
-    return order, np.array(tied, np.int64)
+    """Order the words of each row (rows, length), and find the rows in which two are equal."""
+    order = np.argsort(words, axis=1)
+    ranked = np.take_along_axis(words, order, axis=1)
+    tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
+    return order, tied

@@ -29,11 +29,6 @@ _MOST_PLACES = 1 << 28
 def sign_flip(differences: AnyInts) -> float:
     """Return the two-sided p-value of paired differences (T,), 1 where all are 0."""
     d = np.asarray(differences)
-    if d.ndim != 1 or d.dtype.kind not in "iu" or not d.size:
-        raise SpecError(
-            f"an array {d.shape} of {d.dtype} does not hold paired differences",
-            expected="integers, one for each of at least one task",
-        )
     steps = np.sort(np.abs(d[d != 0].astype(np.int64)))
     observed = abs(int(d.sum(dtype=np.int64)))
     unequal = int(steps.size)

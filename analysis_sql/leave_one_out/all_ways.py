@@ -52,7 +52,6 @@ class AllWayDesign:
     jackknives: ClassVar[Mapping[LeftOut, Any]] = MappingProxyType({})
     takes_queries: ClassVar[bool] = False
     queries: ClassVar[None] = None
-    warnings: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(

@@ -21,7 +21,6 @@ from analysis_sql.leave_one_out.jackknife import (
     leave_out_images,
 )
 from analysis_sql.leave_one_out.queries import QueryDesign, takes_queries
-from benchmark_spec.errors import SpecError
 
 LeftOut = Literal["images", "classes", "superclasses"]
 LEFT_OUT: tuple[LeftOut, ...] = ("images", "classes", "superclasses")
@@ -36,9 +35,6 @@ LEAST_USES = 3
 """Tasks with a class: fewer do not tell what its images, or the class, change."""
 
 LEAST_SUPERCLASSES = 6
-
-FEW_LEFT = 3.0
-"""(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,24 +130,6 @@ class TaskDesign:
         """What is left out for new images."""
         return "groups" if self.membership.grouped else "images"
 
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """What weakens the intervals that there are, a sentence each."""
-        sizes, m = self.membership.units_of_class, self.membership.per_class
-        if {"images"} & {*self.why, *self.bounded} or not self.membership.one_each:
-            return ()
-        ratio = (sizes - 1) / np.maximum(sizes - m, 1)
-        few = np.flatnonzero(ratio > FEW_LEFT)
-        if not few.size:
-            return ()
-        smallest = few[np.argmax(ratio[few])]
-        return (
-            f"a task uses {m} of the {sizes[smallest]} {self.unit} of class "
-            f"{self.membership.labels[smallest]}"
-            + (f", nearly as much of {few.size - 1} others" if few.size > 1 else "")
-            + ": intervals are wider for it",
-        )
-
     def disjoint_tasks(self, name: LeftOut) -> int:
         """Return how many tasks without a unit in common the pool would make, at most B."""
         tasks = self.membership
@@ -210,11 +188,6 @@ def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Int
     if superclass_of_class is None:
         return None
     names = np.asarray(superclass_of_class)
-    if names.ndim != 1 or names.dtype.kind not in "iu" or names.size <= tasks.class_names.max():
-        raise SpecError(
-            f"{names.shape} superclasses of {names.dtype}, {tasks.class_names.max() + 1} classes",
-            expected="an integer for every class, -1 where it has no superclass",
-        )
     own = names[tasks.class_names]
     return None if (own < 0).any() else np.unique(own, return_inverse=True)[1].astype(np.int64)
 

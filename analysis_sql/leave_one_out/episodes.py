@@ -30,7 +30,6 @@ from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.design import LeftOut, few_appearances, few_uses, few_without
 from analysis_sql.leave_one_out.episode_queries import EpisodeQueries, loadings
 from analysis_sql.leave_one_out.jackknife import Jackknife
-from benchmark_spec.errors import SpecError
 
 ABSENT = -1
 """Fills the places of classes and images that a task does not have."""
@@ -79,7 +78,6 @@ class EpisodeDesign:
     shots: Ints | None = None
     """(B, K): how many images are support, of those of each class the first; None if unknown."""
     unit: str = "images"
-    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -90,15 +88,10 @@ class EpisodeDesign:
         class_labels: Sequence[str] | None = None,
         shots: Ints | None = None,
     ) -> EpisodeDesign:
-        """Make a design of tasks; arrays are as of the attributes, and checked by the caller."""
+        """Make a design of tasks; arrays are as of the attributes."""
         owner = np.asarray(class_of_image, np.int64)
         labels = tuple(class_labels or map(str, range(int(owner.max()) + 1)))
         ids, drawn = np.asarray(class_ids, np.int64), np.asarray(images, np.int32)
-        if ids.ndim != 2 or drawn.ndim != 3 or drawn.shape[:2] != ids.shape:
-            raise SpecError(
-                f"classes {ids.shape} and images {drawn.shape} do not fit together",
-                expected="classes (B, K) and images (B, K, m)",
-            )
         made = cls(ids, drawn, owner, labels, {}, {}, shots)
         return made._with_reasons()
 

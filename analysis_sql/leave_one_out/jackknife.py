@@ -71,7 +71,6 @@ class Membership:
     ) -> Membership:
         """Check tasks against the images that may be drawn; see :class:`TaskDesign`."""
         ids, drawn, owner = map(np.asarray, (class_ids, images, class_of_image))
-        _check_shapes(ids, drawn, owner)
         _check_tasks(ids, drawn, owner)
         sizes = np.bincount(owner[owner >= 0])
         eligible = np.flatnonzero(sizes >= drawn.shape[2])
@@ -85,11 +84,6 @@ class Membership:
             first = np.flatnonzero(usable)
         else:
             groups = np.asarray(group_of_image)
-            if groups.shape != owner.shape:
-                raise SpecError(
-                    f"groups of {groups.size} images, and classes of {owner.size}",
-                    expected="a group for every image, -1 where it stands for itself",
-                )
             alone = groups < 0
             names = np.where(alone, np.arange(owner.size) + groups.max() + 1, groups)
             pairs = np.stack([owner, names], axis=1)[usable]
@@ -178,26 +172,6 @@ def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
     has.sum_duplicates()
     has.data[:] = 1.0
     return has
-
-
-def _check_shapes(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -> None:
-    whole = all(array.dtype.kind in "iu" for array in (ids, images, owner))
-    if not (whole and ids.ndim == 2 and images.ndim == 3 and owner.ndim == 1 and ids.size):
-        raise SpecError(
-            f"arrays {ids.shape} of {ids.dtype}, {images.shape} of {images.dtype} and "
-            f"{owner.shape} of {owner.dtype} are not tasks and images",
-            expected="integers: classes (B, K), images (B, K, m) and the class of each image (N,)",
-        )
-    if images.shape[:2] != ids.shape or not images.shape[2]:
-        raise SpecError(
-            f"classes {ids.shape} and images {images.shape} do not fit together",
-            expected="classes (B, K) and images (B, K, m)",
-        )
-    if images.min() < 0 or images.max() >= owner.size:
-        raise SpecError(
-            f"image ids reach from {images.min()} to {images.max()}, of {owner.size} images",
-            expected="ids from 0 that class_of_image has an entry for",
-        )
 
 
 def _check_tasks(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -> None:

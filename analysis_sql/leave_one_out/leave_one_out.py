@@ -42,7 +42,6 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from analysis_sql.leave_one_out.queries import ProductSums
-from benchmark_spec.errors import SpecError
 
 Design = TaskDesign | EpisodeDesign | AllWayDesign
 """Tasks of one size, of different ones, or of all classes."""
@@ -120,11 +119,6 @@ class Influences:
         self, design: Design, y: NDArray[Any], right: Sequence[RightQueries | None] = ()
     ) -> None:
         values = np.asarray(y, np.float64)
-        if values.ndim != 2 or values.shape[1] != design.tasks or not np.isfinite(values).all():
-            raise SpecError(
-                f"values {values.shape} are not those of methods on {design.tasks} tasks",
-                expected=f"finite numbers (methods, {design.tasks})",
-            )
         self._y = values
         self._design: Any = design
         self._mean = values.mean(axis=1)

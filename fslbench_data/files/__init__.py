@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import Lock
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from benchmark_spec.errors import OutputError, UnreadableError
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 if sys.platform != "win32":
     import fcntl
-
-_UMASK = Lock()
 
 _ENDING = ".writing"
 _TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}" + re.escape(_ENDING))
@@ -66,15 +64,6 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
                 with os.fdopen(handle, "wb") as there, temporary.open("rb") as written:
                     shutil.copyfileobj(written, there)
                 return
-            with _UMASK:  # which can only be read by setting it, for the whole process
-                mask = os.umask(0)
-                os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
-            if _replaced(name, follow) != target:
-                raise OutputError(
-                    f"{name} became something else while it was written",
-                    fix="write it again, or name another file",
-                )
             temporary.replace(target)
     except OSError as error:
         raise OutputError(
@@ -168,11 +157,11 @@ def _descriptor(name: Path) -> int | None:
 
 def _temporary(target: Path | None) -> Path:
     """Make an empty file beside `target`, or where temporary files lie."""
-    folder = None if target is None else target.parent
-    prefix = ".fslbench." if target is None else f".{target.name}."
-    handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
-    os.close(handle)
-    return Path(path)
+    folder = Path(tempfile.gettempdir()) if target is None else target.parent
+    name = "fslbench" if target is None else target.name
+    path = folder / f".{name}.{token_hex(4)}{_ENDING}"
+    path.touch(exist_ok=False)  # as the user's mask lets others read it
+    return path
 
 
 @contextmanager

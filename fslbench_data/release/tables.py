@@ -4,19 +4,15 @@ A release may come from a stranger, who wrote its manifest too.  So its tables a
 sandbox, and what they take in memory is in proportion to the file.
 
 Task sets that a release holds no table of are drawn again from their seed, compared with their
-digest, and kept in ``fslbench/tasks`` below the assets folder of the Hub's cache (HF_HOME/assets);
-where nothing can be written there, in a folder of the user's own below the temporary one; else
-nowhere.  A kept table is compared with its digest, its name, whenever it is read, so it can be
-removed at any time.  Only a regular file of the user's own is read; whatever else has its name is
-replaced.
+digest, and kept in ``fslbench/tasks`` below the assets folder of the Hub's cache (HF_HOME/assets),
+where that can be written.  A kept table is compared with its digest, its name, whenever it is read,
+so it can be removed at any time.  Only a regular file of the user's own is read; whatever else has
+its name is replaced.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -41,7 +37,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import Protocol, TaskSetName
-from fslbench_data.files import is_kept, is_own_folder, whole_file
+from fslbench_data.files import is_kept, whole_file
 from fslbench_data.sandbox.client import read_untrusted_table
 from fslbench_data.sandbox.reader import read_parquet_table
 from fslbench_data.submission.columns import printable
@@ -328,15 +324,15 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
     are too many to draw. Raises a SamplingError if they cannot be drawn from the provenance, such
     as by another version of the samplers.
     """
+    from huggingface_hub import constants
+
     name = TaskSetName.parse(entry.name)
     _check(entry, name)
     schema = schemas.task_set(name)
-    for folder in _folders():
-        with suppress(OSError, FSLBenchError):
-            path = folder / f"{entry.digest}.parquet"
-            if not is_kept(path):
-                continue
-            table = read_table(path, entry, lambda t: schemas.check(t, schema, ""), own=True)
+    kept = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "tasks" / f"{entry.digest}.parquet"
+    with suppress(OSError, FSLBenchError):
+        if is_kept(kept):
+            table = read_table(kept, entry, lambda t: schemas.check(t, schema, ""), own=True)
             if content_digest(table) == entry.digest:
                 return table.cast(schema)  # Parquet names the items of lists otherwise
     sizes, groups, paths = design()
@@ -351,30 +347,11 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
             fix="get the release again, since its classes, groups or provenance were changed; if "
             "it stays so, tell its maintainers: no result on these tasks can be scored",
         )
-    for folder in _folders(make=True):
-        with suppress(OSError, OutputError):
-            with whole_file(folder / f"{digest}.parquet", follow=False) as temporary:
-                pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
-            break
+    with suppress(OSError, OutputError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(kept, follow=False) as temporary:
+            pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
     return table
-
-
-def _folders(*, make: bool = False) -> Iterator[Path]:
-    """The folders that drawn tables may lie in, made if that is wanted and can be done."""
-    from huggingface_hub import constants
-
-    kept = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "tasks"
-    with suppress(OSError):
-        if make:
-            kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-    own = Path(tempfile.gettempdir()) / f"fslbench-{os.getuid() if hasattr(os, 'getuid') else ''}"
-    with suppress(OSError):
-        if make:
-            own.mkdir(mode=0o700, exist_ok=True)
-        others = stat.S_IRWXG | stat.S_IRWXO if hasattr(os, "getuid") else 0
-        if is_own_folder(own) and not own.lstat().st_mode & others:  # others can put nothing there
-            yield own
 
 
 def _check(entry: Table, name: TaskSetName) -> None:

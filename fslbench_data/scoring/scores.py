@@ -55,7 +55,7 @@ def stopped_run(
     level: float,
 ) -> Stopped:
     """Return how a run was stopped, and what its confidence sequence says at `level`."""
-    from analysis_sql.intervals.stopping import confidence_sequence
+    from analysis_sql.intervals.stopping import ConfidenceSequence
 
     estimand = ESTIMANDS["closed"] if interval_kind == "closed" else INDEPENDENT_TASKS
     sequence = None
@@ -64,7 +64,9 @@ def stopped_run(
         common = int(min(counts.tasks[[own, rival]]))
         apart = counts.differences([own], [rival], common)
         queries = int(apart.queries_per_task[0])
-        sequence = confidence_sequence(apart.correct[0], queries, level)[-1]
+        running = ConfidenceSequence(queries, level)
+        for difference in apart.correct[0].tolist():
+            sequence = running.update(difference)
     return Stopped(rule.versus, estimand, rule.level, sequence)
 
 

@@ -308,18 +308,6 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     return result.unify_dictionaries()
 
 
-def is_canonical(table: pa.Table) -> bool:
-    """Whether a table has the types that :func:`canonical` gives."""
-    types = TYPES | dict.fromkeys((*NAMES, "run", "fingerprint"), TEXTS)
-    names = table.column_names
-    types |= {n: t for n, t in WIDE.items() if n in names and table.schema.field(n).type == t}
-    return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
-        table.schema.field(name).type == types[name]
-        and (name not in SUBMISSION.names or not table.column(name).null_count)
-        for name in names
-    )
-
-
 def known_columns(table: pa.Table, where: str) -> pa.Table:
     """The columns in their order, or an error if one is missing, unknown or doubled.
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -42,11 +42,6 @@ class AsFrame(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-
-def is_frame(source: object) -> TypeGuard[Frame]:
-    """Tell whether something gives rows as Arrow does."""
-    return isinstance(source, Frame)
 
 
 def frame_table(frame: Frame, where: str) -> pa.Table:
@@ -123,10 +118,8 @@ def _of_pandas(frame: Any, where: str) -> SchemaError | None:
     """Name what in a pandas frame Arrow cannot take; None where nothing is found."""
     if not is_pandas(frame):
         return None
-    names = list(frame.columns)
-    if doubled := [name for name, count in Counter(names).items() if count > 1]:
-        return doubled_error(doubled, where)
-    for name in names:
+    check_once(frame.columns, where)
+    for name in frame.columns:
         try:
             pa.array(frame[name], from_pandas=True)
         except Exception as error:  # objects in a column are anybody's code, too
@@ -134,13 +127,14 @@ def _of_pandas(frame: Any, where: str) -> SchemaError | None:
     return None
 
 
-def doubled_error(names: Iterable[object], where: str) -> SchemaError:
-    """Say which columns there are more than once."""
-    return SchemaError(
-        f"{where} doubles column {listing([shown(str(name)) for name in names], 12)}",
-        expected="every column once",
-        fix="drop one of them",
-    )
+def check_once(names: Iterable[object], where: str) -> None:
+    """Refuse columns of which there are several of one name, with a SchemaError."""
+    if doubled := [shown(str(name)) for name, count in Counter(names).items() if count > 1]:
+        raise SchemaError(
+            f"{where} doubles column {listing(doubled, 12)}",
+            expected="every column once",
+            fix="drop one of them",
+        )
 
 
 def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
@@ -188,7 +182,7 @@ def not_a_table(source: object, where: str, error: Exception | None = None) -> S
     kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
     makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
     made = next((name for name in makers if callable(getattr(source, name, None))), "")
-    gives = is_frame(source) or isinstance(source, Mapping)
+    gives = isinstance(source, Frame | Mapping)
     lazy = made and not gives
     return SchemaError(
         f"{where} is a {kind}"

@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
     shown,
 )
 from fslbench_data.submission.bindings import Binding, GroupKey, Method
-from fslbench_data.submission.columns import TEXTS, TYPES, canonical, is_canonical
+from fslbench_data.submission.columns import TEXTS, TYPES, canonical
 from fslbench_data.submission.model import Source, Submission, open_all
 
 
@@ -51,12 +51,8 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     SubmissionError, SchemaError
         As :meth:`Submission.read` does, or if there are none.
     """
-    parts = [
-        part
-        if is_canonical(part.table)
-        else replace(part, table=canonical(part.table, part.source))
-        for part in open_all(sources)
-    ]
+    opened = open_all(sources)
+    parts = [replace(part, table=canonical(part.table, part.source)) for part in opened]
     if not parts:
         raise SubmissionError("there is nothing to merge", expected="files of results")
     if len(parts) == 1:

@@ -193,8 +193,7 @@ def exhaust(
     sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
 ) -> DrawnTasks:
     """Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
-    if max_tasks is not None and max_tasks < 1:
-        raise SamplingError(f"cannot draw {max_tasks} tasks", expected="at least 1")
+    check_number(max_tasks, False, str(key[1]))
     class_ids = _class_sequence(
         sizes // protocol.per_class, protocol.way, Stream(*key, "classes"), max_tasks
     )
@@ -220,8 +219,7 @@ def draw_closed(
 ) -> DrawnTasks:
     """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each."""
     sizes = checked_sizes(class_sizes, protocol, dataset)
-    if tasks < 1:
-        raise SamplingError(f"cannot draw {tasks} tasks", expected="at least 1")
+    check_number(tasks, True, dataset)
     key = ("closed", dataset, str(protocol), seed)
     eligible = np.flatnonzero(sizes >= protocol.per_class)
     counts = np.full(tasks, eligible.size, dtype=np.int64)
@@ -383,8 +381,7 @@ def draw_pooled(
     classes = pool.eligible(protocol, dataset)
     if tasks is None:
         tasks = number_of_tasks(pool.sizes[classes], protocol)
-    if tasks < 1:
-        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+    check_number(tasks, True, dataset)
     key = ("pooled", dataset, str(protocol), seed)
     count = np.full(tasks, classes.size, np.int64)
     class_ids = classes[Stream(*key, "classes").subsets(count, protocol.way)]

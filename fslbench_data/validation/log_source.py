@@ -13,9 +13,9 @@ from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, r
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission.columns import index_columns, printable
 from fslbench_data.submission.frames import (
-    doubled_error,
+    Frame,
+    check_once,
     frame_table,
-    is_frame,
     is_pandas,
     not_a_table,
     not_of_one_kind,
@@ -41,19 +41,23 @@ def table_of(
         if isinstance(source, str | Path):
             path = Path(source)
             if path.suffix.lower() not in (".jsonl", ".ndjson"):
-                return _once(_file_table(path, needed, wanted), where)
+                table = _file_table(path, needed, wanted)
+                check_once(table.column_names, where)
+                return table
             source = _json_rows(path)
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
             names = dict.fromkeys(name for row in source for name in row if name in wanted)
             source = {name: [row.get(name) for row in source] for name in names}
         if isinstance(source, Mapping) or is_pandas(source):
             return _columns_table(source, wanted, optional, where)
-        if is_frame(source):
+        if isinstance(source, Frame):
             frame: Any = source
             if hasattr(frame, "get_column") and not isinstance(frame, type):
                 # of polars, whose other columns Arrow may not know
                 frame = frame.select([name for name in frame.columns if name in wanted])
-            return _once(frame_table(frame, where), where)
+            table = frame_table(frame, where)
+            check_once(table.column_names, where)
+            return table
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(
             f"{where} cannot be made a table: {printable(error)}",
@@ -65,14 +69,6 @@ def table_of(
         expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
         "columns, or a list of rows"
     )
-
-
-def _once(table: pa.Table, where: str) -> pa.Table:
-    """Return the table if it has every column once."""
-    names = table.column_names
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise doubled_error(doubled, where)
-    return table
 
 
 def _file_table(path: Path, needed: Collection[str], wanted: Collection[str]) -> pa.Table:
@@ -112,8 +108,7 @@ def _columns_table(
     source: Any, wanted: Collection[str], optional: Collection[str], where: str
 ) -> pa.Table:
     names = [name for name in source if name in wanted]  # a frame of pandas names columns so, too
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise doubled_error(doubled, where)
+    check_once(names, where)
     made = {}
     for name in names:
         try:

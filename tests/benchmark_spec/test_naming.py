@@ -1,11 +1,9 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmark_spec.errors import MethodNameError, SpecError, listing, rows
-from benchmark_spec.naming import (
-    check_dataset_name,
-    check_method_name,
-    slug,
-)
+from benchmark_spec.naming import check_dataset_name, check_method_name, one_line, slug
 
 
 def test_slugs() -> None:
@@ -16,7 +14,11 @@ def test_slugs() -> None:
             slug(name)
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "\x1b[31mred", "x" * 201, "a\u202eb"])
+@pytest.mark.parametrize(
+    "name",
+    ["", " a", "a ", "a\nb", "\x1b[31mred", "x" * 201, "a\u202eb", "a\u2800", "\u3164", "a\ufe0f",
+     "a" + "\u0301" * 9],
+)  # fmt: skip
 def test_names_that_no_method_can_have(name: str) -> None:
     with pytest.raises(MethodNameError):
         check_method_name(name)
@@ -55,3 +57,27 @@ def test_rows_are_counted_from_one_and_not_listed_for_ever() -> None:
     assert rows([0]) == "data row 1"
     assert rows(range(10)) == "data rows 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
     assert listing([1, 2], most=2) == "1, 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\nb\tc", "a b c"),
+        ("\x1b[31mred\x07", "?[31mred?"),
+        ("left\u202eright", "left?right"),
+        ("\ud800", "?"),
+        ("é 漢 ‡", "é 漢 ‡"),
+        ("a" * 300, "a" * 300),
+        ("a" * 301, "a" * 299 + "…"),
+    ],
+)
+def test_one_line_of_anything(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+@given(st.text(), st.integers(2, 20))
+def test_it_is_always_one_printable_line(text: str, most: int) -> None:
+    shown = one_line(text, most)
+    assert len(shown) <= most
+    assert shown.isprintable()

@@ -15,7 +15,10 @@ def test_sizes_of_a_task() -> None:
     assert (protocol.n_support, protocol.n_query, protocol.per_class) == (50, 35, 17)
 
 
-@pytest.mark.parametrize("text", ["5w5s", "5w0s5q", "w5s5q", "5w5s5q ", "05w1s1q", "", "1w1s1q"])
+@pytest.mark.parametrize(
+    "text",
+    ["5w5s", "5w0s5q", "w5s5q", "5w5s5q ", "05w1s1q", "", "1w1s1q", "9" * 5000 + "w1s1q"],
+)
 def test_other_texts_are_no_protocols(text: str) -> None:
     with pytest.raises(SpecError):
         Protocol.parse(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import signal
@@ -162,20 +161,6 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert stat.S_ISSOCK(Path("s").stat().st_mode)
 
 
-def test_what_changes_its_kind_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-
-    def written() -> None:
-        with whole_file(path) as temporary:
-            temporary.write_text("x")
-            os.mkfifo(path)
-
-    with pytest.raises(OutputError, match="became something else"):
-        written()
-    assert path.is_fifo()
-    assert list(tmp_path.iterdir()) == [path]
-
-
 _STDOUT = """
 import sys
 from fslbench_data.files import write_whole
@@ -237,89 +222,6 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
     finally:
         runs[0].kill()
         runs[0].wait()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("t.csv", ["score", "RESULTS"]),
-        ("t.parquet", ["sql", "SELECT 1 AS one", "--release", "SMALL"]),
-        ("t.svg", ["plot", "accuracies", "--task-set", "open-5w10s7q", "--dataset", "digits"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value[0],
-)
-def test_every_command_writes_through_links_and_into_fifos(
-    tmp_path: Path, root: Path, toy: Release, name: str, command: list[str]
-) -> None:
-    from click.testing import CliRunner
-
-    from fslbench_data.cli import main
-
-    if command[0] == "plot":
-        pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    given = {
-        "RESULTS": str(root / "examples/my_results.parquet"),
-        "SMALL": str(toy.files.where),
-    }
-    command = [given.get(word, word) for word in command]
-    (tmp_path / "far").mkdir()
-    target, link, fifo = tmp_path / "far" / name, tmp_path / name, tmp_path / f"fifo-{name}"
-    target.write_text("before")
-    link.symlink_to(target)
-    os.mkfifo(fifo)
-    reader = Reader(fifo)
-    for path in (link, fifo):
-        replacing = ["--overwrite"] if path == link else []
-        run = CliRunner().invoke(main, [*command, "-o", str(path), *replacing])
-        assert run.exit_code == 0, run.output
-    assert reader.content() == target.read_bytes() != b"before"
-    captions = [f"t.caption.{end}" for end in ("txt", "tex") if command[0] == "plot"]
-    assert _tree(tmp_path) == {
-        "far": "d",
-        f"far/{name}": "-",
-        name: f"l {target}",
-        fifo.name: "p",
-        **dict.fromkeys(captions, "-"),
-    }
-
-
-_WRITING = {
-    "fslbench_data/files/__init__.py": "it is the function",
-    "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
-    "builders/execution/steps.py": "a lock, never written",
-    "builders/sources/packages.py": "its own unpacked folders",
-    "fslbench_data/render/export.py": "a folder beside, given its name when whole",
-    "fslbench_data/release/pictures.py": "its own folder beside, given its name when whole",
-}
-"""Where else files are opened for writing or take the place of others, and why."""
-
-
-@pytest.mark.slow
-def test_all_writers_go_through_one_function(root: Path) -> None:
-    found = set()
-    for package in ("benchmark_spec", "analysis_sql", "fslbench_data", "builders"):
-        for path in (root / package).rglob("*.py"):
-            if any(map(_writes, ast.walk(ast.parse(path.read_text(encoding="utf-8"))))):
-                found.add(path.relative_to(root).as_posix())
-    assert found == _WRITING.keys()
-
-
-def _writes(node: ast.AST) -> bool:
-    """Whether it is a call that writes to a file that is not the temporary one, or moves one."""
-    if not isinstance(node, ast.Call):
-        return False
-    of = node.func
-    name = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
-    owner = of.value.id if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) else ""
-    if owner == "temporary" and name in ("open", "write_text", "write_bytes"):
-        return False
-    if name in ("write_text", "write_bytes"):
-        return True
-    if name in ("rename", "replace"):  # of a path: one argument
-        return owner == "os" or (len(node.args) == 1 and not node.keywords)
-    modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-    return name == "open" and any(isinstance(m, str) and set(m) & set("wax+") for m in modes)
 
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"

@@ -91,23 +91,6 @@ def test_ranges_of_ways_and_shots(tmp_path: Path) -> None:
     assert {"images", "classes"} <= {*report.scores[0].intervals}
 
 
-def test_the_log_of_a_loop_is_scored(tmp_path: Path) -> None:
-    sampler = fb.TaskSampler(Embeddings(), n_way=5, n_shot=2, n_query=3, n_tasks=150)
-    loader = DataLoader(Embeddings(), batch_sampler=sampler, collate_fn=sampler.episodic_collate_fn)
-    log = []
-    for task, (support, of, query, answer, classes) in enumerate(loader):
-        assert classes == sampler.drawn[task]["class_ids"]
-        assert torch.equal(
-            support[::2], FEATURES[np.array(sampler.drawn[task]["support_ids"])[:, 0]]
-        )
-        correct = int((nearest(support, of, query) == answer).sum())
-        log.append({"method": "m", "task": task, **sampler.drawn[task]})
-        log[-1] |= {"n_correct": correct, "n_query": 15}
-    shown = fb.interval(log, class_sizes=dict.fromkeys(range(12), 20))
-    assert shown.scores[0].accuracy.mean > 30
-    assert shown.scores[0].intervals["images"].halfwidth > 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "what"),
     [

@@ -80,15 +80,6 @@ def test_features_are_not_sent_to_workers(embedded: Release) -> None:
     assert _equal(pickle.loads(sent)[7], photos[7])
 
 
-@pytest.mark.slow
-def test_workers_that_begin_anew(tasks: Any) -> None:
-    """They get the tasks pickled, as those of a fork server do."""
-    loader = DataLoader(
-        tasks, batch_size=16, collate_fn=collate, num_workers=1, multiprocessing_context="spawn"
-    )
-    assert all(map(_equal, loader, DataLoader(tasks, batch_size=16, collate_fn=collate)))
-
-
 def test_what_is_recorded(tasks: Any, embedded: Release) -> None:
     recorder, right = fb.Recorder("it", backbone="pixels"), 0
     for batch in DataLoader(tasks, batch_size=8, shuffle=True, collate_fn=collate):
@@ -218,16 +209,6 @@ def test_transforms_that_fail_name_the_picture(birds: tuple[Release, Path]) -> N
         first(lambda picture: torch.from_numpy(np.array(picture)))
     with pytest.raises(SourceError, match="24 of 24 images of birds are missing"):
         first(small, folder / "class_0")
-
-
-def test_a_file_that_is_no_picture(birds: tuple[Release, Path], tmp_path: Path) -> None:
-    release, _ = birds
-    for name in release.images("birds").column("path").to_pylist():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(b"words")
-    dataset = TaskDataset(release, "birds", "open-2w1s2q", images=tmp_path, transform=small)
-    with pytest.raises(SourceError, match="cannot be read as a picture"):
-        dataset[0]
 
 
 def test_a_transform_gets_pictures_as_they_are_read_anywhere(

@@ -16,7 +16,6 @@ from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +77,10 @@ def best_set(
     p = np.full(len(counts), np.nan)
     aware = np.full(len(counts), np.nan)
     usable = np.flatnonzero(ordinary)
-    step = max(1, _BLOCK // max(counts.correct.shape[1], 1))
-    for start in range(0, usable.size, step):
-        rows = usable[start : start + step]
-        apart = lead(counts.some([first]), counts.some(rows))
-        p[rows] = one_sided_p(apart.moments())
-        if design is not None:
-            aware[rows] = NEW_CLASSES.one_sided_p(design, apart)
+    apart = lead(counts.some([first]), counts.some(usable))
+    p[usable] = one_sided_p(apart.moments())
+    if design is not None:
+        aware[usable] = NEW_CLASSES.one_sided_p(design, apart)
     compared = int(usable.size)
     return Best(
         leader=first,

@@ -73,11 +73,6 @@ def lists(rows: int, length: int, kind: type = np.int8) -> pa.ListArray:
 # ---- more rows than there is memory for ----------------------------------------------------------
 
 
-@bomb
-def many_rows() -> bytes:
-    return Parquet.of(many(5_000_000), row_group_size=1 << 26).build()
-
-
 def _groups(says: int) -> bytes:
     """A row group of four million rows, two hundred and fifty times."""
     file = Parquet.of(many(4_000_000), row_group_size=1 << 26)
@@ -225,19 +220,8 @@ def many_groups() -> bytes:
 
 
 @bomb
-def list_of_millions() -> bytes:
-    return Parquet.of(few(predictions=[[0] * 3_000_000, *[[0]] * 30])).build()
-
-
-@bomb
 def lists_too_long() -> bytes:
     return Parquet.of(few(10, predictions=lists(10, 2_000_001))).build()
-
-
-@bomb
-def lists_too_many() -> bytes:
-    table = many(1_400_000, predictions=lists(1_400_000, 25))
-    return Parquet.of(table, row_group_size=1 << 26).build()
 
 
 # ---- footers -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,36 +10,14 @@ import numpy as np
 import pytest
 
 LARGE = 20_000
-"""Characters, bytes or elements beyond which pytest's own comparison takes minutes."""
+"""Characters beyond which pytest's own comparison takes minutes."""
 
 _AROUND = 40
 
 
-def is_large(value: Any, most: int = LARGE) -> bool:
-    """Return whether a value holds more characters, bytes or elements than pytest can compare."""
-    return _size(value, most) > most
-
-
-def _size(value: Any, most: int) -> int:
-    """Return how much a value holds, counted until it is more than `most`."""
-    if isinstance(value, str | bytes | bytearray | memoryview):
-        return len(value)
-    if isinstance(value, np.ndarray):
-        return value.size
-    if isinstance(value, dict):
-        parts = [*value, *value.values()]
-    elif isinstance(value, list | tuple | set | frozenset):
-        parts = list(value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = [getattr(value, field.name) for field in fields(value)]
-    else:
-        return 1
-    size = len(parts)
-    for part in parts:
-        if size > most:
-            break
-        size += _size(part, most - size)
-    return size
+def is_large(value: Any) -> bool:
+    """Return whether a value is written in more characters than pytest can compare."""
+    return len(repr(value)) > LARGE
 
 
 def first_difference(left: Any, right: Any) -> str:

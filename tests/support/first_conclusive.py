@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis_sql.intervals.arrays import AnyInts, Ints
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.stopping import BETS, GRID, Assumption, check_differences, log_factors
+from analysis_sql.intervals.stopping import BETS, GRID, Assumption, log_factors
 
 
 def first_conclusive(
@@ -27,7 +27,7 @@ def first_conclusive(
     -------
     int64 (...)
     """
-    d = check_differences(differences, queries_per_task, assumption)
+    d = np.asarray(differences, np.int64)
     threshold = log(2.0 / (1.0 - check_level(level)))
     values, which = np.unique(d, return_inverse=True)
     which = which.reshape(d.shape)

@@ -141,6 +141,15 @@ def write_lines(path: Path, columns: Columns) -> None:
             file.write(json.dumps({k: v for k, v in content.items() if v is not None}) + "\n")
 
 
+def write_columns(path: Path, columns: Columns) -> Path:
+    """Write Parquet without metadata, CSV or JSON Lines, as the path ends; gives the path."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        {".csv": write_csv, ".jsonl": write_lines}[path.suffix](path, columns)
+    return path
+
+
 def with_fingerprints(columns: Columns) -> Columns:
     """The columns, and the fingerprint of each row's task set."""
     sets = zip(columns["dataset"], columns["task_set"], strict=True)

@@ -1,4 +1,4 @@
-"""Half-widths of class-aware intervals of any pairs, a block of pairs at a time."""
+"""Half-widths of class-aware intervals of any pairs."""
 
 from typing import Any
 
@@ -9,8 +9,6 @@ from analysis_sql.class_aware.intervals import halfwidths
 from analysis_sql.class_aware.kinds import pair_coordinates
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
-
-_BLOCK = 1 << 20
 
 
 def pair_halfwidths(
@@ -35,11 +33,7 @@ def pair_halfwidths(
         first, second = at.reshape(2, -1)
         some = counts.some(involved)
         u = here.coordinates(some.correct[:, :tasks])
-        step = max(1, _BLOCK // max(here.rank, tasks))
-        for start in range(0, of_this.size, step):
-            i, j = first[start : start + step], second[start : start + step]
-            apart = some.differences(i, j, tasks)
-            coordinates = pair_coordinates(here, some, u, i, j)
-            widths = halfwidths(here, coordinates, apart.moments(), level)
-            widths_of_pairs[of_this[start : start + step]] = widths
+        apart = some.differences(first, second, tasks)
+        coordinates = pair_coordinates(here, some, u, first, second)
+        widths_of_pairs[of_this] = halfwidths(here, coordinates, apart.moments(), level)
     return widths_of_pairs

@@ -9,20 +9,8 @@ from pathlib import Path
 from typing import Any
 
 WORDS = (
-    "a",
-    "the",
-    "red",
-    "blue",
-    "small",
-    "dog",
-    "cats",
-    "bird",
-    "house",
-    "on",
-    "near",
-    "with",
-    "and",
-)
+    "a", "the", "red", "blue", "small", "dog", "cats", "bird", "house", "on", "near", "with", "and",
+)  # fmt: skip
 SIDE = 32
 
 LAYERS = {"width": 16, "heads": 1, "layers": 1}

@@ -7,7 +7,6 @@ from scipy.stats import norm, t
 
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut, leave_one_out
-from benchmark_spec.errors import SpecError
 
 KINDS = ("images", "classes", "superclasses")
 SUPERCLASSES = np.repeat(np.arange(6), 2)
@@ -167,9 +166,3 @@ def test_copies_of_a_task_bring_no_news(drawn, y: np.ndarray) -> None:
     few: LeaveOneOut = leave_one_out(TaskDesign.of(ids, images, owner), y[2:4], 0.95)
     more = leave_one_out(many, np.tile(y[2:4], (1, 8)), 0.95)
     assert (more.images.monte_carlo_share < few.images.monte_carlo_share).all()
-
-
-def test_values_of_other_tasks_are_refused(design: TaskDesign, y: np.ndarray) -> None:
-    for wrong in (y[:, 1:], y[0], np.full_like(y, np.nan)):
-        with pytest.raises(SpecError, match="methods on 300 tasks"):
-            leave_one_out(design, wrong, 0.95)

@@ -23,7 +23,7 @@ from builders.sources.image_set import About
 from fslbench_data import score
 from fslbench_data.release.pictures import picture_name
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.columns import is_canonical
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 
@@ -62,7 +62,7 @@ def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Releas
     order = np.random.default_rng(0).permutation(len(found.table))
     found = replace(found, table=found.table.take(order))
     kept = with_right_queries(found, embedded)
-    assert is_canonical(kept.table)
+    assert kept.table.equals(canonical(kept.table, "x"))
     before, after = found.table.to_pylist(), kept.table.to_pylist()
     sets = {name: embedded.task_set("digits", name) for name in names}
     for old, new in zip(before, after, strict=True):

@@ -34,7 +34,6 @@ from benchmark_spec.errors import (
 from builders.release.results import with_right_queries
 from fslbench_data.cli import main
 from fslbench_data.evaluation.adapters import load_callable
-from fslbench_data.release import pictures as pictures_on_disk
 from fslbench_data.release.pictures import MARK, mark_of, picture_name
 from fslbench_data.release.release import Release
 
@@ -54,6 +53,19 @@ def ncc(support: Array, query: Array, rng: np.random.Generator) -> Array:
 
 def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
     return rng.integers(0, support.shape[-3], query.shape[:-1])
+
+
+class Counted:
+    """Nearest centroids, until at one call something else happens."""
+
+    def __init__(self, at: int = 0, error: BaseException | None = None) -> None:
+        self.calls, self._at, self._error = 0, at, error
+
+    def __call__(self, support: Array, query: Array, rng: np.random.Generator) -> Array:
+        self.calls += 1
+        if self._error is not None and self.calls == self._at:
+            raise self._error
+        return ncc(support, query, rng)
 
 
 ALL = {"features": "pixels", "datasets": "digits"}
@@ -158,22 +170,15 @@ class _Strange:
 def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
     embedded: Release, tmp_path: Path
 ) -> None:
-    calls = []
-
-    def fragile(support: Array, query: Array, rng: np.random.Generator) -> Array:
-        calls.append(1)
-        if len(calls) == 8:
-            raise ValueError("ran out of luck")
-        return ncc(support, query, rng)
-
+    fragile = Counted(8, ValueError("ran out of luck"))
     journal = tmp_path / "x.partial"
     options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "ncc", **ALL}
     with pytest.raises(MethodFailedError, match=r"ValueError: ran out of luck") as caught:
         fb.evaluate(fragile, embedded, **options)
     assert "open-5w5s5q, task 7" in str(caught.value)
-    assert "in fragile" in str(caught.value)
+    assert "in __call__" in str(caught.value)
     found = fb.evaluate(fragile, embedded, **options)
-    assert len(calls) == 8 + 24
+    assert fragile.calls == 8 + 24
     assert content_digest(found.table) == content_digest(
         fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL).table
     )
@@ -209,26 +214,16 @@ def test_a_disk_that_is_full_names_the_journal(embedded: Release, tmp_path: Path
 
 
 def test_a_journal_without_answers_never_blocks(embedded: Release, tmp_path: Path) -> None:
-    def broken(support: Array, query: Array, rng: np.random.Generator) -> Array:
-        raise ValueError("at once")
-
     journal = tmp_path / "x.partial"
     options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "x", **ALL}
     with pytest.raises(MethodFailedError):
-        fb.evaluate(broken, embedded, batch=4, **options)
+        fb.evaluate(Counted(1, ValueError("at once")), embedded, batch=4, **options)
     assert fb.evaluate(ncc, embedded, seed=3, **options).table.num_rows == 31
 
 
 def test_an_interrupted_run_says_what_it_keeps(embedded: Release, tmp_path: Path) -> None:
     told: list[int] = []
-    calls = []
-
-    def stopped(support: Array, query: Array, rng: np.random.Generator) -> Array:
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return ncc(support, query, rng)
-
+    stopped = Counted(6, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         fb.evaluate(stopped, embedded, task_sets="open-5w5s5q", on_stop=told.append, **ALL)
     assert told == [5]
@@ -250,15 +245,10 @@ def test_a_damaged_journal_loses_only_what_is_damaged(
             "head": lines[0][:9],
         }[damage]
     )
-    calls = []
-
-    def counted(support: Array, query: Array, rng: np.random.Generator) -> Array:
-        calls.append(1)
-        return ncc(support, query, rng)
-
+    counted = Counted()
     again = fb.evaluate(counted, embedded, name="ncc", **options)
     assert content_digest(again.table) == content_digest(expected.table)
-    assert len(calls) == (31 if damage == "head" else 22)
+    assert counted.calls == (31 if damage == "head" else 22)
     assert journal.read_bytes() == whole
 
 
@@ -279,16 +269,8 @@ def test_killed_at_three_random_moments(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     code = "from fslbench_data.cli import main; main()"
     sets = [x for s in ("open-5w1s1q", "open-5w5s5q", "closed-5w1s1q") for x in ("--task-set", s)]
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "evaluate",
-        "slow.py:slow",
-        "--features",
-        "pixels",
-        *sets,
-    ]
+    arguments = ["evaluate", "slow.py:slow", "--features", "pixels", *sets]
+    command = [sys.executable, "-c", code, *arguments]
     random.seed(7)
     path, partial = tmp_path / "x.parquet", tmp_path / "x.parquet.partial"
 
@@ -339,37 +321,39 @@ def test_transductive_methods_are_marked(embedded: Release, tmp_path: Path) -> N
 # ---- images -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
-    """A release of 5 classes with 4 images each, and the folder that they lie in."""
+def _release(folder: Path, dataset: str, task_set: str, classes: int, paths: list[Any]) -> Release:
+    """A release of one data set, of so many classes of as many images each."""
     from benchmark_spec import schemas
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
     from builders.sources.image_set import About
 
-    base = tmp_path_factory.mktemp("pictures")
-    names = [(c, f"{c}/{i}.txt") for c in range(5) for i in range(4)]
-    for c, name in names:
-        (base / "raw" / name).parent.mkdir(parents=True, exist_ok=True)
-        (base / "raw" / name).write_text(str(c))
-    columns: dict[str, list[Any]] = {
-        "image_id": list(range(20)),
-        "class_id": [c for c, _ in names],
-        "class_name": [f"class {c}" for c, _ in names],
-        "path": [name for _, name in names],
-        **{name: [None] * 20 for name in ("sha256", "group", "creator", "licence")},
-    }
+    number = len(paths)
+    owner = [i * classes // number for i in range(number)]
+    columns: dict[str, list[Any]] = {name: [None] * number for name in schemas.IMAGES.names}
+    columns |= {"image_id": list(range(number)), "class_id": owner, "path": paths}
+    columns["class_name"] = [f"class {c}" for c in owner]
     images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
-    writer = ReleaseWriter(base / "release", "pictures", "1.0.0", "x")
-    writer.add_dataset(
-        "words", About("t", "h", "l", "c"), images=images,
-        class_names=[f"class {c}" for c in range(5)], class_sizes=[4] * 5,
-    )  # fmt: skip
-    name = TaskSetName.parse("open-2w1s1q")
-    writer.add_tasks("words", name, *draw_task_set("words", name, [4] * 5))
+    writer = ReleaseWriter(folder, "pictures", "1.0.0", "x")
+    sizes, names = [number // classes] * classes, [f"class {c}" for c in range(classes)]
+    about = About("t", "h", "l", "c")
+    writer.add_dataset(dataset, about, images=images, class_names=names, class_sizes=sizes)
+    name = TaskSetName.parse(task_set)
+    writer.add_tasks(dataset, name, *draw_task_set(dataset, name, sizes))
     writer.finish()
-    return fb.load_release(base / "release"), base / "raw"
+    return fb.load_release(folder)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+    """A release of 5 classes with 4 images each, and the folder that they lie in."""
+    base = tmp_path_factory.mktemp("pictures")
+    paths = [f"{c}/{i}.txt" for c in range(5) for i in range(4)]
+    for path in paths:
+        (base / "raw" / path).parent.mkdir(parents=True, exist_ok=True)
+        (base / "raw" / path).write_text(path[0])
+    return _release(base / "release", "words", "open-2w1s1q", 5, paths), base / "raw"
 
 
 def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
@@ -390,38 +374,12 @@ def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
 @pytest.fixture(scope="module")
 def empty_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     """A release of 10 classes with 60 images each, and numbered files with nothing in them."""
-    from benchmark_spec import schemas
-    from benchmark_spec.protocol import TaskSetName
-    from builders.release.writer import ReleaseWriter
-    from builders.sampling import draw_task_set
-    from builders.sources.image_set import About
-
     base = tmp_path_factory.mktemp("empty")
-    columns: dict[str, list[Any]] = {
-        "image_id": list(range(600)),
-        "class_id": [i // 60 for i in range(600)],
-        "class_name": [f"class {i // 60}" for i in range(600)],
-        **{name: [None] * 600 for name in ("path", "sha256", "group", "creator", "licence")},
-    }
-    images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
-    writer = ReleaseWriter(base / "release", "empty", "1.0.0", "x")
-    writer.add_dataset(
-        "files", About("t", "h", "l", "c"), images=images,
-        class_names=[f"class {c}" for c in range(10)], class_sizes=[60] * 10,
-    )  # fmt: skip
-    name = TaskSetName.parse("open-5w1s5q")
-    writer.add_tasks("files", name, *draw_task_set("files", name, [60] * 10))
-    writer.finish()
-    (base / "pictures").mkdir()
     for i in range(600):
-        path = base / "pictures" / picture_name(i)
+        path = base / picture_name(i)
         path.touch()
         os.utime(path, (i, i))  # written one after another
-    return fb.load_release(base / "release"), base / "pictures"
-
-
-def _number(path: Path) -> int:
-    return int(path.stem, 16)
+    return _release(base / "release", "files", "open-5w1s5q", 10, [None] * 600), base
 
 
 def _listed(path: Path) -> int:
@@ -429,7 +387,7 @@ def _listed(path: Path) -> int:
 
 
 SIGNS: dict[str, Callable[[Path], int]] = {
-    "number": _number,
+    "number": lambda path: int(path.stem, 16),
     "name": lambda path: int.from_bytes(path.name.encode()[:16].ljust(16), "big"),
     "place in the folder's listing": _listed,
     "inode": lambda path: path.stat().st_ino,
@@ -532,23 +490,10 @@ def test_images_that_are_not_there(
 ) -> None:
     with pytest.raises(SourceError, match="20 of 20 images of words are missing"):
         fb.evaluate(ncc, pictures[0], images=tmp_path)
-    with pytest.raises(SourceError, match=r"1797 images of digits are not files(.|\n)*--pictures"):
-        fb.evaluate(ncc, embedded, images=tmp_path, datasets="digits")
-
-
-@pytest.mark.parametrize(
-    ("path", "file"),
-    [
-        ("cat/1.png", True),
-        ("cat/img#12.png", True),
-        ("train#12", False),
-        ("a.jpg#xywh=1,2,3,4", False),
-        ("openmoji/1F600.svg", False),
-        (None, False),
-    ],
-)
-def test_which_paths_are_files_of_pictures(path: str | None, file: bool) -> None:
-    assert pictures_on_disk._is_picture_file(path) == file
+    for dataset, of in (("digits", "1797"), ("emoji", r"\d+")):  # parts of an array, drawings
+        said = rf"{of} images of {dataset} are not files(.|\n)*--pictures"
+        with pytest.raises(SourceError, match=said):
+            fb.evaluate(ncc, embedded, images=tmp_path, datasets=dataset)
 
 
 def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: Path) -> None:

@@ -164,14 +164,6 @@ def test_a_device_that_is_not_here(embedded: Release) -> None:
         fb.evaluate(nearest, embedded, device="cuda", **WHERE)
 
 
-def test_scores_are_no_predictions(embedded: Release) -> None:
-    def scores(support: Any, query: Any, rng: object) -> Any:
-        return torch.cdist(query, support.mean(dim=1)).requires_grad_()
-
-    with pytest.raises(PredictionError, match="float32"):
-        fb.evaluate(scores, embedded, device="cpu", **WHERE)
-
-
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tensor_method.py").write_text(
         "def nearest(support, query, rng):\n"

@@ -15,12 +15,9 @@ import pytest
 from feature_arrays import feature_array
 from older_release import with_steps
 
-import fslbench_data as fb
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
 from builders.release.diff import diff
 from builders.release.verify import verify
-from builders.release.writer import ReleaseWriter
-from builders.sources.image_set import About
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
@@ -250,30 +247,3 @@ def test_shards_that_do_not_fit_each_other(
     ):
         with pytest.raises(ReleaseError, match=what):
             read_features(shards, lambda table: folder / table.path)
-
-
-def test_a_method_runs_on_them(tmp_path: Path) -> None:
-    from benchmark_spec.protocol import TaskSetName
-    from builders.sampling import draw_task_set
-
-    writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
-    about = About("t", "h", "l", "c")
-    writer.add_dataset("one", about, ["a", "b"], [12, 8])
-    name = TaskSetName.parse("open-2w1s1q")
-    writer.add_tasks("one", name, *draw_task_set("one", name, [12, 8]))
-    values = np.arange(60, dtype=np.int8).reshape(20, 3)
-    writer.add_features("one", "net", [values], {"scale": 0.5})
-    writer.finish()
-    release = load_release(tmp_path / "r")
-    seen: list[Array] = []
-
-    def look(support: Array, query: Array, rng: np.random.Generator) -> Array:
-        seen.append(support)
-        return np.zeros(len(query), np.int64)
-
-    for _ in range(2):
-        fb.evaluate(look, release, features="net", max_tasks=1, name="x")
-    expected = values[release.task_set("one", str(name))[0].support] * np.float32(0.5)
-    for support in seen:
-        assert support.dtype == np.float32
-        assert np.array_equal(support, expected)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from golden_inputs import INPUTS
@@ -316,16 +317,10 @@ REFUSED: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
         "the frame doubles column 'method'",
     ),
     "arrays in cells": (
-        lambda t: _pandas(t).assign(class_correct=[_square()] * len(t)),
+        lambda t: _pandas(t).assign(class_correct=[np.zeros((2, 2))] * len(t)),
         r"'class_correct' holds what Arrow does not know(?s:.*)row 1\n(?s:.*)value.tolist\(\)",
     ),
 }
-
-
-def _square() -> Any:
-    import numpy as np
-
-    return np.zeros((2, 2))
 
 
 @pytest.mark.parametrize("name", REFUSED)

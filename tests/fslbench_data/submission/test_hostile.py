@@ -18,7 +18,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
-from fslbench_data.submission.bindings import Method, read_metadata
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.submission.recorder import Recorder
@@ -35,52 +35,6 @@ def _clean(error: BaseException) -> str:
     return text
 
 
-# ---- metadata ------------------------------------------------------------------------------------
-
-
-def _about(**method: Any) -> str:
-    return json.dumps({"methods": {"mine": method}})
-
-
-def _bound(**binding: Any) -> str:
-    return _about(task_sets={"digits/x": {"fingerprint": "0" * 64, **binding}})
-
-
-METADATA = {
-    "nested": '{"methods": ' + "[" * 100_000,
-    "nested and closed": '{"methods": {}, "package_version": ' + "[" * 900 + "]" * 900 + "}",
-    "NaN": '{"methods": {}, "x": NaN}',
-    "Infinity": '{"methods": {}, "x": -Infinity}',
-    "a number of many digits": '{"methods": {}, "package_version": ' + "9" * 5000 + "}",
-    "a number of some thousand": _bound(tasks=10**4000),
-    "a fraction of tasks": _bound(tasks=1.5),
-    "a stopping level that is none": _bound(stopping={"versus": "a", "level": 1e308}),
-    "stopping against an escape": _bound(stopping={"versus": "\x1b[2J", "level": 0.95}),
-    "a version that is a list": '{"methods": {}, "spec_version": [1]}',
-    "a version that escapes": '{"methods": {}, "package_version": "\\u001b[31m"}',
-    "a surrogate for a name": '{"methods": {"\\ud800": {}}}',
-    "an escape for a name": '{"methods": {"\\u001b[31mred": {}}}',
-    "an escape for a task set": _about(task_sets={"\x1b[31m/x": {"fingerprint": "x"}}),
-    "a surrogate for a task set": _about(task_sets={"\ud800/x": {"fingerprint": "x"}}),
-    "escapes in a description": _about(description="\x1b]0;title\x07"),
-    "a direction override": _about(description="\u202egnp.exe"),
-    "a blank that is not seen": _about(backbone="a\u200bb"),
-    "a link of two lines": _about(link="https://example.org\nX-Header: 1"),
-    "an endless description": _about(description="x" * 20_000),
-    "methods that are none": '{"methods": {"mine": null}}',
-    "not UTF-8": b"\xff\xfe{}",
-    "nothing": "",
-}
-
-
-@pytest.mark.parametrize("name", METADATA)
-def test_metadata_made_to_harm(name: str) -> None:
-    raw = METADATA[name]
-    with pytest.raises(errors.SchemaError) as caught:
-        read_metadata(raw if isinstance(raw, bytes) else raw.encode(), "x.parquet")
-    assert "metadata is wrong" in _clean(caught.value)
-
-
 def test_texts_are_refused_where_they_are_given_too() -> None:
     with pytest.raises(errors.SpecError, match=r"description holds the unprintable .* U\+001B"):
         Recorder("mine", description="\x1b[31m")
@@ -91,7 +45,7 @@ def test_texts_are_refused_where_they_are_given_too() -> None:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", ["", " ", "\x1b[31m", "x" * 201, "=1+1"])
+@pytest.mark.parametrize("run", ["", "x" * 201])
 def test_runs_that_have_no_name(run: str, embedded: Release) -> None:
     """One without a name would not have been counted, and its right answers would have been."""
     prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
@@ -290,13 +244,3 @@ def test_nothing_gets_out_of_a_comment() -> None:
     assert "<script>" in made.split("\n", 1)[0]
     lines = latex([table], "a\n\\input{x}", ("b\n\\input{y}",)).splitlines()
     assert [line for line in lines if "input" in line] == [r"% a \input{x}", r"% b \input{y}"]
-
-
-HIDING = ["=1+1", "+x", "-x", "@x", "＝x", "a\u2800", "\u3164", "a\ufe0f", "a" + "\u0301" * 9]
-
-
-@pytest.mark.parametrize("name", HIDING)
-def test_names_that_hide_or_compute(name: str, embedded: Release) -> None:
-    with pytest.raises(errors.MethodNameError) as caught:
-        validate(Submission(few(method=[name] * 31)), embedded)
-    _clean(caught.value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from golden_inputs import Columns, with_fingerprints, write_columns
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -59,28 +57,18 @@ def in_run(submission: Submission, run: str) -> Submission:
     return replace(submission, table=submission.table.append_column("run", column))
 
 
-def rows_of(submission: Submission, release: Release, **more: Any) -> list[dict[str, Any]]:
-    """Rows as a CSV or JSON Lines file has them, with the fingerprint in a column."""
-    rows = submission.table.to_pylist()
-    for row in rows:
-        row["fingerprint"] = release.task_set_info("digits", row["task_set"]).fingerprint
-        row |= more
-    return rows
+def rows_of(submission: Submission, release: Release, **more: Any) -> Columns:
+    """Columns as a CSV or JSON Lines file has them, with the fingerprint in one."""
+    columns = with_fingerprints(submission.table.to_pydict())
+    rows = submission.table.num_rows
+    return columns | {name: [value] * rows for name, value in more.items()}
 
 
-def write(path: Path, content: Submission | list[dict[str, Any]]) -> Path:
-    """Write a submission, or rows as CSV, JSON Lines or Parquet without metadata."""
-    if isinstance(content, Submission):
-        content.write(path)
-    elif path.suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(content[0]))
-            writer.writeheader()
-            writer.writerows(content)
-    elif path.suffix == ".jsonl":
-        path.write_text("\n".join(map(json.dumps, content)), encoding="utf-8")
-    else:
-        pq.write_table(pa.Table.from_pylist(content), path)
+def write(path: Path, content: Submission | Columns) -> Path:
+    """Write a submission, or columns without metadata."""
+    if not isinstance(content, Submission):
+        return write_columns(path, content)
+    content.write(path)
     return path
 
 
@@ -96,9 +84,9 @@ def files(tmp_path: Path, embedded: Release) -> list[Path]:
             for key, bound in some.bindings.items()
         },
     )
-    by_class = [
-        {**row, "class_correct": [min(5, max(0, row["n_correct"] - 5 * k)) for k in range(5)]}
-        for row in rows_of(answers(embedded, "counted"), embedded)
+    by_class = rows_of(answers(embedded, "counted"), embedded)
+    by_class["class_correct"] = [
+        [min(5, max(0, count - 5 * k)) for k in range(5)] for count in by_class["n_correct"]
     ]
     mine = answers(embedded, "mine", description="ours", link="https://example.org")
     return [
@@ -163,7 +151,7 @@ def test_one_file_stays_as_it_is_and_none_is_refused(files: list[Path]) -> None:
         fb.merge([])
 
 
-Change = Callable[[Submission, Release], Submission | list[dict[str, Any]]]
+Change = Callable[[Submission, Release], Submission | Columns]
 
 
 def _other_tasks(submission: Submission, _: Release) -> Submission:
@@ -241,7 +229,7 @@ def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_pat
 
 def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_path: Path) -> None:
     rows = rows_of(answers(embedded, "bad"), embedded)
-    rows[4]["n_correct"] = 26
+    rows["n_correct"][4] = 26
     files = [
         write(tmp_path / "good.parquet", answers(embedded, "mine")),
         write(tmp_path / "bad.csv", rows),
@@ -282,20 +270,20 @@ def test_whole_floats_are_integers_in_any_file(
     """As pandas makes of integers when a column was once without a value."""
     expected = answers(embedded, "mine")
     rows = rows_of(expected, embedded)
-    for row in rows:
-        for name in ("task_id", "n_correct", "n_query"):
-            row[name] = float(row[name])
+    for name in ("task_id", "n_correct", "n_query"):
+        rows[name] = [*map(float, rows[name])]
     path = write(tmp_path / f"x.{ending}", rows)
     read = Submission.read(path)
     assert read.table.select(expected.table.column_names).equals(expected.table)
-    rows[6]["n_correct"] += 0.5
+    counts = rows["n_correct"]
+    counts[6] += 0.5
     with pytest.raises(CountError, match=r"n_correct is fractional(.|\n)*data row 7"):
         Submission.read(write(path, rows))
     if ending == "parquet":
-        rows[6]["n_correct"] = 2.0**60
+        counts[6] = 2.0**60
         with pytest.raises(CountError, match=r"n_correct is out of range(.|\n)*data row 7"):
             Submission.read(write(path, rows))
-    rows[6]["n_correct"], rows[11]["n_correct"] = 7.0, float("nan")
+    counts[6], counts[11] = 7.0, float("nan")
     if ending != "jsonl":  # which has no NaN
         with pytest.raises(CountError, match=r"n_correct is NaN(.|\n)*data row 12"):
             Submission.read(write(path, rows))

@@ -15,6 +15,7 @@ from benchmark_spec.errors import (
     PredictionError,
     SubmissionError,
 )
+from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -85,14 +86,7 @@ def test_numbers_alone(toy: Release) -> None:
     recorder = Recorder("mine")
     recorder.add_counts(tasks, [4, 3, 2, 1, 0])
     table = recorder.submission().table
-    assert table.column_names == [
-        "method",
-        "dataset",
-        "task_set",
-        "task_id",
-        "n_correct",
-        "n_query",
-    ]
+    assert table.column_names == SUBMISSION.names
     assert table.column("n_correct").to_pylist() == [4, 3, 2, 1, 0]
 
 

@@ -28,8 +28,6 @@ from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_accuracies
-from fslbench_data.submission.recorder import Recorder
-from fslbench_data.validation.validate import validate
 
 SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
 COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
@@ -283,21 +281,3 @@ def test_selecting_and_merging_keep_what_is_bound(root: Path, files: tuple[Path,
         assert again.bindings == part.bindings
         columns = part.table.column_names
         assert content_digest(again.table.select(columns)) == content_digest(part.table)
-
-
-def test_chunks_may_have_dictionaries_of_their_own(embedded: Release) -> None:
-    parts = []
-    for method in ("one", "two"):
-        recorder = Recorder(method)
-        for name in ("open-5w1s1q", "open-5w5s5q")[:: 1 if method == "one" else -1]:
-            info = embedded.task_set_info("digits", name)
-            recorder.add_counts(info, [1] * info.n_tasks)
-        parts.append(recorder.submission())
-    tables = [part.table for part in parts]
-    table = pa.concat_tables(tables)
-    assert len({tuple(c.dictionary.to_pylist()) for c in table.column("task_set").chunks}) == 2
-    bindings = {key: b for part in parts for key, b in part.bindings.items()}
-    checked = validate(Submission(table, {}, bindings), embedded)
-    found = [(group.method, str(group.info.name), group.tasks) for group in checked.groups]
-    assert found == [("one", "open-5w1s1q", 176), ("one", "open-5w5s5q", 31),
-                     ("two", "open-5w5s5q", 31), ("two", "open-5w1s1q", 176)]  # fmt: skip

@@ -1,7 +1,5 @@
 """What is said of a method in a column survives what drops a file's metadata."""
 
-import csv
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from golden_inputs import write_columns
 
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning
 from fslbench_data.cli import main
@@ -39,20 +38,6 @@ def _rows(release: Release, *marks: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def _write(columns: dict[str, list[Any]], path: Path) -> Path:
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if path.suffix == ".parquet":
-        pq.write_table(pa.table(columns), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("\n".join(map(json.dumps, rows)))
-    else:
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(columns))
-            writer.writeheader()
-            writer.writerows(rows)
-    return path
-
-
 def test_files_joined_by_pandas_keep_the_mark(embedded: Release, tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     for name in ("plain", "marked"):
@@ -80,7 +65,7 @@ def test_files_joined_by_pandas_keep_the_mark(embedded: Release, tmp_path: Path)
 def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path: Path) -> None:
     columns = _rows(embedded, True)
     del columns["transductive"]
-    path = _write(columns, tmp_path / "x.parquet")
+    path = write_columns(tmp_path / "x.parquet", columns)
     with pytest.warns(FSLBenchWarning, match="no fslbench metadata, which pandas drops"):
         Submission.read(path)
     for command in ("score", "validate"):
@@ -90,7 +75,7 @@ def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path:
         assert "fix: give the column `transductive`" in result.stderr
     quiet = tmp_path / "recorded.parquet"
     _recorded(embedded, "mine").write(quiet)
-    for path in (quiet, _write(columns, tmp_path / "x.csv")):
+    for path in (quiet, write_columns(tmp_path / "x.csv", columns)):
         assert "Warning" not in CliRunner().invoke(main, ["validate", str(path)]).stderr
 
 
@@ -99,7 +84,7 @@ def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path:
 def test_the_column_in_every_kind_of_file(
     ending: str, marks: list[Any], embedded: Release, tmp_path: Path
 ) -> None:
-    path = _write(_rows(embedded, *marks), tmp_path / f"x.{ending}")
+    path = write_columns(tmp_path / f"x.{ending}", _rows(embedded, *marks))
     found = [Submission.read(path)]
     found += [read_untrusted(path)] if ending == "parquet" else []
     for submission in found:

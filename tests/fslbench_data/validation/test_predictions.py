@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -12,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from golden_inputs import write_columns
 
 from benchmark_spec.errors import ContradictionError, PredictionError
 from fslbench_data.release.release import Release
@@ -200,16 +198,10 @@ def test_which_are_right_in_files_of_every_kind(embedded: Release, tmp_path: Pat
     submission = _submission(embedded, _named(embedded, ("closed",)))
     expected = _right(validate(submission, embedded, allow_unbound=True))
     frame = _told(embedded, submission, {"a/one", "b/two"}).table.drop_columns("predictions")
-    pq.write_table(frame, tmp_path / "x.parquet")
-    rows = [{**row, "correct": [*map(bool, row["correct"])]} for row in frame.to_pylist()]
-    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with (tmp_path / "x.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, frame.column_names)
-        writer.writeheader()
-        writer.writerows(
-            {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
-            for row in rows
-        )
+    columns = frame.to_pydict()
+    for ending in ("parquet", "csv", "jsonl"):
+        write_columns(tmp_path / f"x.{ending}", columns)
+        columns["correct"] = [[*map(bool, own)] for own in columns["correct"]]
     for path in sorted(tmp_path.iterdir()):
         assert _right(validate(str(path), embedded, allow_unbound=True)) == expected, path.name
     sandboxed = read_untrusted(tmp_path / "x.parquet")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from golden_inputs import write_columns
 
 from benchmark_spec import errors
 from fslbench_data.cli import main
@@ -138,12 +139,8 @@ def test_texts_that_are_not_utf_8(ending: str, good: dict[str, list[Any]], tmp_p
     columns["method"] = ["mQX"] * 31
     if ending == "parquet":
         pq.write_table(pa.table(columns), path, compression="none", write_statistics=False)
-    elif ending == "csv":
-        rows = zip(*columns.values(), strict=True)
-        path.write_text("\n".join(",".join(map(str, row)) for row in [tuple(columns), *rows]))
     else:
-        rows = zip(*columns.values(), strict=True)
-        path.write_text("\n".join(json.dumps(dict(zip(columns, r, strict=True))) for r in rows))
+        write_columns(path, columns)
     assert Submission.read(path).table.num_rows == 31
     path.write_bytes(path.read_bytes().replace(b"mQX", b"m\xffX"))
     with pytest.raises((errors.UnreadableError, errors.SchemaError)):

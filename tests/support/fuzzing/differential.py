@@ -121,37 +121,14 @@ def _marked(made: Columns, rng: random.Random) -> None:
 
 _MARKS: list[list[Any]] = [[True], [False], [None], [True], [None]]
 _NAMES = [
-    "other",
-    "2024-05-01",
-    "a, b",
-    'a "b"',
-    "naïve/方法",
-    "x" * 200,
-    "x" * 201,
-    "a\u0301\u0301\u0301\u0301",
-    "a\u0301\u0301\u0301\u0301\u0301",
-    " a",
-    "12:30:00",
-    "pixels/NCC.",
-    "[/]",
-    "mine †",
-    "mi‡ne",
-    "-1",
-    "1",
-    "true",
-    "null",
-    "NaN",
-]
+    "other", "2024-05-01", "a, b", 'a "b"', "naïve/方法", "x" * 200, "x" * 201,
+    "a\u0301\u0301\u0301\u0301", "a\u0301\u0301\u0301\u0301\u0301", " a", "12:30:00", "pixels/NCC.",
+    "[/]", "mine †", "mi‡ne", "-1", "1", "true", "null", "NaN",
+]  # fmt: skip
 _CHANGES: list[Callable[[Columns, random.Random], None]] = [
-    _shuffled,
-    _reordered,
-    _shorter_fingerprint,
-    _without_fingerprint,
-    _named,
-    _twice,
-    _numbered_runs,
-    _marked,
-]
+    _shuffled, _reordered, _shorter_fingerprint, _without_fingerprint, _named, _twice,
+    _numbered_runs, _marked,
+]  # fmt: skip
 
 
 def _as_parquet(made: Columns, rng: random.Random) -> files.File:

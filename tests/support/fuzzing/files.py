@@ -20,31 +20,10 @@ from fuzzing.choices import Choices
 File = tuple[str, bytes | None]
 
 _JSON: list[Any] = [
-    None,
-    True,
-    "",
-    "x",
-    "mine",
-    "\x1b[0m",
-    "\ud800",
-    "\u200b",
-    "y" * 12_000,
-    "0.95",
-    0,
-    -1,
-    31,
-    10,
-    2**31,
-    10**4000,
-    0.95,
-    float("nan"),
-    1e308,
-    [],
-    {},
-    {"mine": {}},
-    {"versus": "pixels/Ridge", "level": 0.95},
-    {"versus": "\x07", "level": 0.5},
-]
+    None, True, "", "x", "mine", "\x1b[0m", "\ud800", "\u200b", "y" * 12_000, "0.95", 0, -1, 31, 10,
+    2**31, 10**4000, 0.95, float("nan"), 1e308, [], {}, {"mine": {}},
+    {"versus": "pixels/Ridge", "level": 0.95}, {"versus": "\x07", "level": 0.5},
+]  # fmt: skip
 
 
 def metadata(choices: Choices) -> bytes:

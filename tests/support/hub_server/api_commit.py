@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from math import ceil
 from typing import Any
 
 from hub_server.access import User, check_discuss, check_write
 from hub_server.answers import Answer, HubError, as_json
 from hub_server.api_files import sign, signed
 from hub_server.api_xet import receive
-from hub_server.community import find, open_pull_request
+from hub_server.community import open_pull_request
 from hub_server.objects import BadObjectError
 from hub_server.repos import LFS_ENDINGS, Commit, Repo, Tree
 from hub_server.routing import Call, route
@@ -29,7 +28,7 @@ def _may_commit(call: Call, repo: Repo, rev: str, create_pr: bool) -> User:
     if create_pr:
         return check_discuss(call.user)
     if rev.startswith("refs/pr/"):
-        pull = find(repo, int(rev.removeprefix("refs/pr/")))
+        pull = repo.discussions[int(rev.removeprefix("refs/pr/"))]
         if call.user and pull.author == call.user.name:
             return check_discuss(call.user)
     if call.user and not call.user.may_write(repo.namespace):
@@ -67,47 +66,21 @@ def lfs_batch(call: Call, repo: Repo) -> Answer:
         if oid not in repo.lfs:
             href = f"{call.hub.cdn}/upload/{repo.url_path}/{oid}?{sign(call, oid)}"
             verify = f"{call.hub.endpoint}/{repo.url_path}.git/info/lfs/objects/verify"
-            upload: dict[str, Any] = {"href": href}
-            if size > call.hub.part_size:
-                parts = range(1, ceil(size / call.hub.part_size) + 1)
-                upload["header"] = {str(n): f"{href}&partNumber={n}" for n in parts}
-                upload["header"]["chunk_size"] = str(call.hub.part_size)
-            found["actions"] = {"upload": upload, "verify": {"href": verify}}
+            found["actions"] = {"upload": {"href": href}, "verify": {"href": verify}}
         objects.append(found)
     return as_json({"transfer": "basic", "objects": objects})
 
 
 @route("PUT", "/upload/{prefix}{owner}/{name}/{oid}")
 def upload(call: Call, owner: str, name: str, oid: str, kind: str | None) -> Answer:
-    """An LFS object, or one part of it."""
-    sha256, store = signed(call), call.hub.store
-    if number := call.query.get("partNumber", [""])[-1]:
-        part = store.folder / f"{sha256}.{number}.part"
-        part.write_bytes(call.body())
-        return Answer(200, {"ETag": f'"{sha256[:16]}-{number}"'})
-    _keep(call, ((kind or "models").removesuffix("s"), f"{owner}/{name}"), sha256, call.chunks())
-    return Answer(200, {"ETag": f'"{sha256}"'})
-
-
-@route("POST", "/upload/{prefix}{owner}/{name}/{oid}")
-def complete(call: Call, owner: str, name: str, oid: str, kind: str | None) -> Answer:
-    """The end of an upload in parts."""
+    """An LFS object."""
     sha256 = signed(call)
-    numbers = sorted(part["partNumber"] for part in call.json()["parts"])
-    files = [call.hub.store.folder / f"{sha256}.{number}.part" for number in numbers]
-    key = ((kind or "models").removesuffix("s"), f"{owner}/{name}")
-    _keep(call, key, sha256, (file.read_bytes() for file in files))
-    for file in files:
-        file.unlink()
-    return as_json({"success": True})
-
-
-def _keep(call: Call, key: tuple[str, str], sha256: str, chunks: Any) -> None:
     try:
-        call.hub.store.receive(sha256, chunks)
+        call.hub.store.receive(sha256, call.chunks())
     except BadObjectError as error:
         raise HubError(400, f"BadDigest: {error}") from error
-    call.hub.repos[key].lfs.add(sha256)
+    call.hub.repos[(kind or "models").removesuffix("s"), f"{owner}/{name}"].lfs.add(sha256)
+    return Answer(200, {"ETag": f'"{sha256}"'})
 
 
 @route("POST", r"/{prefix}{repo}\.git/info/lfs/objects/verify")
@@ -145,7 +118,7 @@ def commit(call: Call, repo: Repo, rev: str) -> Answer:
         answer["pullRequestUrl"] = where
     elif rev.startswith("refs/pr/"):
         repo.move(rev, new.oid)
-        pull = find(repo, int(rev.removeprefix("refs/pr/")))
+        pull = repo.discussions[int(rev.removeprefix("refs/pr/"))]
     else:
         repo.move(rev, new.oid)
         return as_json(answer)
@@ -183,12 +156,5 @@ def _change(call: Call, repo: Repo, tree: Tree, key: str, value: dict[str, Any])
             text = "LFS pointer pointed to a file that does not exist"
             raise HubError(400, f"Your push was rejected because an {text}: {path}")
         tree[path] = call.hub.store.lfs_blob(value["oid"])
-    elif key == "deletedFile":
-        if tree.pop(path, None) is None:
-            raise HubError(404, f"A file with this name doesn't exist: {path}", "EntryNotFound")
-    elif key == "deletedFolder":
-        inside = [p for p in tree if p.startswith(f"{path}/")]
-        if not inside:
-            raise HubError(404, f"A folder with this name doesn't exist: {path}", "EntryNotFound")
-        for found in inside:
-            del tree[found]
+    elif key == "deletedFile" and tree.pop(path, None) is None:
+        raise HubError(404, f"A file with this name doesn't exist: {path}", "EntryNotFound")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hub_server.access import check_discuss
 from hub_server.answers import Answer, HubError, as_json
-from hub_server.community import PullRequest, conflicts, find
+from hub_server.community import PullRequest, conflicts
 from hub_server.repos import Repo
 from hub_server.routing import Call, route
 
@@ -46,7 +46,7 @@ def listed(call: Call, repo: Repo) -> Answer:
 
 @route("GET", "/api/{kind}/{repo}/discussions/{num}")
 def details(call: Call, repo: Repo, num: int) -> Answer:
-    found = find(repo, num)
+    found = repo.discussions[num]
     data = _summary(repo, found) | {"events": found.events}
     data["changes"] = {"base": "refs/heads/main"}
     if found.merge_commit:
@@ -60,4 +60,4 @@ def comment(call: Call, repo: Repo, num: int) -> Answer:
     user, text = check_discuss(call.user), call.json()["comment"]
     if not text.strip():
         raise HubError(400, "A comment must not be empty")
-    return as_json({"newMessage": find(repo, num).comment(repo, user.name, text)})
+    return as_json({"newMessage": repo.discussions[num].comment(repo, user.name, text)})

@@ -56,12 +56,6 @@ def open_pull_request(repo: Repo, author: str, title: str, text: str) -> PullReq
     return new
 
 
-def find(repo: Repo, num: int) -> PullRequest:
-    if num not in repo.discussions:
-        raise HubError(404, "Discussion not found")
-    return repo.discussions[num]
-
-
 def changed(repo: Repo, num: int) -> tuple[Commit, dict[str, Blob | None]]:
     """Where a pull request started, and what it puts in place of which files (None: deleted)."""
     head = repo.commits[repo.pulls[num]]
@@ -80,7 +74,7 @@ def conflicts(repo: Repo, num: int) -> list[str]:
 
 def merge(repo: Repo, num: int, author: str) -> Commit:
     """Merge a pull request into main."""
-    pull = find(repo, num)
+    pull = repo.discussions[num]
     if pull.status != "open":
         raise HubError(400, f"Cannot merge: #{num} is not an open pull request")
     if found := conflicts(repo, num):

@@ -50,15 +50,12 @@ class Fault:
         Only requests with this method.
     times
         How many requests are hit; None for all.
-    skip
-        How many matching requests go well before.
     """
 
     match: str
     kind: Kind = "status"
     method: str | None = None
     times: int | None = 1
-    skip: int = 0
     status: int = 500
     retry_after: int | None = None
     seconds: float = 0.5
@@ -83,14 +80,12 @@ class Faults:
     def clear(self) -> None:
         self.active: list[Fault] = []
         self.hits: list[int] = []
-        self._seen: list[int] = []
 
     def add(self, *faults: Fault) -> None:
         with self._lock:
             for fault in faults:
                 self.active.append(fault)
                 self.hits.append(0)
-                self._seen.append(0)
 
     def before(self, method: str, path: str) -> Answer | None:
         """Faults that need no answer: a delay, a reset, an error status, a page."""
@@ -125,9 +120,6 @@ class Faults:
                     continue
                 if not re.search(fault.match, path):
                     continue
-                self._seen[i] += 1
-                if self._seen[i] <= fault.skip:
-                    continue
                 if fault.times is None or self.hits[i] < fault.times:
                     self.hits[i] += 1
                     return fault
@@ -155,15 +147,7 @@ def _spoil(fault: Fault, answer: Answer) -> Answer:
 
 def _shorter(answer: Answer, missing: int) -> Answer:
     """The same answer for a file that is `missing` bytes shorter."""
-    headers = dict(answer.headers)
-    if "X-Linked-Size" in headers:
-        headers["X-Linked-Size"] = str(int(headers["X-Linked-Size"]) - missing)
-    if answer.status >= 300:
-        return replace(answer, headers=headers)
     length = max(0, len(answer.body) - missing)
-    if found := re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "")):
-        start, total = int(found[1]), int(found[2])
-        headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{total - missing}"
     if isinstance(answer.body, FilePart):
-        return replace(answer, headers=headers, body=replace(answer.body, length=length))
-    return replace(answer, headers=headers, body=answer.body[:length])
+        return replace(answer, body=replace(answer.body, length=length))
+    return replace(answer, body=answer.body[:length])

@@ -129,8 +129,6 @@ class ObjectStore:
         if data is None:
             middle = len(old) // 2
             data = old[:middle] + bytes([old[middle] ^ 0xFF]) + old[middle + 1 :]
-        if len(data) != len(old):
-            raise ValueError("a tampered file keeps its length")
         if blob.sha256 is None:
             self._regular[blob.oid] = data
         else:

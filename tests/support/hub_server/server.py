@@ -57,8 +57,8 @@ class HubServer:
         What goes wrong; empty at first.
     crashes
         Tracebacks of the server's own mistakes; tests check that there are none.
-    page_size, part_size
-        Entries in a page of a list; bytes above which an upload is sent in parts.
+    page_size
+        Entries in a page of a list.
     xet
         Whether it has xet: "off" as at first, "on", or "broken", where its storage refuses.
     client_env
@@ -85,7 +85,6 @@ class HubServer:
             self.crashes: list[str] = []
             self.clock = Clock()
             self.page_size = 1000
-            self.part_size = 64 * 2**20
             self.xet: Literal["off", "on", "broken"] = "off"
             self.accounts.clear()
             self.store.clear()
@@ -213,7 +212,7 @@ class HubServer:
             return community.merge(self.repo(repo_id, kind), num, author)
 
     def discussion(self, repo_id: str, num: int, kind: str = "dataset") -> community.PullRequest:
-        return community.find(self.repo(repo_id, kind), num)
+        return self.repo(repo_id, kind).discussions[num]
 
     def comments(self, repo_id: str, num: int, kind: str = "dataset") -> list[str]:
         """Comments of a discussion or pull request; the first is its description."""
