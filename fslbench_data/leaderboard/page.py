@@ -24,10 +24,9 @@ from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins
 from fslbench_data.release.release import EMBEDDED
 from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
-    STOPPED,
     STOPPED_NOTE,
-    TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
+    marked,
     plus_minus,
 )
 from fslbench_data.render.table import Column, Table, right
@@ -276,9 +275,9 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     every = [row for rows in rows_of.values() for row in rows]
 
     def label(method: str) -> str:
-        marks = TRANSDUCTIVE if any(row.transductive for row in rows_of[method]) else ""
-        marks += STOPPED if any(row.stopped for row in rows_of[method]) else ""
-        return f"{method} {marks}" if marks else method
+        transductive = any(row.transductive for row in rows_of[method])
+        stopped = any(row.stopped for row in rows_of[method])
+        return marked(method, transductive=transductive, stopped=stopped)
 
     def sender(method: str) -> str:
         return origins(rows_of[method][0].submission, rows_of[method][0].also)

@@ -16,9 +16,9 @@ from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
     STOPPED,
-    TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
+    marked,
     missing_text,
     one_model_text,
     plus_minus,
@@ -159,9 +159,8 @@ def _more(named: Sequence[object], shown: int) -> list[str]:
 
 
 def label(row: Row) -> str:
-    """What a method is called in a table: its label, and its marks."""
-    marks = (TRANSDUCTIVE if row.transductive else "") + (STOPPED if row.stopped else "")
-    return f"{row.method} {marks}" if marks else row.method
+    """Return what a method is called in a table: its label, and its marks."""
+    return marked(row.method, transductive=row.transductive, stopped=row.stopped is not None)
 
 
 def behind(row: Row) -> str:

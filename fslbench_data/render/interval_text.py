@@ -98,13 +98,18 @@ STOPPED_NOTE = (
 )
 
 
+def marked(name: str, *, transductive: bool, stopped: bool) -> str:
+    """Return what a method is called in a table: its name, and its marks."""
+    marks = (TRANSDUCTIVE if transductive else "") + (STOPPED if stopped else "")
+    return f"{name} {marks}" if marks else name
+
+
 def labels(scores: Iterable[Score]) -> dict[str, str]:
-    """What each method is called in a table: its name, and its marks."""
-    marks = {
-        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
+    """Return what each method is called in a table."""
+    return {
+        s.method: marked(s.method, transductive=s.transductive, stopped=s.stopped is not None)
         for s in scores
     }
-    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
 
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:

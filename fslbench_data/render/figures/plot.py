@@ -15,7 +15,6 @@ from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
 from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
-from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
@@ -212,7 +211,7 @@ def figure_of(
         return rows.means(report_on(selected))
     sets = sets_of(selected)
     if kind in ("conclusive", "forest"):
-        return conclusive(sets) if kind == "conclusive" else rows.forest(sets)
+        return rows.conclusive(sets) if kind == "conclusive" else rows.forest(sets)
     if len(sets) > 1:
         raise SpecError(
             f"{len(sets)} task sets are answered, such a figure shows one: "

@@ -19,7 +19,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import VERDICT_NAMES
-from fslbench_data.render.figures.claims import conclusive
+from fslbench_data.render.figures.rows import conclusive
 from fslbench_data.render.figures.rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport

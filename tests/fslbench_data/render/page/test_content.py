@@ -16,8 +16,7 @@ import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Comparison
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
-from fslbench_data.render.figures.claims import conclusive
-from fslbench_data.render.figures.rows import ladder, scatter, worst
+from fslbench_data.render.figures.rows import conclusive, ladder, scatter, worst
 from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.render.page.make import MOST_CHOSEN, html, make_page, page_content
 from fslbench_data.render.summary_text import summary_paper
