@@ -1,6 +1,5 @@
 """Results that two methods have, under different names."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,14 +80,3 @@ def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
     assert [entry.label for entry in group] == ["NCC", "MatchingNet", "mine"]
     # the same counts out of more queries
     assert duplicates([_entry(info, half, "a", "a"), _entry(info, half, "b", "b", runs=2)]) == ()
-
-
-def test_thousands(info: TaskSetInfo) -> None:
-    """In time that grows as their number."""
-    counts = np.random.default_rng(0).integers(5, 20, (1001, 31)).tolist()
-    entries = [_entry(info, counts[0], f"m{i}", f"{i:064x}") for i in range(1000)]
-    entries += [_entry(info, own, f"n{i}", f"{i + 1000:064x}") for i, own in enumerate(counts[1:])]
-    begun = time.perf_counter()
-    ((*group,),) = duplicates(entries)
-    assert len(group) == 1000
-    assert time.perf_counter() - begun < 1
