@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import listing, many
-from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import IntervalKind, Protocol, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
@@ -112,7 +112,6 @@ class OfSet:
     """A task set and the lines of its methods, by name, best first."""
 
     standing: Standing
-    name: TaskSetName
     rows: Mapping[str, Row]
 
     def kind(self, about: str) -> IntervalKind | None:
@@ -173,13 +172,17 @@ def suites_of(board: Board) -> list[OfSuite]:
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in shown)]
     by_suite: dict[str, list[OfSet]] = {}
     for standing in shown:
-        name = TaskSetName.parse(standing.scored.task_set)
-        of_set = OfSet(standing, name, {row.method: row for row in standing.rows()})
-        by_suite.setdefault(name.suite, []).append(of_set)
+        of_set = OfSet(standing, {row.method: row for row in standing.rows()})
+        by_suite.setdefault(standing.scored.name.suite, []).append(of_set)
     suites = []
     for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
         sets = by_suite[suite]
-        sets.sort(key=lambda of: (datasets.index(of.standing.scored.dataset), of.name.protocol))
+        sets.sort(
+            key=lambda of: (
+                datasets.index(of.standing.scored.dataset),
+                of.standing.scored.name.protocol,
+            )
+        )
         places: dict[str, list[float]] = {}
         for number, of_set in enumerate(sets):
             for position, (method, row) in enumerate(of_set.rows.items()):
@@ -192,7 +195,7 @@ def suites_of(board: Board) -> list[OfSuite]:
 
 def _shots(sets: Sequence[OfSet]) -> list[str]:
     """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
-    protocols: list[Protocol] = [of_set.name.protocol for of_set in sets]
+    protocols: list[Protocol] = [of_set.standing.scored.name.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
     return [many(p.shot, "shot") for p in protocols]

@@ -157,7 +157,7 @@ MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""
 MOST_CHARACTERS = 60_000
 """Of a comment; hosts refuse more than 65,536."""
-_MOST_REFUSED, _MOST_ROWS, _MOST_FILES, _MOST_ALIKE = 30, 60, 10, 30
+_MOST_REFUSED, _MOST_ROWS, _MOST_NAMED, _MOST_ALIKE = 30, 60, 10, 30
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
@@ -283,11 +283,9 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
-    named = ", ".join(escaped(name) for name in methods[:10])
-    more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
-    files = ", ".join(digest[:12] for digest in one.digests[:_MOST_FILES])
-    files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
-    yield f"### {files}: {named}{more}"
+    named = listing([escaped(name) for name in methods], _MOST_NAMED)
+    files = listing([digest[:12] for digest in one.digests], _MOST_NAMED)
+    yield f"### {files}: {named}"
     yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
     if len(rows) > _MOST_ROWS:

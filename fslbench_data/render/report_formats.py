@@ -16,7 +16,6 @@ from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
-from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
 from fslbench_data.render.table import csv_text, json_text, objects, one_line
@@ -133,36 +132,34 @@ def _content(report: Report) -> dict[str, Any]:
             for each, of_set in sets
             if each.design is not None
         ],
-        "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
-        "verdict_counts_where_reused": {
-            k: asdict(count) for k, count in report.counts_where_reused.items()
-        },
+        "verdict_counts": report.verdict_counts,
+        "verdict_counts_where_reused": report.counts_where_reused,
     }
     if isinstance(report.log, DrawFacts):
         content["all_classes"] = objects(draw_values(report, report.log))
-    return content if report.log is None else content | {"log": asdict(report.log)}
+    return content if report.log is None else content | {"log": report.log}
 
 
 def _score(score: Score) -> dict[str, object]:
     values = {field.name: getattr(score, field.name) for field in fields(score)}
     del values["interval_kind"], values["intervals"], values["run_means"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
-    plain = {
-        name: asdict(value) if name in ("faultless", "stopped", "near_perfect") and value else value
-        for name, value in values.items()
-    }
-    means: dict[IntervalKind, dict[str, Any]] = {k: asdict(i) for k, i in score.intervals.items()}
-    beside = {row.key: means.get(kind) for kind, row in BESIDE.items()}
-    accuracy = means[score.interval_kind]
-    return {**head, "accuracy": accuracy, **plain, "run_error": score.run_error, **beside}
+    head["accuracy"] = score.intervals[score.interval_kind]
+    beside = {row.key: score.intervals.get(kind) for kind, row in BESIDE.items()}
+    return {**head, **values, "run_error": score.run_error, **beside}
 
 
 def _ties(ties: Ties) -> dict[str, object]:
     letters = None if ties.letters is None else dict(zip(ties.methods, ties.letters, strict=True))
-    tied = [*ties.tied.values()]
-    beside = {f"tied_{row.key}": ties.tied.get(kind) for kind, row in BESIDE.items()}
-    head = {name: getattr(ties, name) for name in ("methods", "adjustment", "family", "best")}
-    return {**head, "tied": tied[0], **beside, "letters": letters}
+    return {
+        "methods": ties.methods,
+        "adjustment": ties.adjustment,
+        "family": ties.family,
+        "best": ties.best,
+        "tied": next(iter(ties.tied.values())),
+        **{f"tied_{row.key}": ties.tied.get(kind) for kind, row in BESIDE.items()},
+        "letters": letters,
+    }
 
 
 def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:

@@ -5,8 +5,20 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
+
 from fslbench_data.leaderboard.repository import FolderFiles, submission_name
+from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
+
+KEY = "cats/open-2w1s2q"
+"""A task set of the releases that submissions in tests answer."""
+
+
+def random_counts(release: Release, key: str = KEY, seed: int = 0) -> list[int]:
+    """Return correct queries of four for each task of a task set."""
+    tasks = release.task_set_info(*key.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 5, tasks).tolist()
 
 
 class Repository:

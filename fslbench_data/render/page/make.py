@@ -136,11 +136,12 @@ def page_content(
 
 def _opening(answer: Summary) -> Values:
     """Choose the comparison on which the page opens: the clearest of the answer."""
-    opens: Values = {"sets": [str(primary.scored) for primary in answer.primary]}
-    if (found := rows.clearest(answer)) is None:
-        return opens | {"method": next(iter(answer.methods), None), "versus": None, "set": None}
-    each, pair = found
-    return opens | {"method": pair.method, "versus": pair.versus, "set": str(each.scored)}
+    method, versus, where = next(iter(answer.methods), None), None, None
+    if found := rows.clearest(answer):
+        each, pair = found
+        method, versus, where = pair.method, pair.versus, str(each.scored)
+    sets = [str(primary.scored) for primary in answer.primary]
+    return {"method": method, "versus": versus, "set": where, "sets": sets}
 
 
 def _shown_answer(at: float, whole: Summary) -> Values:

@@ -69,18 +69,18 @@ def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
     for name, points in boxes:
         table = tables[name]
         assert points <= room[table.width], name
-        about = table_width(table.tables(tex=True))
+        about = table_width(table.tables())
         assert points <= about <= 1.15 * points, name
 
 
 def test_twelve_methods_and_three_shots_stand_on_a_page(emoji: PaperTable) -> None:
-    (whole,) = emoji.tables(tex=True)
+    (whole,) = emoji.tables()
     assert len([*whole.rows]) == 12
     assert [column.name for column in whole.columns] == ["method", "1-shot", "5-shot", "10-shot"]
     text = emoji.latex()
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 1
     narrow = replace(emoji, width="column")
-    assert [len(part.columns) for part in narrow.tables(tex=True)] == [2, 2, 2]
+    assert [len(part.columns) for part in narrow.tables()] == [2, 2, 2]
     assert r"\begin{table}" in narrow.latex()
 
 
