@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,8 +190,6 @@ def test_html_is_escaped_and_whole(three: list[fb.Submission], toy: fb.Release) 
 
 
 def test_latex_compiles(three: list[fb.Submission], toy: fb.Release, tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
     plain = fb.table(three, toy)
     first, *_ = plain.content.columns
     marked = tuple(
@@ -207,13 +204,9 @@ def test_latex_compiles(three: list[fb.Submission], toy: fb.Release, tmp_path: P
     wide = PaperTable(replace(plain.content, columns=many, rows=long))
     parts = [plain.latex(), fb.table(three, toy, columns=1).latex(), wide.latex()]
     parts += [fb.table(three, toy, against="best", transpose=True).latex()]
-    said = typeset(
-        tmp_path,
-        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
-        "\\usepackage[margin=1in]{geometry}\n"
-        "\\begin{document}\n" + "\n\\clearpage\n".join(parts) + "\n\\end{document}\n",
-    )
-    assert "Overfull" not in said
+    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage[margin=1in]{geometry}"
+    said = typeset(tmp_path, "\n\\clearpage\n".join(parts), head)
+    assert not re.search("Overfull|Float too large", said)
     assert (tmp_path / "all.pdf").stat().st_size > 10_000
 
 
