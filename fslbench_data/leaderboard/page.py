@@ -28,6 +28,7 @@ from fslbench_data.render.interval_text import (
     TRANSDUCTIVE_NOTE,
     marked,
     plus_minus,
+    span,
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
@@ -227,8 +228,7 @@ def _who(sets: Sequence[OfSet], about: str) -> str:
     ]
     numbers = [of_set.standing.compared for of_set, _ in possible]
     if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
-        few, high = min(numbers), max(numbers)
-        every = f"any of the {few if few == high else f'{few} to {high}'} methods"
+        every = f"any of the {span(numbers)} methods"
         return f"{every} ({silent[2:]})" if silent else every
     counts = Counter(name for _, names in possible for name in names)
     most = max(counts.values())

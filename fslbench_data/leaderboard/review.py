@@ -46,7 +46,7 @@ from fslbench_data.leaderboard.tables import (
 )
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.interval_text import difference_text, labels
-from fslbench_data.render.table import Column, Table, markdown, right
+from fslbench_data.render.table import Column, Table, comment, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.report import Report
@@ -243,7 +243,7 @@ def _parts(review: Review) -> Iterator[str]:
     rejected = review.rejected
     signature = " + ".join(str(board) for board in review.boards)
     if signature:
-        yield f"<!-- {signature.replace('--', '- -')} -->"
+        yield comment(signature)
     if review.pointers[0]:
         yield f"**{unfetched(*review.pointers)} The ranks below leave them out.**"
     total = sum(len(one.digests) for one in review.accepted) + len(rejected)

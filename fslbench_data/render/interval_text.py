@@ -86,6 +86,13 @@ NARROWER = "± for new images is usually narrower, by a fifth at 600 tasks"
 """What it would give to say which queries were right; a few hundredths at 4,000 tasks."""
 
 
+def span(numbers: Iterable[int]) -> str:
+    """Return the fewest and the most, such as ``19 to 57``, or the number that all are."""
+    ordered = sorted(numbers)
+    low, high = ordered[0], ordered[-1]
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def capital(text: str) -> str:
     """Return a text with its first letter in upper case."""
     return text[0].upper() + text[1:]

@@ -190,7 +190,7 @@ def figure_of(
     if kind not in KINDS:
         raise UnknownNameError("figure", kind, KINDS)
     if kind == "queries":
-        return rows.queries([Path(sweep) for sweep in sweeps])
+        return rows.queries(sweeps)
     opened = load_release() if release is None else release
     selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
     methods = selected.selection.methods

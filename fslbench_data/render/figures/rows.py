@@ -32,6 +32,7 @@ from fslbench_data.render.interval_text import (
     difference_text,
     family_in,
     plus_minus,
+    span,
     width_text,
 )
 from fslbench_data.scoring.bias import LadderReport, step_of
@@ -381,11 +382,11 @@ def _of_ladder(
     return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
 
 
-def queries(sweeps: Iterable[Path]) -> Figure:
+def queries(sweeps: Iterable[str | Path]) -> Figure:
     """Sweeps of the number of queries, as ``fslbench-build query-size`` writes them in JSON."""
     rows: list[Row] = []
     about: dict[str, None] = {}
-    for path in sweeps:
+    for path in map(Path, sweeps):
         try:
             sweep = parsed_json(path.read_bytes())
             name = f"{sweep['dataset']}, {sweep['method']}, {sweep['way']}w{sweep['shot']}s"
@@ -442,10 +443,8 @@ def _without_verdict(labels: Sequence[str], reason: str) -> str:
 
 def tasks_text(tasks: Iterable[int]) -> str:
     """``T = 19 tasks``, or the fewest and the most."""
-    ordered = sorted(tasks)
-    low, high = ordered[0], ordered[-1]
-    number = f"{low}" if low == high else f"{low} to {high}"
-    return f"T = {number} task{'s' if high != 1 else ''}"
+    numbers = [*tasks]
+    return f"T = {span(numbers)} task{'s' if max(numbers) != 1 else ''}"
 
 
 def placed(rows: Sequence[Row]) -> tuple[Row, ...]:

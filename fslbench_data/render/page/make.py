@@ -458,7 +458,7 @@ def page_of(
     if sweeps:  # a figure which no choice on the page changes
         files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
         command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
-        of_sweeps = figure_values(rows.queries([Path(sweep) for sweep in sweeps]), command)
+        of_sweeps = figure_values(rows.queries(sweeps), command)
     content = page_content(
         selected,
         ladders=ladders,
