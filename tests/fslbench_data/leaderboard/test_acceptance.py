@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from results_repository import KEY, Repository, random_counts
+from results_repository import KEY, Repository, answers, random_counts
 
 from benchmark_spec.errors import HubUnreachableError
 from fslbench_data.leaderboard import leaderboard as checked
@@ -16,8 +16,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation import rows as runs
-
-Answers = Callable[..., Submission]
 
 
 def _rejected(found: Accepted | Rejected) -> Rejected:
@@ -33,9 +31,7 @@ def _accepted(found: Accepted | Rejected) -> Accepted:
     return found
 
 
-def test_what_is_kept(
-    repository: Repository, answers: Answers, newer: Release, older: Release
-) -> None:
+def test_what_is_kept(repository: Repository, newer: Release, older: Release) -> None:
     counts = {key: random_counts(newer, key) for key in (KEY, "dogs/closed-2w1s2q")}
     name = repository.add(answers(newer, counts, transductive=True))
     found = _accepted(check(repository.files, name, [newer, older]))
@@ -50,7 +46,7 @@ def test_what_is_kept(
 
 
 def test_the_first_release_whose_tasks_are_answered(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     assert (
         older.task_set_info(*KEY.split("/")).n_tasks > newer.task_set_info(*KEY.split("/")).n_tasks
@@ -72,7 +68,7 @@ def test_the_first_release_whose_tasks_are_answered(
 
 
 def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
-    repository: Repository, answers: Answers, embedded: Release, newer: Release
+    repository: Repository, embedded: Release, newer: Release
 ) -> None:
     """A name that the newest release's reference has is no reason to score it on an older one."""
     key = "digits/open-5w5s5q"
@@ -85,7 +81,7 @@ def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
 
 
 def test_results_of_no_release(
-    repository: Repository, answers: Answers, newer: Release, older: Release, embedded: Release
+    repository: Repository, newer: Release, older: Release, embedded: Release
 ) -> None:
     name = repository.add(answers(older, {KEY: random_counts(older)}))
     assert "unknown data set 'cats'" in _rejected(check(repository.files, name, [embedded])).what
@@ -112,9 +108,7 @@ def test_fingerprints_in_a_column(
     assert "does not say which tasks" in found.what
 
 
-def test_a_name_that_is_not_the_content_s(
-    repository: Repository, answers: Answers, newer: Release
-) -> None:
+def test_a_name_that_is_not_the_content_s(repository: Repository, newer: Release) -> None:
     right = repository.add(answers(newer, {KEY: random_counts(newer)}))
     wrong = f"submissions/{'0' * 64}.parquet"
     (repository.folder / right).rename(repository.folder / wrong)
@@ -152,7 +146,7 @@ def test_more_runs_than_can_be_compared_exactly(
 
 
 def test_content_does_not_depend_on_how_it_is_written(
-    repository: Repository, answers: Answers, newer: Release
+    repository: Repository, newer: Release
 ) -> None:
     one = answers(newer, {KEY: random_counts(newer)})
     order = np.random.default_rng(0).permutation(one.table.num_rows)
@@ -171,7 +165,7 @@ def test_content_does_not_depend_on_how_it_is_written(
 
 
 def test_what_nobody_thought_of_is_a_refusal_too(
-    repository: Repository, answers: Answers, newer: Release, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = repository.add(answers(newer, {KEY: random_counts(newer)}))
 
@@ -197,7 +191,7 @@ def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
 
 
 def test_bindings_of_another_release_in_the_metadata_alone(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     """Rows of one task set, a fingerprint of another: refused, whatever the order."""
     one = answers(newer, {KEY: random_counts(newer)})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from git_checkout import Checkout, needs_git
 from hub_server import HubServer
-from results_repository import KEY, Repository, random_counts
+from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard import leaderboard as checked
@@ -28,7 +28,6 @@ from fslbench_data.leaderboard.tables import (
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 
-Answers = Callable[..., Submission]
 LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
 
 
@@ -48,7 +47,7 @@ def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, newer: Release, answers: Answers) -> tuple[str, str, Path]:
+def pair(tmp_path: Path, newer: Release) -> tuple[str, str, Path]:
     """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
     copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: random_counts(newer)}), 3)
     assert copy < honest
@@ -66,7 +65,7 @@ def _from(found: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def test_without_a_history_no_file_is_thrown_out(
-    repository: Repository, newer: Release, answers: Answers, pair: tuple[str, str, Path]
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
 ) -> None:
     copy, honest, made = pair
     repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "other"))
@@ -198,7 +197,7 @@ def _given(patch: pytest.MonkeyPatch, came: Mapping[str, int]) -> None:
 
 
 def test_room_is_for_who_came_first(
-    repository: Repository, newer: Release, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = sorted(
         repository.add(answers(newer, {KEY: random_counts(newer, seed=seed)}, f"m{seed}"))
@@ -212,7 +211,7 @@ def test_room_is_for_who_came_first(
 
 
 def test_of_equal_means_the_first_to_come_leads(
-    repository: Repository, newer: Release, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not the one with the first label, which anybody can choose; and the signature tells."""
     counts = random_counts(newer)

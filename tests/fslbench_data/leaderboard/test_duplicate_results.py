@@ -1,11 +1,10 @@
 """Results that two methods have, under different names."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from results_repository import Repository
+from results_repository import Repository, answers
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review, review_text
@@ -16,7 +15,6 @@ from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
-Answers = Callable[..., Submission]
 KEY = "digits/open-5w5s5q"
 
 
@@ -54,7 +52,7 @@ def test_a_copy_under_another_name(
 
 
 @pytest.mark.slow
-def test_one_task_that_differs(repository: Repository, answers: Answers, embedded: Release) -> None:
+def test_one_task_that_differs(repository: Repository, embedded: Release) -> None:
     counts = np.random.default_rng(0).integers(10, 20, 31)
     other = counts.copy()
     other[-1] += 1

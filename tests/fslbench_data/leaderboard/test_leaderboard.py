@@ -1,12 +1,11 @@
 """Whole leaderboards: releases, names and files apart, and nothing that spoils it for others."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from results_repository import KEY, Repository, random_counts
+from results_repository import KEY, Repository, answers, random_counts
 
 from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
@@ -19,8 +18,6 @@ from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
-
-Answers = Callable[..., Submission]
 
 
 def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
@@ -78,9 +75,7 @@ def test_the_embedded_release_s_references_stand_beside(
     assert "|level:0.95|" in text
 
 
-def test_a_release_of_as_few_classes_as_a_task_has(
-    repository: Repository, answers: Answers, tmp_path: Path
-) -> None:
+def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_path: Path) -> None:
     folder = tmp_path / "two"
     writer = ReleaseWriter(folder, "two", "1.0.0", "Two classes.")
     about = About("cats", "https://example.org", "CC0", "@misc{x}")
@@ -97,7 +92,7 @@ def test_a_release_of_as_few_classes_as_a_task_has(
 
 
 def test_an_older_release_s_results_have_a_table_of_their_own(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     dogs = "dogs/open-2w1s2q"
     many = [4] * len(random_counts(newer, dogs))
@@ -129,9 +124,7 @@ def test_nothing_yet(repository: Repository, embedded: Release, newer: Release) 
     assert leaderboard(repository.files, [newer]).boards[0].sets == ()
 
 
-def test_the_same_name_in_two_files(
-    repository: Repository, answers: Answers, newer: Release
-) -> None:
+def test_the_same_name_in_two_files(repository: Repository, newer: Release) -> None:
     names = [
         repository.add(answers(newer, {KEY: random_counts(newer, seed=seed)}, "ProtoNet"))
         for seed in (1, 2)
@@ -142,7 +135,7 @@ def test_the_same_name_in_two_files(
 
 
 def test_hostile_files_change_nothing_for_the_others(
-    repository: Repository, answers: Answers, newer: Release
+    repository: Repository, newer: Release
 ) -> None:
     repository.add(answers(newer, {KEY: random_counts(newer)}, "good"))
     alone = leaderboard(repository.files, [newer])
@@ -159,7 +152,7 @@ def test_hostile_files_change_nothing_for_the_others(
     assert list(one.rows()) == list(other.rows())
 
 
-def test_choosing(repository: Repository, answers: Answers, newer: Release) -> None:
+def test_choosing(repository: Repository, newer: Release) -> None:
     keys = (KEY, "cats/closed-2w1s2q", "dogs/open-2w1s2q")
     repository.add(answers(newer, {key: random_counts(newer, key) for key in keys}))
     found = leaderboard(repository.files, [newer], datasets="cats", task_sets="open-2w1s2q")
@@ -174,7 +167,7 @@ def test_choosing(repository: Repository, answers: Answers, newer: Release) -> N
         leaderboard(repository.files, [])
 
 
-def test_progress_is_told(repository: Repository, answers: Answers, newer: Release) -> None:
+def test_progress_is_told(repository: Repository, newer: Release) -> None:
     repository.add(answers(newer, {KEY: random_counts(newer)}))
     said: list[str] = []
     leaderboard(repository.files, [newer], progress=said.append)

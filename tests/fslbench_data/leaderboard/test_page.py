@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from elements import Elements
-from results_repository import Repository
+from results_repository import Repository, answers
 
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
@@ -26,13 +26,11 @@ from fslbench_data.render.fonts import font_faces
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Submission
 
-from .conftest import Answers
-
 HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)>{{ title }} \" ' &"
 
 
 @pytest.fixture
-def ranking(repository: Repository, newer: Release, answers: Answers) -> Leaderboard:
+def ranking(repository: Repository, newer: Release) -> Leaderboard:
     """Three methods: one behind on every task, and one that answers the first tasks."""
     rng = np.random.default_rng(0)
     counts = {
@@ -139,9 +137,7 @@ def test_strangers_texts_are_but_texts(
     assert any("<script>alert(2)<" in cell for row in page.rows for cell in row)
 
 
-def test_many_methods_are_one_small_page(
-    repository: Repository, newer: Release, answers: Answers
-) -> None:
+def test_many_methods_are_one_small_page(repository: Repository, newer: Release) -> None:
     tasks = newer.task_set_info("cats", "open-2w1s2q").n_tasks
     rng = np.random.default_rng(1)
     names = [f"a backbone of a long name/method {number}" for number in range(40)]
@@ -165,7 +161,7 @@ def test_an_empty_repository_has_a_page(repository: Repository, newer: Release) 
 
 
 def test_two_releases_are_told_apart(
-    repository: Repository, newer: Release, older: Release, answers: Answers
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     for release in (newer, older):
         counts = np.arange(release.task_set_info("cats", "open-2w1s2q").n_tasks) % 4

@@ -1,12 +1,11 @@
 """What a proposal would bring, next to what is there already."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from results_repository import KEY, Repository, random_counts
+from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
@@ -15,8 +14,6 @@ from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
-
-Answers = Callable[..., Submission]
 
 
 @pytest.fixture
@@ -27,7 +24,6 @@ def proposal(tmp_path: Path) -> Repository:
 def test_the_rows_are_those_of_the_leaderboard_afterwards(
     repository: Repository,
     proposal: Repository,
-    answers: Answers,
     newer: Release,
     older: Release,
 ) -> None:
@@ -52,7 +48,7 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
 
 
 def test_the_base_counts_as_it_stands(
-    repository: Repository, proposal: Repository, answers: Answers, newer: Release
+    repository: Repository, proposal: Repository, newer: Release
 ) -> None:
     """A file that is in both is judged once; one that says the same as another is refused."""
     there = repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
@@ -87,7 +83,7 @@ def test_settings_of_the_base_hold(
 
 
 def test_runs_that_stop_and_prefixes(
-    repository: Repository, proposal: Repository, answers: Answers, embedded: Release
+    repository: Repository, proposal: Repository, embedded: Release
 ) -> None:
     key = "digits/open-5w10s7q"
     counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
@@ -117,7 +113,6 @@ def test_runs_that_stop_and_prefixes(
 def test_at_most_a_comment(
     repository: Repository,
     proposal: Repository,
-    answers: Answers,
     newer: Release,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
