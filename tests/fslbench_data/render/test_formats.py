@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from recorded import recorded
 from typesetting import typeset
 
 from fslbench_data.cli import main
@@ -20,7 +21,6 @@ from fslbench_data.render.report_formats import render_csv
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.recorder import Recorder
 
 NASTY = Table(
     "A & B_1: 50 % of {x}",
@@ -87,9 +87,7 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     tasks = load_release().task_set("digits", "open-5w5s5q")
     for name, run in (("several", "0"), ("several", "1"), ("one", "0"), ("fixed", "0")):
-        recorder = Recorder(name, trained=said[name])
-        recorder.add_counts(tasks, rng.binomial(25, 0.7, len(tasks)))
-        own = recorder.submission()
+        own = recorded(tasks, rng.binomial(25, 0.7, len(tasks)), name, trained=said[name])
         column = pa.array([run] * own.table.num_rows)
         parts.append(replace(own, table=own.table.append_column("run", column)))
     path = tmp_path / "runs.parquet"

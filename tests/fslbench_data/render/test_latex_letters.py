@@ -6,6 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from recorded import recorded
 from typesetting import typeset
 
 import fslbench_data as fb
@@ -64,9 +65,7 @@ def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
 
 def test_a_method_with_a_greek_name(toy: fb.Release, tmp_path: Path) -> None:
     """As in the paper's own table, whole."""
-    recorder = fb.Recorder("α-TIM")
-    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, 3, 2, 4])
-    recorder.submission().write(tmp_path / "x.parquet")
-    text = fb.table(tmp_path / "x.parquet", toy).latex()
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    text = fb.table(recorded(info, [4, 3, 2, 4], "α-TIM"), toy).latex()
     assert r"$\alpha$-TIM" in text
     typeset(tmp_path, text)

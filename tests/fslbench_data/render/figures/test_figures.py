@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from recorded import recorded
 
 from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 from benchmark_spec.errors import SubmissionError, UnknownNameError
@@ -25,7 +26,6 @@ from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 
 EXAMPLE = "examples/my_results.parquet"
 LADDER = "ladder_titles-5w5s5q"
@@ -265,9 +265,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path
 
 def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
     info = release.task_set_info("digits", "open-5w5s5q")
-    recorder = Recorder(name)
-    recorder.add_counts(info, right + np.arange(tasks) % 4)
-    return recorder.submission()
+    return recorded(info, right + np.arange(tasks) % 4, name)
 
 
 def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded: Release) -> None:
@@ -300,11 +298,9 @@ def test_one_pair_on_several_task_sets(embedded: Release) -> None:
 
 @pytest.mark.slow
 def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
-    recorder = Recorder("mine")
     info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
-    recorder.add_counts(info, np.full(600, 12))
     path = tmp_path / "mine.parquet"
-    recorder.submission().write(path)
+    recorded(info, np.full(600, 12)).write(path)
     common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
     figure = tmp_path / "x.svg"
     pytest.importorskip("vl_convert", reason="needs the extra `report`")

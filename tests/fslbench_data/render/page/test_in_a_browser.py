@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from recorded import recorded
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
@@ -22,7 +23,6 @@ from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.recorder import Recorder
 
 from .conftest import TASK_SETS, Axe, Open, Tab
 
@@ -476,13 +476,8 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     info = release.task_set_info("aircraft", "published-5w5s5q")
     rng = np.random.default_rng(0)
     counts = {"A": rng.integers(0, 26, 10), "O'Neil": rng.integers(0, 26, 12)}
-    parts = []
-    for name, correct in counts.items():
-        recorder = Recorder(name)
-        recorder.add_counts(info, correct)
-        parts.append(recorder.submission())
     path = tmp_path / "part.parquet"
-    merge(parts).write(path)
+    merge([recorded(info, own, name) for name, own in counts.items()]).write(path)
     tab = open_page(file=make_page([path], release, tmp_path / "page", Selection()))
     r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
     caption = tab.page.inner_text("#scatter-caption")
