@@ -169,7 +169,7 @@ def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:
         "task_set": pair.task_set,
         "method": pair.method,
         "versus": pair.versus,
-        **{field.name: getattr(carried, field.name) for field in fields(carried)},
+        **vars(carried),
         "verdict_closed": pair.verdict_closed,
         **{row.key: pair.intervals.get(kind) for kind, row in BESIDE.items()},
         "run_error": pair.run_error,
