@@ -32,6 +32,7 @@ from fslbench_data.render.interval_text import (
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
+from fslbench_data.scoring.scores import ScoredSet
 from fslbench_data.scoring.task_set_report import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
@@ -115,6 +116,11 @@ class OfSet:
     standing: Standing
     rows: Mapping[str, Row]
 
+    @property
+    def scored(self) -> ScoredSet:
+        """The task set."""
+        return self.standing.scored
+
     def kind(self, about: str) -> IntervalKind | None:
         """Return the kind of interval by which something is claimed about new images, or others."""
         return next((kind for kind in self.standing.claiming if ABOUT[kind] == about), None)
@@ -153,7 +159,7 @@ class OfSuite:
         """The task sets by data set."""
         by_dataset: dict[str, list[OfSet]] = {}
         for of_set in self.sets:
-            by_dataset.setdefault(of_set.standing.scored.dataset, []).append(of_set)
+            by_dataset.setdefault(of_set.scored.dataset, []).append(of_set)
         return by_dataset
 
 
@@ -178,12 +184,7 @@ def suites_of(board: Board) -> list[OfSuite]:
     suites = []
     for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
         sets = by_suite[suite]
-        sets.sort(
-            key=lambda of: (
-                datasets.index(of.standing.scored.dataset),
-                of.standing.scored.name.protocol,
-            )
-        )
+        sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.name.protocol))
         places: dict[str, list[float]] = {}
         for number, of_set in enumerate(sets):
             for position, (method, row) in enumerate(of_set.rows.items()):
@@ -196,7 +197,7 @@ def suites_of(board: Board) -> list[OfSuite]:
 
 def _shots(sets: Sequence[OfSet]) -> list[str]:
     """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
-    protocols: list[Protocol] = [of_set.standing.scored.name.protocol for of_set in sets]
+    protocols: list[Protocol] = [of_set.scored.name.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
     return [many(p.shot, "shot") for p in protocols]
@@ -289,7 +290,7 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
         "images; ordered by mean rank, which is no test"
     )
-    missing = [str(of.standing.scored) for of in of_suite.sets if not of.kind(CLASSES)]
+    missing = [str(of.scored) for of in of_suite.sets if not of.kind(CLASSES)]
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from analysis_sql.comparison.verdicts import Comparison
@@ -255,8 +256,7 @@ def _parts(review: Review) -> Iterator[str]:
     else:
         yield f"**{total} {files}: {len(rejected)} refused.**"
     yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
-    for number, one in enumerate(review.accepted):
-        report = review.reports[number] if number < len(review.reports) else None
+    for one, report in zip_longest(review.accepted, review.reports):
         yield from _accepted(one, review.boards, report)
     if sets := [standing for board in review.boards for standing in board.sets]:
         yield legend_of(sets)
