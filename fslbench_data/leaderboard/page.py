@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import listing, many
-from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import IntervalKind, Protocol, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
@@ -24,14 +24,15 @@ from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins
 from fslbench_data.release.release import EMBEDDED
 from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
-    STOPPED,
     STOPPED_NOTE,
-    TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
+    marked,
     plus_minus,
+    span,
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
+from fslbench_data.scoring.scores import ScoredSet
 from fslbench_data.scoring.task_set_report import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
@@ -113,8 +114,12 @@ class OfSet:
     """A task set and the lines of its methods, by name, best first."""
 
     standing: Standing
-    name: TaskSetName
     rows: Mapping[str, Row]
+
+    @property
+    def scored(self) -> ScoredSet:
+        """The task set."""
+        return self.standing.scored
 
     def kind(self, about: str) -> IntervalKind | None:
         """Return the kind of interval by which something is claimed about new images, or others."""
@@ -154,7 +159,7 @@ class OfSuite:
         """The task sets by data set."""
         by_dataset: dict[str, list[OfSet]] = {}
         for of_set in self.sets:
-            by_dataset.setdefault(of_set.standing.scored.dataset, []).append(of_set)
+            by_dataset.setdefault(of_set.scored.dataset, []).append(of_set)
         return by_dataset
 
 
@@ -174,13 +179,12 @@ def suites_of(board: Board) -> list[OfSuite]:
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in shown)]
     by_suite: dict[str, list[OfSet]] = {}
     for standing in shown:
-        name = TaskSetName.parse(standing.scored.task_set)
-        of_set = OfSet(standing, name, {row.method: row for row in standing.rows()})
-        by_suite.setdefault(name.suite, []).append(of_set)
+        of_set = OfSet(standing, {row.method: row for row in standing.rows()})
+        by_suite.setdefault(standing.scored.name.suite, []).append(of_set)
     suites = []
     for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
         sets = by_suite[suite]
-        sets.sort(key=lambda of: (datasets.index(of.standing.scored.dataset), of.name.protocol))
+        sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.name.protocol))
         places: dict[str, list[float]] = {}
         for number, of_set in enumerate(sets):
             for position, (method, row) in enumerate(of_set.rows.items()):
@@ -193,7 +197,7 @@ def suites_of(board: Board) -> list[OfSuite]:
 
 def _shots(sets: Sequence[OfSet]) -> list[str]:
     """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
-    protocols: list[Protocol] = [of_set.name.protocol for of_set in sets]
+    protocols: list[Protocol] = [of_set.scored.name.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
     return [many(p.shot, "shot") for p in protocols]
@@ -225,8 +229,7 @@ def _who(sets: Sequence[OfSet], about: str) -> str:
     ]
     numbers = [of_set.standing.compared for of_set, _ in possible]
     if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
-        few, high = min(numbers), max(numbers)
-        every = f"any of the {few if few == high else f'{few} to {high}'} methods"
+        every = f"any of the {span(numbers)} methods"
         return f"{every} ({silent[2:]})" if silent else every
     counts = Counter(name for _, names in possible for name in names)
     most = max(counts.values())
@@ -276,9 +279,9 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     every = [row for rows in rows_of.values() for row in rows]
 
     def label(method: str) -> str:
-        marks = TRANSDUCTIVE if any(row.transductive for row in rows_of[method]) else ""
-        marks += STOPPED if any(row.stopped for row in rows_of[method]) else ""
-        return f"{method} {marks}" if marks else method
+        transductive = any(row.transductive for row in rows_of[method])
+        stopped = any(row.stopped for row in rows_of[method])
+        return marked(method, transductive=transductive, stopped=stopped)
 
     def sender(method: str) -> str:
         return origins(rows_of[method][0].submission, rows_of[method][0].also)
@@ -287,7 +290,7 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
         "images; ordered by mean rank, which is no test"
     )
-    missing = [str(of.standing.scored) for of in of_suite.sets if not of.kind(CLASSES)]
+    missing = [str(of.scored) for of in of_suite.sets if not of.kind(CLASSES)]
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),

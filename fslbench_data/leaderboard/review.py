@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from analysis_sql.comparison.verdicts import Comparison
@@ -46,7 +47,7 @@ from fslbench_data.leaderboard.tables import (
 )
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.interval_text import difference_text, labels
-from fslbench_data.render.table import Column, Table, markdown, right
+from fslbench_data.render.table import Column, Table, comment, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.report import Report
@@ -157,7 +158,7 @@ MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""
 MOST_CHARACTERS = 60_000
 """Of a comment; hosts refuse more than 65,536."""
-_MOST_REFUSED, _MOST_ROWS, _MOST_FILES, _MOST_ALIKE = 30, 60, 10, 30
+_MOST_REFUSED, _MOST_ROWS, _MOST_NAMED, _MOST_ALIKE = 30, 60, 10, 30
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
@@ -243,7 +244,7 @@ def _parts(review: Review) -> Iterator[str]:
     rejected = review.rejected
     signature = " + ".join(str(board) for board in review.boards)
     if signature:
-        yield f"<!-- {signature.replace('--', '- -')} -->"
+        yield comment(signature)
     if review.pointers[0]:
         yield f"**{unfetched(*review.pointers)} The ranks below leave them out.**"
     total = sum(len(one.digests) for one in review.accepted) + len(rejected)
@@ -255,8 +256,7 @@ def _parts(review: Review) -> Iterator[str]:
     else:
         yield f"**{total} {files}: {len(rejected)} refused.**"
     yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
-    for number, one in enumerate(review.accepted):
-        report = review.reports[number] if number < len(review.reports) else None
+    for one, report in zip_longest(review.accepted, review.reports):
         yield from _accepted(one, review.boards, report)
     if sets := [standing for board in review.boards for standing in board.sets]:
         yield legend_of(sets)
@@ -283,11 +283,9 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
-    named = ", ".join(escaped(name) for name in methods[:10])
-    more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
-    files = ", ".join(digest[:12] for digest in one.digests[:_MOST_FILES])
-    files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
-    yield f"### {files}: {named}{more}"
+    named = listing([escaped(name) for name in methods], _MOST_NAMED)
+    files = listing([digest[:12] for digest in one.digests], _MOST_NAMED)
+    yield f"### {files}: {named}"
     yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
     if len(rows) > _MOST_ROWS:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
-from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import claim
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
@@ -16,9 +15,9 @@ from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
     STOPPED,
-    TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
+    marked,
     missing_text,
     one_model_text,
     plus_minus,
@@ -159,9 +158,8 @@ def _more(named: Sequence[object], shown: int) -> list[str]:
 
 
 def label(row: Row) -> str:
-    """What a method is called in a table: its label, and its marks."""
-    marks = (TRANSDUCTIVE if row.transductive else "") + (STOPPED if row.stopped else "")
-    return f"{row.method} {marks}" if marks else row.method
+    """Return what a method is called in a table: its label, and its marks."""
+    return marked(row.method, transductive=row.transductive, stopped=row.stopped is not None)
 
 
 def behind(row: Row) -> str:
@@ -273,7 +271,7 @@ def leaderboard_json(ranking: Leaderboard) -> str:
             "boards": [
                 {
                     **asdict(board.signature),
-                    "submissions": list(board.submissions),
+                    "submissions": board.submissions,
                     "submissions_digest": board.submissions_digest,
                 }
                 for board in ranking.boards
@@ -286,8 +284,8 @@ def leaderboard_json(ranking: Leaderboard) -> str:
             {"release": board.release, "sets": [_set(standing) for standing in board.sets]}
             for board in ranking.boards
         ],
-        "refused": [asdict(file) for file in ranking.rejected],
-        "ignored": [asdict(file) for file in ranking.ignored],
+        "refused": ranking.rejected,
+        "ignored": ranking.ignored,
     }
     return json_text(content)
 
@@ -316,5 +314,5 @@ def _row(row: Row) -> dict[str, Any]:
         for key, interval in by_key.items():
             value = getattr(interval, name, None)
             shown = key[1:] if name == "accuracy" and key else f"{name}{key}"
-            head[shown] = asdict(value) if isinstance(value, Interval) else value
+            head[shown] = value
     return head | values

@@ -277,7 +277,7 @@ def print_screen(
     end = text_lines(last, console)
     lines_of_signature = -(-len(signature) // console.width)
     for most in range(len(notes), -1, -1):
-        kept = few(notes, most, "--format markdown")
+        kept = few(notes, most)
         below = [line for note in kept for line in text_lines(note, console)]
         room = SCREEN_LINES - len(end) - lines_of_signature - 1 - len(below) - bool(below)
         shown = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
@@ -314,13 +314,13 @@ def text_lines(text: str, console: Console, width: int | None = None) -> list[Te
     return lines
 
 
-def few(notes: Sequence[str], most: int, option: str) -> list[str]:
+def few(notes: Sequence[str], most: int) -> list[str]:
     """Return so many notes at most; the last says how many more there are, and what shows them."""
     if len(notes) <= most:
         return [*notes]
     if not most:
         return []
-    return [*notes[: most - 1], f"{many(len(notes) - most + 1, 'more note')}: {option}"]
+    return [*notes[: most - 1], f"{many(len(notes) - most + 1, 'more note')}: --format markdown"]
 
 
 class Fitted(NamedTuple):

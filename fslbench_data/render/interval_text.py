@@ -86,6 +86,13 @@ NARROWER = "± for new images is usually narrower, by a fifth at 600 tasks"
 """What it would give to say which queries were right; a few hundredths at 4,000 tasks."""
 
 
+def span(numbers: Iterable[int]) -> str:
+    """Return the fewest and the most, such as ``19 to 57``, or the number that all are."""
+    ordered = sorted(numbers)
+    low, high = ordered[0], ordered[-1]
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def capital(text: str) -> str:
     """Return a text with its first letter in upper case."""
     return text[0].upper() + text[1:]
@@ -98,13 +105,18 @@ STOPPED_NOTE = (
 )
 
 
+def marked(name: str, *, transductive: bool, stopped: bool) -> str:
+    """Return what a method is called in a table: its name, and its marks."""
+    marks = (TRANSDUCTIVE if transductive else "") + (STOPPED if stopped else "")
+    return f"{name} {marks}" if marks else name
+
+
 def labels(scores: Iterable[Score]) -> dict[str, str]:
-    """What each method is called in a table: its name, and its marks."""
-    marks = {
-        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
+    """Return what each method is called in a table."""
+    return {
+        s.method: marked(s.method, transductive=s.transductive, stopped=s.stopped is not None)
         for s in scores
     }
-    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
 
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:

@@ -36,9 +36,6 @@ from fslbench_data.tasks import names_of
 Width = Literal["column", "page"] | float
 """As wide as one column of a paper of two columns, or as the page, or so many points."""
 
-CHARACTERS = 115
-"""Of a line of text as wide as a page, two between columns."""
-
 POINTS: dict[str, float] = {"column": 229.5, "page": 469.0}
 """Of LaTeX's article in two columns; other classes give about as much or more."""
 
@@ -180,7 +177,7 @@ class PaperTable(AsFrame):
         A table as wide as the page is a ``table*``, which is a ``table`` in a paper of one column.
         Warns if it is wider than it is to be.
         """
-        first, *more = self.tables(tex=True)
+        first, *more = self.tables()
         wide = table_width([first, *more])
         room = _points(self.width)
         narrow = room <= NARROW
@@ -242,11 +239,8 @@ class PaperTable(AsFrame):
         *notes, release = caption_of(content)
         return (*notes, *([left_out] if left_out else []), release)
 
-    def tables(self, *, tex: bool = False) -> list[Table]:
-        """Return the table in blocks of as many columns as fit beside each other.
-
-        Characters are counted, or with `tex` points as LaTeX sets them.
-        """
+    def tables(self) -> list[Table]:
+        """Return the table in blocks of as many columns as LaTeX sets beside each other."""
         content, columns = self._shown[0], self.content.columns
         rows = range(len(columns if self.transposed else content.rows))
         names = [label_of(content, row) for row in content.rows]
@@ -271,12 +265,8 @@ class PaperTable(AsFrame):
         own = None if self.transposed else lambda row: content.rows[row].method in content.own
         most = self.most
         if most is None:  # blocks stand below each other: all columns as wide as the widest
-            measure: Callable[[Column, Iterable[int]], float]
-            measure = column_width if tex else _characters
-            left = _points(self.width)
-            left *= 1 if tex else CHARACTERS / POINTS["page"]
-            left -= sum(measure(head, rows) for head in heads)
-            widest = max(measure(column, rows) for some in groups.values() for column in some)
+            left = _points(self.width) - sum(column_width(head, rows) for head in heads)
+            widest = max(column_width(column, rows) for some in groups.values() for column in some)
             most = max(1, int(left // widest))
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
         lost = caption * 5.4 * (1 / _points(self.width) - 1 / POINTS["page"])
@@ -299,11 +289,6 @@ def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Co
     text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
     shown = right(name, text, missing="–")
     return replace(shown, group=group, strong=strong, marks=marks)
-
-
-def _characters(column: Column, rows: Iterable[Any]) -> int:
-    """Count the characters of a column's widest text, and those between columns."""
-    return 2 + max(map(len, [column.name, *(column.text_of(column.cell(row)) for row in rows)]))
 
 
 def _blocks(groups: Iterable[Sequence[Column]], most: int) -> Iterator[list[Column]]:

@@ -19,6 +19,7 @@ from fslbench_data.render.interval_text import (
     family_in,
     one_model_text,
     plus_minus,
+    span,
 )
 from fslbench_data.scoring.own_release import OWN_TASKS
 from fslbench_data.scoring.paper import PaperCell, PaperContent, PaperRow
@@ -26,6 +27,8 @@ from fslbench_data.scoring.summary import Mark
 
 NOT_TOLD_APART = MARKS[Mark.NOT_APART]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
+
+_OVER = "mean: over {} data sets, each counting alike; ± for these data sets."
 
 MOST_NUMBERS = 3
 """Numbers of tasks that are told beside the usual one."""
@@ -103,9 +106,6 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
     used = [NOTES[mark] for mark in NOTES if mark in marks]
     signature = content.signature
     over = [column.over for column in content.columns if column.over]
-    number = (
-        str(over[0]) if len({*over}) == 1 else f"{min(over, default=0)} to {max(over, default=0)}"
-    )
     single = one_model_text(content.of_one_model, 4)
     methods = {name for row in content.rows for name in (row.method, row.versus) if name}
     queries = by_queries_text(content.by_queries, len(methods), 4)
@@ -120,11 +120,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         _tasks_text(content),
         _strong_text(content, cells),
         *used,
-        *(
-            [f"mean: over {number} data sets, each counting alike; ± for these data sets."]
-            if over
-            else []
-        ),
+        *([_OVER.format(span(over))] if over else []),
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
         *([f"{capital(queries)}."] if queries else []),
@@ -154,7 +150,7 @@ def _tasks_text(content: PaperContent) -> str:
     kind = "draws" if _is_whole(content) else "tasks"
     numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
-        numbers = f"T = {min(tasks)} to {max(tasks)} {kind}"
+        numbers = f"T = {span(tasks)} {kind}"
     return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
 
 
@@ -167,8 +163,7 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     pairs = [column.pairs for column in content.columns if column.pairs]
     if not pairs:
         return "Nothing is compared here."
-    number = str(pairs[0]) if len({*pairs}) == 1 else f"{min(pairs)} to {max(pairs)}"
-    holm = "" if max(pairs) == 1 else f"; Holm, {number} pairs a task set"
+    holm = "" if max(pairs) == 1 else f"; Holm, {span(pairs)} pairs a task set"
     return (
         f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: no significant difference from "
         f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"

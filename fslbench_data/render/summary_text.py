@@ -30,6 +30,7 @@ from fslbench_data.render.interval_text import (
     labels,
     one_model_text,
     plus_minus,
+    span,
     stopped_text,
     verdict_column,
     width_text,
@@ -94,11 +95,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
     left = SCREEN_LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
     needed = fit(tables[0], width, HEADING, FEWEST_ROWS).height if tables else 0
     for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
-        below = [
-            line
-            for note in few(every, most, "--format markdown")
-            for line in text_lines(note, console, width)
-        ]
+        below = [line for note in few(every, most) for line in text_lines(note, console, width)]
         if len(below) <= left - needed:
             break
     for line in above:
@@ -255,8 +252,7 @@ def _heading(summary: Summary) -> str:
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
-    numbers = sorted(primary.scored.n_tasks for primary in sets)
-    number = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
+    number = span(primary.scored.n_tasks for primary in sets)
     suites = {suite_of(primary.scored.name.suite) for primary in sets}
     tasks = {
         "draws" if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"

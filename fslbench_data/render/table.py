@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
@@ -178,9 +178,10 @@ def objects(table: Table) -> list[dict[str, Any]]:
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """Write a document of JSON that begins with the number of its schema."""
+    """Write JSON that begins with the number of its schema; dataclasses become objects."""
     content = {"schema": OUTPUT_SCHEMA, **content}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
+    return f"{text}\n"
 
 
 def _md(text: str) -> str:

@@ -210,9 +210,6 @@ class Comparisons(AsFrame, Sequence[Comparison]):
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and columns of pairs are kept."""
 
-MARKS: Mapping[int, Verdict | None] = {-1: None, **dict(enumerate(VERDICTS))}
-"""Verdicts by their positions in arrays."""
-
 WHICH_OF_TWO = {
     (False, False): "",
     (True, False): "method",

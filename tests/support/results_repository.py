@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from fslbench_data.leaderboard.repository import FolderFiles, submission_name
+from fslbench_data.release.release import Release
+from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.model import Submission
+
+KEY = "cats/open-2w1s2q"
+"""A task set of the releases that submissions in tests answer."""
+
+
+def random_counts(release: Release, key: str = KEY, seed: int = 0) -> list[int]:
+    """Return correct queries of four for each task of a task set."""
+    tasks = release.task_set_info(*key.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 5, tasks).tolist()
 
 
 class Repository:
@@ -31,3 +46,34 @@ class Repository:
         name = submission_name(hashlib.sha256(content).hexdigest())
         (self.folder / name).write_bytes(content)
         return name
+
+
+def answers(
+    release: Release,
+    counts: dict[str, Any],
+    method: str = "mine",
+    *,
+    prefix: bool = False,
+    stopping: Stopping | None = None,
+    transductive: bool = False,
+) -> Submission:
+    """Return a submission of one method, bound to its task sets: correct queries of each task."""
+    tables = []
+    bindings = {}
+    for key, values in counts.items():
+        dataset, task_set = key.split("/")
+        info = release.task_set_info(dataset, task_set)
+        n = len(values)
+        columns = {
+            "method": [method] * n,
+            "dataset": [dataset] * n,
+            "task_set": [task_set] * n,
+            "task_id": pa.array(range(n), pa.int32()),
+            "n_correct": pa.array(np.asarray(values), pa.int16()),
+            "n_query": pa.array([info.protocol.n_query] * n, pa.int16()),
+        }
+        tables.append(pa.table(columns))
+        tasks = n if prefix else None
+        bindings[method, dataset, task_set] = Binding(info.fingerprint, tasks, stopping)
+    about = {method: Method(method, transductive=transductive)}
+    return Submission(pa.concat_tables(tables), about, bindings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
 from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
-from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
@@ -28,7 +26,7 @@ LEAST_WIDTH, MOST_WIDTH = 150, 1000
 ENDINGS = (".pdf", ".png", ".svg")
 
 _DOTS = 300
-"""Dots of a PNG an inch, of 72 points."""
+"""Dots of a PNG an inch."""
 
 _MINUS = r"(?<!\S)-(?=\d)"
 """A hyphen in place of a sign."""
@@ -191,7 +189,7 @@ def figure_of(
     if kind not in KINDS:
         raise UnknownNameError("figure", kind, KINDS)
     if kind == "queries":
-        return rows.queries([Path(sweep) for sweep in sweeps])
+        return rows.queries(sweeps)
     opened = load_release() if release is None else release
     selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
     methods = selected.selection.methods
@@ -212,7 +210,7 @@ def figure_of(
         return rows.means(report_on(selected))
     sets = sets_of(selected)
     if kind in ("conclusive", "forest"):
-        return conclusive(sets) if kind == "conclusive" else rows.forest(sets)
+        return rows.conclusive(sets) if kind == "conclusive" else rows.forest(sets)
     if len(sets) > 1:
         raise SpecError(
             f"{len(sets)} task sets are answered, such a figure shows one: "
@@ -263,7 +261,7 @@ def write_chart(spec: dict[str, Any], path: Path) -> None:
     elif ending == ".pdf":
         content = renderer().vegalite_to_pdf(spec)
     else:
-        content = packed(renderer().vegalite_to_png(spec, scale=_DOTS / 72))
+        content = renderer().vegalite_to_png(spec, ppi=_DOTS)
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
@@ -272,16 +270,3 @@ def _svg(spec: dict[str, Any]) -> str:
     """Draw SVG that holds its fonts."""
     svg = str(renderer().vegalite_to_svg(spec))
     return re.sub(r"(<svg[^>]*>)", rf"\1<style>{font_faces()}</style>", svg, count=1)
-
-
-def packed(png: bytes) -> bytes:
-    """Return the same picture in fewer bytes, by a palette where its colours allow it."""
-    image = require("PIL.Image", "report").open(BytesIO(png))
-    colours = image.getcolors(256)
-    if colours and all(colour[3] == 255 for _, colour in colours):
-        indexed = image.convert("RGB").quantize(len(colours), dither=0)
-        if indexed.convert("RGBA").tobytes() == image.tobytes():
-            image = indexed
-    file = BytesIO()
-    image.save(file, format="PNG", optimize=True, dpi=(_DOTS, _DOTS))
-    return file.getvalue()

@@ -24,9 +24,8 @@ from benchmark_spec.errors import OutputError, SpecError, many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
-from fslbench_data.render.figures.claims import claims_of, conclusive
-from fslbench_data.render.figures.rows import clearest, correlation, ladder, queries, worst
 from fslbench_data.render.interval_text import CLAIMS, unseen_text
 from fslbench_data.render.page import INDEX
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
@@ -101,13 +100,13 @@ def page_content(
     of_release = set(selected.references.methods) if selected.references else set()
     few = max(len(each.asked) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
     answers = {at: summarize(report) for at, report in reports.items() if few or at == level}
-    opens = [str(primary.scored) for primary in answers[level].primary]
+    opens = _opening(answers[level])
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     return {
         "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
-        "pictures": pictures_html(selected.release, [*hard], opens, images),
-        "opens": {**_opening(answers[level]), "sets": opens},
+        "pictures": pictures_html(selected.release, [*hard], opens["sets"], images),
+        "opens": opens,
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},
         "unbound": bool(main.signature.unbound),
@@ -137,10 +136,12 @@ def page_content(
 
 def _opening(answer: Summary) -> Values:
     """Choose the comparison on which the page opens: the clearest of the answer."""
-    if (found := clearest(answer)) is None:
-        return {"method": next(iter(answer.methods), None), "versus": None, "set": None}
-    each, comparison = found
-    return {"method": comparison.method, "versus": comparison.versus, "set": str(each.scored)}
+    method, versus, where = next(iter(answer.methods), None), None, None
+    if found := rows.clearest(answer):
+        each, pair = found
+        method, versus, where = pair.method, pair.versus, str(each.scored)
+    sets = [str(primary.scored) for primary in answer.primary]
+    return {"method": method, "versus": versus, "set": where, "sets": sets}
 
 
 def _shown_answer(at: float, whole: Summary) -> Values:
@@ -215,7 +216,8 @@ def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
     pairs = list(zip(*upper, strict=True))
     if len({*map(len, shares)}) > 1 or len(shares[0]) < 2:
         return [
-            correlation(shares[i][: len(shares[j])], shares[j][: len(shares[i])]) for i, j in pairs
+            rows.correlation(shares[i][: len(shares[j])], shares[j][: len(shares[i])])
+            for i, j in pairs
         ]
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
@@ -246,7 +248,7 @@ def _at_level(
         "pairs": {kind: _listed(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
         "claims": {
             claim: "".join(SIGNS[code] for code in codes[upper].tolist())
-            for claim, codes in claims_of(some).items()
+            for claim, codes in rows.claims_of(some).items()
         },
         "reason": {k: reason for k, reason in reasons.items() if reason},
     }
@@ -274,7 +276,7 @@ def _conclusive(
     return {
         name: {
             str(at): figure_values(
-                conclusive([each[at] for each, _ in some], [counted for _, counted in some])
+                rows.conclusive([each[at] for each, _ in some], [counted for _, counted in some])
             )
             for at in levels
         }
@@ -291,7 +293,7 @@ def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
         "task_set": report.answers.task_set,
         **{
             draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
-            for draw in (ladder, worst)
+            for draw in (rows.ladder, rows.worst)
         },
     }
 
@@ -456,7 +458,7 @@ def page_of(
     if sweeps:  # a figure which no choice on the page changes
         files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
         command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
-        of_sweeps = figure_values(queries([Path(sweep) for sweep in sweeps]), command)
+        of_sweeps = figure_values(rows.queries(sweeps), command)
     content = page_content(
         selected,
         ladders=ladders,

@@ -2,65 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from results_repository import Repository
 
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.bindings import Binding, Method, Stopping
-from fslbench_data.submission.model import Submission
-
-Answers = Callable[..., Submission]
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "results")
-
-
-@pytest.fixture(scope="session")
-def answers() -> Answers:
-    """Makes submissions: counts of one method on task sets, bound to them."""
-
-    def make(
-        release: Release,
-        counts: dict[str, Any],
-        method: str = "mine",
-        *,
-        prefix: bool = False,
-        stopping: Stopping | None = None,
-        transductive: bool = False,
-    ) -> Submission:
-        tables = []
-        bindings = {}
-        for key, values in counts.items():
-            dataset, task_set = key.split("/")
-            info = release.task_set_info(dataset, task_set)
-            n = len(values)
-            tables.append(
-                pa.table(
-                    {
-                        "method": [method] * n,
-                        "dataset": [dataset] * n,
-                        "task_set": [task_set] * n,
-                        "task_id": pa.array(range(n), pa.int32()),
-                        "n_correct": pa.array(np.asarray(values), pa.int16()),
-                        "n_query": pa.array([info.protocol.n_query] * n, pa.int16()),
-                    }
-                )
-            )
-            tasks = n if prefix else None
-            bindings[method, dataset, task_set] = Binding(info.fingerprint, tasks, stopping)
-        about = {method: Method(method, transductive=transductive)}
-        return Submission(pa.concat_tables(tables), about, bindings)
-
-    return make
 
 
 def _release(folder: Path, version: str, seed: int, classes: int) -> Release:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from results_repository import Repository
+from results_repository import KEY, Repository, answers, random_counts
 
 from benchmark_spec.errors import HubUnreachableError
 from fslbench_data.leaderboard import leaderboard as checked
@@ -16,8 +16,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation import rows as runs
-
-Answers = Callable[..., Submission]
 
 
 def _rejected(found: Accepted | Rejected) -> Rejected:
@@ -33,15 +31,8 @@ def _accepted(found: Accepted | Rejected) -> Accepted:
     return found
 
 
-def _full(release: Release, key: str, seed: int = 0) -> list[int]:
-    n = release.task_set_info(*key.split("/")).n_tasks
-    return np.random.default_rng(seed).integers(0, 5, n).tolist()
-
-
-def test_what_is_kept(
-    repository: Repository, answers: Answers, newer: Release, older: Release
-) -> None:
-    counts = {key: _full(newer, key) for key in ("cats/open-2w1s2q", "dogs/closed-2w1s2q")}
+def test_what_is_kept(repository: Repository, newer: Release, older: Release) -> None:
+    counts = {key: random_counts(newer, key) for key in (KEY, "dogs/closed-2w1s2q")}
     name = repository.add(answers(newer, counts, transductive=True))
     found = _accepted(check(repository.files, name, [newer, older]))
     assert (found.name, found.release) == (name, 0)
@@ -55,18 +46,19 @@ def test_what_is_kept(
 
 
 def test_the_first_release_whose_tasks_are_answered(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
-    key = "cats/open-2w1s2q"
     assert (
-        older.task_set_info(*key.split("/")).n_tasks > newer.task_set_info(*key.split("/")).n_tasks
+        older.task_set_info(*KEY.split("/")).n_tasks > newer.task_set_info(*KEY.split("/")).n_tasks
     )
-    old = repository.add(answers(older, {key: _full(older, key)}))
-    new = repository.add(answers(newer, {key: _full(newer, key)}))
+    old = repository.add(answers(older, {KEY: random_counts(older)}))
+    new = repository.add(answers(newer, {KEY: random_counts(newer)}))
     # dogs are the same in both
-    both = repository.add(answers(older, {"dogs/open-2w1s2q": _full(older, "dogs/open-2w1s2q")}))
+    both = repository.add(
+        answers(older, {"dogs/open-2w1s2q": random_counts(older, "dogs/open-2w1s2q")})
+    )
     mixed = repository.add(
-        answers(older, {k: _full(older, k) for k in (key, "dogs/open-2w1s2q")}, "mixed")
+        answers(older, {k: random_counts(older, k) for k in (KEY, "dogs/open-2w1s2q")}, "mixed")
     )
     releases = [newer, older]
     numbers = {n: _accepted(check(repository.files, n, releases)).release for n in (old, new, both)}
@@ -76,7 +68,7 @@ def test_the_first_release_whose_tasks_are_answered(
 
 
 def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
-    repository: Repository, answers: Answers, embedded: Release, newer: Release
+    repository: Repository, embedded: Release, newer: Release
 ) -> None:
     """A name that the newest release's reference has is no reason to score it on an older one."""
     key = "digits/open-5w5s5q"
@@ -84,19 +76,18 @@ def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
     found = _rejected(check(repository.files, name, [embedded, newer]))
     assert "reference method" in found.what
     assert "LR" in found.expected
-    part = repository.add(answers(newer, {"cats/open-2w1s2q": [1, 2]}))
+    part = repository.add(answers(newer, {KEY: [1, 2]}))
     assert "tasks are missing" in _rejected(check(repository.files, part, [embedded, newer])).what
 
 
 def test_results_of_no_release(
-    repository: Repository, answers: Answers, newer: Release, older: Release, embedded: Release
+    repository: Repository, newer: Release, older: Release, embedded: Release
 ) -> None:
-    key = "cats/open-2w1s2q"
-    name = repository.add(answers(older, {key: _full(older, key)}))
+    name = repository.add(answers(older, {KEY: random_counts(older)}))
     assert "unknown data set 'cats'" in _rejected(check(repository.files, name, [embedded])).what
     # half of one release and half of another
-    other = answers(newer, {key: _full(newer, key)}, "a")
-    one = answers(older, {key: _full(older, key)}, "b")
+    other = answers(newer, {KEY: random_counts(newer)}, "a")
+    one = answers(older, {KEY: random_counts(older)}, "b")
     both = Submission(
         pa.concat_tables([one.table, other.table]),
         {**one.methods, **other.methods},
@@ -117,11 +108,8 @@ def test_fingerprints_in_a_column(
     assert "does not say which tasks" in found.what
 
 
-def test_a_name_that_is_not_the_content_s(
-    repository: Repository, answers: Answers, newer: Release
-) -> None:
-    key = "cats/open-2w1s2q"
-    right = repository.add(answers(newer, {key: _full(newer, key)}))
+def test_a_name_that_is_not_the_content_s(repository: Repository, newer: Release) -> None:
+    right = repository.add(answers(newer, {KEY: random_counts(newer)}))
     wrong = f"submissions/{'0' * 64}.parquet"
     (repository.folder / right).rename(repository.folder / wrong)
     found = _rejected(check(repository.files, wrong, [newer]))
@@ -158,16 +146,15 @@ def test_more_runs_than_can_be_compared_exactly(
 
 
 def test_content_does_not_depend_on_how_it_is_written(
-    repository: Repository, answers: Answers, newer: Release
+    repository: Repository, newer: Release
 ) -> None:
-    key = "cats/open-2w1s2q"
-    one = answers(newer, {key: _full(newer, key)})
+    one = answers(newer, {KEY: random_counts(newer)})
     order = np.random.default_rng(0).permutation(one.table.num_rows)
     written_otherwise = Submission(
         one.table.take(order), {"mine": Method("mine", link="https://example.org")}, one.bindings
     )
-    marked = answers(newer, {key: _full(newer, key)}, transductive=True)
-    other = answers(newer, {key: _full(newer, key, 1)})
+    marked = answers(newer, {KEY: random_counts(newer)}, transductive=True)
+    other = answers(newer, {KEY: random_counts(newer, seed=1)})
     found = [
         _accepted(check(repository.files, repository.add(s), [newer]))
         for s in (one, written_otherwise, marked, other)
@@ -178,9 +165,9 @@ def test_content_does_not_depend_on_how_it_is_written(
 
 
 def test_what_nobody_thought_of_is_a_refusal_too(
-    repository: Repository, answers: Answers, newer: Release, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
+    name = repository.add(answers(newer, {KEY: random_counts(newer)}))
 
     def fail(*_: object) -> None:
         raise RuntimeError("oh\x1b[31m")
@@ -204,11 +191,10 @@ def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
 
 
 def test_bindings_of_another_release_in_the_metadata_alone(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     """Rows of one task set, a fingerprint of another: refused, whatever the order."""
-    key = "cats/open-2w1s2q"
-    one = answers(newer, {key: _full(newer, key)})
+    one = answers(newer, {KEY: random_counts(newer)})
     wrong = {
         ("mine", "cats", "open-2w1s2q"): Binding(
             older.task_set_info("cats", "open-2w1s2q").fingerprint

@@ -5,22 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from git_checkout import Checkout, needs_git
 from hub_server import HubServer
-from results_repository import Repository
+from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard import leaderboard as checked
-from fslbench_data.leaderboard.leaderboard import (
-    Leaderboard,
-    leaderboard,
-)
+from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.repository import FolderFiles, HubResults, arrivals
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.leaderboard.tables import (
@@ -32,14 +28,7 @@ from fslbench_data.leaderboard.tables import (
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 
-Answers = Callable[..., Submission]
-KEY = "cats/open-2w1s2q"
 LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
-
-
-def _counts(release: Release, seed: int = 0) -> list[int]:
-    n = release.task_set_info(*KEY.split("/")).n_tasks
-    return np.random.default_rng(seed).integers(0, 5, n).tolist()
 
 
 def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
@@ -58,9 +47,9 @@ def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, newer: Release, answers: Answers) -> tuple[str, str, Path]:
+def pair(tmp_path: Path, newer: Release) -> tuple[str, str, Path]:
     """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
-    copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: _counts(newer)}), 3)
+    copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: random_counts(newer)}), 3)
     assert copy < honest
     return copy, honest, tmp_path / "made"
 
@@ -76,10 +65,10 @@ def _from(found: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def test_without_a_history_no_file_is_thrown_out(
-    repository: Repository, newer: Release, answers: Answers, pair: tuple[str, str, Path]
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
 ) -> None:
     copy, honest, made = pair
-    repository.add(answers(newer, {KEY: _counts(newer, 1)}, "other"))
+    repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "other"))
     for name in (copy, honest):
         _put(name, made, repository)
     found = leaderboard(repository.files, [newer])
@@ -175,7 +164,7 @@ def test_what_no_commit_tells_apart_stands_together(
     assert below.files.came([copy, honest]) == {}
 
 
-def test_on_the_hub_the_first_commit_counts(
+def test_on_the_hub_the_first_commitrandom_counts(
     hub: HubServer, newer: Release, pair: tuple[str, str, Path]
 ) -> None:
     copy, honest, made = pair
@@ -202,48 +191,36 @@ def test_many_files_on_the_hub_are_asked_for_in_parts(
     assert sorted(names, key=came.__getitem__) == names[::-1]
 
 
-class _Given:
-    """Files of a folder, with a history that a test makes up."""
-
-    def __init__(self, folder: Path, came: Mapping[str, int]) -> None:
-        self._files, self._came = FolderFiles(folder), came
-
-    @property
-    def where(self) -> str:
-        return self._files.where
-
-    def names(self) -> Sequence[str]:
-        return self._files.names()
-
-    def path(self, name: str) -> Path:
-        return self._files.path(name)
-
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        return {name: self._came[name] for name in names if name in self._came}
+def _given(patch: pytest.MonkeyPatch, came: Mapping[str, int]) -> None:
+    """Give folders a history that a test makes up."""
+    patch.setattr(FolderFiles, "came", lambda _, names: {n: came[n] for n in names if n in came})
 
 
 def test_room_is_for_who_came_first(
-    repository: Repository, newer: Release, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = sorted(
-        repository.add(answers(newer, {KEY: _counts(newer, seed)}, f"m{seed}")) for seed in range(4)
+        repository.add(answers(newer, {KEY: random_counts(newer, seed=seed)}, f"m{seed}"))
+        for seed in range(4)
     )
-    monkeypatch.setattr(checked, "MOST_VALUES", 2 * len(_counts(newer)))
-    files = _Given(repository.folder, {name: -i for i, name in enumerate(names)})
-    found = leaderboard(files, [newer])
+    monkeypatch.setattr(checked, "MOST_VALUES", 2 * len(random_counts(newer)))
+    _given(monkeypatch, {name: -i for i, name in enumerate(names)})
+    found = leaderboard(repository.files, [newer])
     assert sorted(found.boards[0].submissions) == [name[12:76] for name in names[2:]]
     assert ["hold more than" in each.what for each in found.rejected] == [True, True]
 
 
 def test_of_equal_means_the_first_to_come_leads(
-    repository: Repository, newer: Release, answers: Answers
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not the one with the first label, which anybody can choose; and the signature tells."""
-    counts = _counts(newer)
+    counts = random_counts(newer)
     honest = repository.add(answers(newer, {KEY: counts}, "zebra"))
     shuffled = repository.add(answers(newer, {KEY: counts[::-1]}, "aaa"))
-    found = leaderboard(_Given(repository.folder, {honest: 0, shuffled: 1}), [newer])
-    other = leaderboard(_Given(repository.folder, {honest: 1, shuffled: 0}), [newer])
+    _given(monkeypatch, {honest: 0, shuffled: 1})
+    found = leaderboard(repository.files, [newer])
+    _given(monkeypatch, {honest: 1, shuffled: 0})
+    other = leaderboard(repository.files, [newer])
     assert [each.boards[0].sets[0].leader for each in (found, other)] == ["zebra", "aaa"]
     assert [row.rank for row in found.boards[0].sets[0].rows()] == [1, 1]
     assert found.signature != other.signature

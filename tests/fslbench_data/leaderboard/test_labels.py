@@ -9,24 +9,30 @@ from fslbench_data.leaderboard.labels import looks, mixes_scripts, unique_labels
 A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
 
-def test_names_that_nobody_shares_stay() -> None:
-    assert unique_labels([("ProtoNet", A), ("LR", A), ("NCC", B)], ["ref"]) == [
-        "ProtoNet",
-        "LR",
-        "NCC",
-    ]
-
-
-def test_both_of_two_get_their_digits() -> None:
-    assert unique_labels([("ProtoNet", A), ("ProtoNet", B)], []) == [
-        "ProtoNet (1a2b3c4d)",
-        "ProtoNet (99887766)",
-    ]
-
-
-def test_as_many_digits_as_tell_them_apart() -> None:
-    found = unique_labels([("P", A), ("P", C), ("P", B)], [])
-    assert found == [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"]
+@pytest.mark.parametrize(
+    ("methods", "taken", "labels"),
+    [
+        ([("ProtoNet", A), ("LR", A), ("NCC", B)], ["ref"], ["ProtoNet", "LR", "NCC"]),
+        ([("P", A), ("P", B)], [], ["P (1a2b3c4d)", "P (99887766)"]),
+        # as many digits as tell them apart
+        (
+            [("P", A), ("P", C), ("P", B)],
+            [],
+            [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"],
+        ),
+        # other case, a ligature, letters of full width; a reference keeps its name
+        (
+            [("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)],
+            ["NCC"],
+            ["Proﬁt (1a2b3c4d)", "profit (99887766)", "ＮＣＣ (1a2b3c4d)"],
+        ),
+        ([("a", A), ("A", A)], [], ["a (1a2b3c4d)", "A (1a2b3c4d)"]),
+    ],
+)
+def test_names_that_are_shared_get_digits(
+    methods: list[tuple[str, str]], taken: list[str], labels: list[str]
+) -> None:
+    assert unique_labels(methods, taken) == labels
 
 
 def test_a_name_that_imitates_a_label() -> None:
@@ -34,12 +40,6 @@ def test_a_name_that_imitates_a_label() -> None:
     assert len(set(found)) == 3
     assert found[0].startswith("P (1a2b3c4d")
     assert found[2].startswith("P (1a2b3c4d) (")
-
-
-def test_names_that_look_alike_are_told_apart() -> None:
-    # other case, a ligature, letters of full width; a reference keeps its name
-    found = unique_labels([("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)], ["NCC"])
-    assert found == ["Proﬁt (1a2b3c4d)", "profit (99887766)", "ＮＣＣ (1a2b3c4d)"]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,6 @@ def test_a_separator_between_letters_makes_no_other_name(
 def test_names_of_different_numbers_are_different(one: int, other: int) -> None:
     assume(one != other)
     assert not looks(f"net-{one}") & looks(f"net-{other}")
-
-
-def test_two_in_one_file_that_look_alike() -> None:
-    assert len(set(unique_labels([("a", A), ("A", A)], []))) == 2
 
 
 def test_no_end_of_imitation_is_waited_for() -> None:

@@ -1,13 +1,11 @@
 """Whole leaderboards: releases, names and files apart, and nothing that spoils it for others."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from results_repository import Repository
+from results_repository import KEY, Repository, answers, random_counts
 
 from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
@@ -20,14 +18,6 @@ from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
-
-Answers = Callable[..., Submission]
-KEY = "cats/open-2w1s2q"
-
-
-def _full(release: Release, key: str = KEY, seed: int = 0) -> list[int]:
-    n = release.task_set_info(*key.split("/")).n_tasks
-    return np.random.default_rng(seed).integers(0, 5, n).tolist()
 
 
 def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
@@ -85,9 +75,7 @@ def test_the_embedded_release_s_references_stand_beside(
     assert "|level:0.95|" in text
 
 
-def test_a_release_of_as_few_classes_as_a_task_has(
-    repository: Repository, answers: Answers, tmp_path: Path
-) -> None:
+def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_path: Path) -> None:
     folder = tmp_path / "two"
     writer = ReleaseWriter(folder, "two", "1.0.0", "Two classes.")
     about = About("cats", "https://example.org", "CC0", "@misc{x}")
@@ -96,7 +84,7 @@ def test_a_release_of_as_few_classes_as_a_task_has(
     writer.add_tasks("cats", name, *draw_task_set("cats", name, [30, 30], seed=1))
     writer.finish()
     release = load_release(folder)
-    repository.add(answers(release, {KEY: _full(release)}))
+    repository.add(answers(release, {KEY: random_counts(release)}))
     (board,) = leaderboard(repository.files, [release]).boards
     assert board.sets[0].claiming == ("open",)
     (of_suite,) = suites_of(board)
@@ -104,13 +92,13 @@ def test_a_release_of_as_few_classes_as_a_task_has(
 
 
 def test_an_older_release_s_results_have_a_table_of_their_own(
-    repository: Repository, answers: Answers, newer: Release, older: Release
+    repository: Repository, newer: Release, older: Release
 ) -> None:
     dogs = "dogs/open-2w1s2q"
-    many = [4] * len(_full(newer, dogs))
-    repository.add(answers(newer, {KEY: _full(newer)}, "new"))
-    repository.add(answers(older, {KEY: [1] * len(_full(older))}, "old"))
-    repository.add(answers(older, {KEY: [2] * len(_full(older)), dogs: many}, "also old"))
+    many = [4] * len(random_counts(newer, dogs))
+    repository.add(answers(newer, {KEY: random_counts(newer)}, "new"))
+    repository.add(answers(older, {KEY: [1] * len(random_counts(older))}, "old"))
+    repository.add(answers(older, {KEY: [2] * len(random_counts(older)), dogs: many}, "also old"))
     repository.add(answers(older, {dogs: [3] * len(many)}, "either"))
     both = leaderboard(repository.files, [newer, older])
     assert _methods(both) == {
@@ -136,26 +124,24 @@ def test_nothing_yet(repository: Repository, embedded: Release, newer: Release) 
     assert leaderboard(repository.files, [newer]).boards[0].sets == ()
 
 
-def test_the_same_name_in_two_files(
-    repository: Repository, answers: Answers, newer: Release
-) -> None:
+def test_the_same_name_in_two_files(repository: Repository, newer: Release) -> None:
     names = [
-        repository.add(answers(newer, {KEY: _full(newer, seed=seed)}, "ProtoNet"))
+        repository.add(answers(newer, {KEY: random_counts(newer, seed=seed)}, "ProtoNet"))
         for seed in (1, 2)
     ]
-    repository.add(answers(newer, {KEY: _full(newer, seed=3)}, "other"))
+    repository.add(answers(newer, {KEY: random_counts(newer, seed=3)}, "other"))
     found = _methods(leaderboard(repository.files, [newer]))["toy@2.0.0"][KEY]
     assert set(found) == {"other", *(f"ProtoNet ({name[12:20]})" for name in names)}
 
 
 def test_hostile_files_change_nothing_for_the_others(
-    repository: Repository, answers: Answers, newer: Release
+    repository: Repository, newer: Release
 ) -> None:
-    repository.add(answers(newer, {KEY: _full(newer)}, "good"))
+    repository.add(answers(newer, {KEY: random_counts(newer)}, "good"))
     alone = leaderboard(repository.files, [newer])
     for junk in (b"", b"PAR1junkPAR1", b"\x1b[31m"):
         repository.add_bytes(junk)
-    repository.add(answers(newer, {KEY: [5] * len(_full(newer))}, "too good"))
+    repository.add(answers(newer, {KEY: [5] * len(random_counts(newer))}, "too good"))
     (repository.folder / "submissions" / "\x1b[31m\n.parquet").write_bytes(b"")
     (repository.folder / "submissions" / f"{'e' * 64}.parquet").symlink_to("/etc/passwd")
     found = leaderboard(repository.files, [newer])
@@ -166,9 +152,9 @@ def test_hostile_files_change_nothing_for_the_others(
     assert list(one.rows()) == list(other.rows())
 
 
-def test_choosing(repository: Repository, answers: Answers, newer: Release) -> None:
+def test_choosing(repository: Repository, newer: Release) -> None:
     keys = (KEY, "cats/closed-2w1s2q", "dogs/open-2w1s2q")
-    repository.add(answers(newer, {key: _full(newer, key) for key in keys}))
+    repository.add(answers(newer, {key: random_counts(newer, key) for key in keys}))
     found = leaderboard(repository.files, [newer], datasets="cats", task_sets="open-2w1s2q")
     assert _methods(found) == {"toy@2.0.0": {KEY: ["mine"]}}
     with pytest.raises(UnknownNameError, match="did you mean 'cats'"):
@@ -181,8 +167,8 @@ def test_choosing(repository: Repository, answers: Answers, newer: Release) -> N
         leaderboard(repository.files, [])
 
 
-def test_progress_is_told(repository: Repository, answers: Answers, newer: Release) -> None:
-    repository.add(answers(newer, {KEY: _full(newer)}))
+def test_progress_is_told(repository: Repository, newer: Release) -> None:
+    repository.add(answers(newer, {KEY: random_counts(newer)}))
     said: list[str] = []
     leaderboard(repository.files, [newer], progress=said.append)
     assert said == ["submission 1 of 1", KEY]

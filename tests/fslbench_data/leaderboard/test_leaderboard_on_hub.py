@@ -2,21 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hub_server import HubServer
-from results_repository import Repository
+from results_repository import Repository, answers
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.limits import LIMITS
-from fslbench_data.submission.model import Submission
 
-Answers = Callable[..., Submission]
 KEY = "cats/open-2w1s2q"
 REPO = "org/results"
 BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
@@ -26,7 +23,6 @@ BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
 def full(
     hub: HubServer,
     repository: Repository,
-    answers: Answers,
     newer: Release,
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[HubServer, Repository]:

@@ -9,7 +9,6 @@ from results_repository import Repository
 
 from benchmark_spec.errors import FSLBenchError, HubError, ResultsError
 from fslbench_data.leaderboard.repository import (
-    FolderFiles,
     list_submissions,
     open_results,
     parse_board,
@@ -73,14 +72,10 @@ def test_links_are_not_followed(repository: Repository, tmp_path: Path) -> None:
     (repository.folder / "leaderboard.toml").symlink_to(secret)
     with pytest.raises(ResultsError, match="symbolic link"):
         read_board(repository.files)
-
-
-def test_submissions_that_are_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/submissions").symlink_to(tmp_path / "real")
+    (repository.folder / "submissions").rename(tmp_path / "real")
+    (repository.folder / "submissions").symlink_to(tmp_path / "real")
     with pytest.raises(ResultsError, match="symbolic link or no folder"):
-        FolderFiles(tmp_path / "results").names()
+        repository.files.names()
 
 
 @pytest.mark.parametrize(
@@ -104,6 +99,8 @@ def test_settings(repository: Repository) -> None:
     found = read_board(repository.files)
     assert (found.title, found.releases) == ('Ünser "Brett"', ("a/b@v1.0.0", "embedded"))
     assert parse_board(b'releases = ["embedded"]', "x").title == ""
+    with pytest.raises(ResultsError, match="not TOML"):
+        parse_board(b"\xff\xfe", "here")
 
 
 @pytest.mark.parametrize(
@@ -125,11 +122,6 @@ def test_releases_without_a_version() -> None:
         parse_board(b'releases = ["org/small"]', "here")
     assert error.value.what == "name a version: org/small@v1.0.0"
     assert (error.value.expected, error.value.fix) == ("", "")
-
-
-def test_settings_that_are_no_text() -> None:
-    with pytest.raises(ResultsError, match="not TOML"):
-        parse_board(b"\xff\xfe", "here")
 
 
 def test_opening(repository: Repository, tmp_path: Path, hub: HubServer) -> None:

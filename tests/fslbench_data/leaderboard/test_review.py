@@ -1,12 +1,11 @@
 """What a proposal would bring, next to what is there already."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from results_repository import Repository
+from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
@@ -15,14 +14,6 @@ from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
-
-Answers = Callable[..., Submission]
-KEY = "cats/open-2w1s2q"
-
-
-def _full(release: Release, seed: int = 0) -> list[int]:
-    n = release.task_set_info(*KEY.split("/")).n_tasks
-    return np.random.default_rng(seed).integers(0, 4, n).tolist()
 
 
 @pytest.fixture
@@ -33,14 +24,13 @@ def proposal(tmp_path: Path) -> Repository:
 def test_the_rows_are_those_of_the_leaderboard_afterwards(
     repository: Repository,
     proposal: Repository,
-    answers: Answers,
     newer: Release,
     older: Release,
 ) -> None:
-    repository.add(answers(newer, {KEY: _full(newer, 1)}, "theirs"))
-    repository.add(answers(older, {KEY: _full(older, 2)}, "older"))
-    new = proposal.add(answers(newer, {KEY: [4] * len(_full(newer))}, "mine"))
-    old = proposal.add(answers(older, {KEY: _full(older, 3)}, "theirs"))
+    repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
+    repository.add(answers(older, {KEY: random_counts(older, seed=2)}, "older"))
+    new = proposal.add(answers(newer, {KEY: [4] * len(random_counts(newer))}, "mine"))
+    old = proposal.add(answers(older, {KEY: random_counts(older, seed=3)}, "theirs"))
     found = review(proposal.files, [new, old], repository.files, [newer, older])
     assert {one.name for one in found.accepted} == {new, old}
     assert found.rejected == ()
@@ -58,11 +48,11 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
 
 
 def test_the_base_counts_as_it_stands(
-    repository: Repository, proposal: Repository, answers: Answers, newer: Release
+    repository: Repository, proposal: Repository, newer: Release
 ) -> None:
     """A file that is in both is judged once; one that says the same as another is refused."""
-    there = repository.add(answers(newer, {KEY: _full(newer, 1)}, "theirs"))
-    again = answers(newer, {KEY: _full(newer, 1)}, "theirs")
+    there = repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
+    again = answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs")
     order = np.arange(again.table.num_rows)[::-1]
     copy = proposal.add(Submission(again.table.take(order), again.methods, again.bindings))
     found = review(proposal.files, [copy], repository.files, [newer])
@@ -93,7 +83,7 @@ def test_settings_of_the_base_hold(
 
 
 def test_runs_that_stop_and_prefixes(
-    repository: Repository, proposal: Repository, answers: Answers, embedded: Release
+    repository: Repository, proposal: Repository, embedded: Release
 ) -> None:
     key = "digits/open-5w10s7q"
     counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
@@ -123,11 +113,10 @@ def test_runs_that_stop_and_prefixes(
 def test_at_most_a_comment(
     repository: Repository,
     proposal: Repository,
-    answers: Answers,
     newer: Release,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    counts = _full(newer)
+    counts = random_counts(newer)
     names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(12)]
     whole = review_text(review(proposal.files, names, repository.files, [newer]))
     monkeypatch.setattr(module, "MOST_CHARACTERS", 5000)

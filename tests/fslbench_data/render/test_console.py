@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded import recorded
 from rich.cells import cell_len
 
 from benchmark_spec.errors import MethodNameError
@@ -19,7 +20,6 @@ from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.submission.recorder import Recorder
 
 NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
 SET = "open-5w10s7q"
@@ -52,11 +52,10 @@ def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
 def test_commands_with_such_methods(
     name: str, command: str, embedded: Release, tmp_path: Path
 ) -> None:
-    recorder = Recorder(name, description=name)
     tasks = embedded.task_set("digits", SET)
-    recorder.add_counts(tasks, [20 + i % 9 for i in range(len(tasks))])
+    counts = [20 + i % 9 for i in range(len(tasks))]
     path = tmp_path / "x.parquet"
-    recorder.submission().write(path)
+    recorded(tasks, counts, name, description=name).write(path)
     verb, *options = command.split()
     result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(main, [verb, str(path), *options])
     assert result.exit_code == 0, result.output

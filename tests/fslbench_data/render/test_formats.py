@@ -2,8 +2,6 @@
 
 import csv
 import json
-import shutil
-import subprocess
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from recorded import recorded
+from typesetting import typeset
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import load_release
@@ -21,7 +21,6 @@ from fslbench_data.render.report_formats import render_csv
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.recorder import Recorder
 
 NASTY = Table(
     "A & B_1: 50 % of {x}",
@@ -76,19 +75,10 @@ def documents(root: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_latex_compiles(documents: dict[str, str], tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
-    for name, text in documents.items():
-        (tmp_path / f"{name}.tex").write_text(
-            "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
-            f"\\begin{{document}}\n{text}\n\\end{{document}}\n"
-        )
-        out = subprocess.run(
-            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"],
-            cwd=tmp_path, capture_output=True, text=True,
-        )  # fmt: skip
-        assert out.returncode == 0, out.stdout[-2000:]
-        assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
+    head = r"\documentclass{article}\usepackage[T1]{fontenc}"
+    for text in documents.values():
+        typeset(tmp_path, text, head)
+        assert (tmp_path / "all.pdf").stat().st_size > 1000
 
 
 def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
@@ -97,9 +87,7 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     tasks = load_release().task_set("digits", "open-5w5s5q")
     for name, run in (("several", "0"), ("several", "1"), ("one", "0"), ("fixed", "0")):
-        recorder = Recorder(name, trained=said[name])
-        recorder.add_counts(tasks, rng.binomial(25, 0.7, len(tasks)))
-        own = recorder.submission()
+        own = recorded(tasks, rng.binomial(25, 0.7, len(tasks)), name, trained=said[name])
         column = pa.array([run] * own.table.num_rows)
         parts.append(replace(own, table=own.table.append_column("run", column)))
     path = tmp_path / "runs.parquet"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import unicodedata
 from pathlib import Path
 
 import pytest
+from recorded import recorded
 from typesetting import typeset
 
 import fslbench_data as fb
@@ -18,11 +18,6 @@ GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚ�
 
 def _table(*names: str) -> Table:
     return Table("", (Column("method", lambda name: name, strong=lambda name: True),), names)
-
-
-def _document(text: str) -> str:
-    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
-    return f"{head}\n{text}\n\\end{{document}}\n"
 
 
 @pytest.mark.parametrize(
@@ -56,8 +51,6 @@ def test_what_pdflatex_lacks_is_told() -> None:
 
 def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
     """All letters of Latin and Greek scripts and all signs that are mapped, one a row."""
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
     codes = (*range(0xA0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2300))
     candidates = [*map(chr, codes)]
     candidates += [*GREEK, *_MATHEMATICS, *"𝛼𝐋𝟚"]
@@ -67,16 +60,12 @@ def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
     assert len(good) > 380
     text = latex([_table("".join(good[at : at + 40])) for at in range(0, len(good), 40)], "")
     assert "lualatex" not in text
-    said = typeset(tmp_path, _document(text))
-    assert "Missing character" not in said
+    assert "Missing character" not in typeset(tmp_path, text)
 
 
 def test_a_method_with_a_greek_name(toy: fb.Release, tmp_path: Path) -> None:
     """As in the paper's own table, whole."""
-    recorder = fb.Recorder("α-TIM")
-    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, 3, 2, 4])
-    recorder.submission().write(tmp_path / "x.parquet")
-    text = fb.table(tmp_path / "x.parquet", toy).latex()
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    text = fb.table(recorded(info, [4, 3, 2, 4], "α-TIM"), toy).latex()
     assert r"$\alpha$-TIM" in text
-    if shutil.which("pdflatex") is not None:
-        typeset(tmp_path, _document(text))
+    typeset(tmp_path, text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recorded import recorded
 from rich.console import Console
 
 from analysis_sql.comparison.verdicts import Verdict
@@ -19,7 +20,6 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,7 @@ def _sentences(report: Report) -> dict[tuple[str, str], str]:
 def _counts(
     release: Release, method: str, counts: object, task_set: str = "open-2w1s2q"
 ) -> Submission:
-    recorder = Recorder(method)
-    recorder.add_counts(release.task_set("cats", task_set), np.asarray(counts))
-    return recorder.submission()
+    return recorded(release.task_set("cats", task_set), np.asarray(counts), method)
 
 
 def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
@@ -89,11 +87,7 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
 
 def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
     tasks = embedded.task_set("dtd", "published-5w10s7q")
-    parts = []
-    for name, count in (("a", 30), ("b", 28)):
-        recorder = Recorder(name)
-        recorder.add_counts(tasks, np.full(9, count))
-        parts.append(recorder.submission())
+    parts = [recorded(tasks, np.full(9, 30), "a"), recorded(tasks, np.full(9, 28), "b")]
     report = score(merge(parts), embedded)
     (found,) = report.comparisons
     assert found.verdict is Verdict.BETTER
@@ -108,11 +102,7 @@ def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Relea
     tasks = embedded.task_set("aircraft", "published-5w5s5q")
     near, below = np.full(28, 25), np.full(28, 25)
     near[:3], below[:20] = 24, 24
-    parts = []
-    for name, counts in (("near", near), ("below", below)):
-        recorder = Recorder(name)
-        recorder.add_counts(tasks, counts)
-        parts.append(recorder.submission())
+    parts = [recorded(tasks, near, "near"), recorded(tasks, below, "below")]
     report = score(merge(parts), embedded)
     bounds = {each.method: each.near_perfect for each in report.scores}
     assert bounds["below"] is None

@@ -19,7 +19,6 @@ from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
-from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -101,7 +100,7 @@ def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:
     contests = (with_part.sets[0].ties, without.sets[0].ties)
     assert contests[0] == contests[1]
     assert contests[0] is not None
-    assert conclusive(with_part.sets[:1]).rows == conclusive(without.sets).rows
+    assert rows.conclusive(with_part.sets[:1]).rows == rows.conclusive(without.sets).rows
 
 
 def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Path) -> None:

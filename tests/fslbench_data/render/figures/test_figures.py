@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from recorded import recorded
 
 from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 from benchmark_spec.errors import SubmissionError, UnknownNameError
@@ -19,13 +20,12 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import VERDICT_NAMES
-from fslbench_data.render.figures.claims import conclusive
+from fslbench_data.render.figures.rows import conclusive
 from fslbench_data.render.figures.rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 
 EXAMPLE = "examples/my_results.parquet"
 LADDER = "ladder_titles-5w5s5q"
@@ -255,26 +255,6 @@ def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
     return " ".join(result.output.split())
 
 
-@pytest.mark.slow
-def test_what_is_refused(root: Path, tmp_path: Path) -> None:
-    assert "such a figure shows one" in _refused(root, tmp_path, "accuracies")
-    assert "scatter shows two" in _refused(
-        root, tmp_path, "scatter", "--dataset", "groceries", "--task-set", "open-5w5s5q"
-    )
-    assert "did you mean" in _refused(root, tmp_path, "forest", "--method", "pixels/NCD")
-    assert "4 sets of bias levels are answered" in _refused(
-        root, tmp_path, "ladder", "--dataset", "openclipart"
-    )
-    assert "there is no sweep" in _refused(root, tmp_path, "queries")
-    result = CliRunner().invoke(main, ["plot", "conclusive", "-o", str(tmp_path / "x.gif")])
-    assert ".pdf, .png, .svg" in " ".join(result.output.split())
-    broken = tmp_path / "sweep.json"
-    broken.write_text("{}")
-    with pytest.raises(SubmissionError, match="no sweep"):
-        sweep_queries([broken])
-    assert not list(tmp_path.glob("x.*"))
-
-
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     result = _plot(root, "forest", tmp_path / "x.svg")
@@ -285,9 +265,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path
 
 def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
     info = release.task_set_info("digits", "open-5w5s5q")
-    recorder = Recorder(name)
-    recorder.add_counts(info, right + np.arange(tasks) % 4)
-    return recorder.submission()
+    return recorded(info, right + np.arange(tasks) % 4, name)
 
 
 def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded: Release) -> None:
@@ -320,11 +298,9 @@ def test_one_pair_on_several_task_sets(embedded: Release) -> None:
 
 @pytest.mark.slow
 def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
-    recorder = Recorder("mine")
     info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
-    recorder.add_counts(info, np.full(600, 12))
     path = tmp_path / "mine.parquet"
-    recorder.submission().write(path)
+    recorded(info, np.full(600, 12)).write(path)
     common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
     figure = tmp_path / "x.svg"
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
@@ -345,11 +321,7 @@ def test_methods_that_are_not_there(root: Path, tmp_path: Path) -> None:
         "--method", "pixels/NCC",
     )  # fmt: skip
     assert "pixels/NCC: no results on emoji/open-5w5s5q" in text
-    same = ["--method", "pixels/NCC"] * 2
-    text = _refused(
-        root, tmp_path, "scatter", "--dataset", "digits", "--task-set", "open-5w5s5q", *same
-    )
-    assert "scatter shows two" in text
+    assert "did you mean" in _refused(root, tmp_path, "forest", "--method", "pixels/NCD")
 
 
 @pytest.mark.parametrize(
@@ -359,6 +331,7 @@ def test_methods_that_are_not_there(root: Path, tmp_path: Path) -> None:
         SWEEP | {"rows": [{"query": 1, "tasks": None, "observed": 1.0, "model": 1.0}]},
         SWEEP | {"rows": [{"query": 1, "tasks": 5, "observed": float("nan"), "model": 1.0}]},
         SWEEP | {"level": "high"},
+        {},
         [],
     ],
 )

@@ -42,16 +42,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Pa
     return make_page((), embedded, folder, chosen, sweeps=[sweep])
 
 
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The script of axe-core, which ``npm install axe-core`` fetches; CI does."""
-    for folder in (os.environ.get("FSLBENCH_NODE_MODULES"), ROOT / "node_modules"):
-        path = Path(folder or "none") / "axe-core/axe.min.js"
-        if path.exists():
-            return path.read_text(encoding="utf-8")
-    pytest.skip("axe-core is not installed: npm install axe-core")
-
-
 @dataclass
 class Tab:
     """A page that is open, what its console said, and what it asked for."""
@@ -59,9 +49,6 @@ class Tab:
     page: Any
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-
-    def ready(self) -> None:
-        self.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
 
     def choose(self, name: str, value: str) -> None:
         self.page.select_option(f"#{name}", value)
@@ -77,6 +64,31 @@ class Tab:
             chart,
         )
         return [text for text in found if text.strip()]
+
+
+Axe = Callable[[Tab, str], list[tuple[str, str]]]
+
+
+@pytest.fixture(scope="session")
+def axe() -> Axe:
+    """Lists serious violations in a part of a page, by axe-core (``npm install axe-core``)."""
+    for folder in (os.environ.get("FSLBENCH_NODE_MODULES"), ROOT / "node_modules"):
+        path = Path(folder or "none") / "axe-core/axe.min.js"
+        if path.exists():
+            break
+    else:
+        pytest.skip("axe-core is not installed: npm install axe-core")
+
+    def serious(tab: Tab, part: str) -> list[tuple[str, str]]:
+        tab.page.evaluate(path.read_text(encoding="utf-8"))
+        found = tab.page.evaluate("part => axe.run(part).then(r => r.violations)", part)
+        return [
+            (each["id"], each["nodes"][0]["html"][:200])
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    return serious
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +114,12 @@ def open_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
     contexts = []
 
     def opened(
-        address: str = "", *, file: Path | None = None, width: int = 1300, scheme: str = "light"
+        address: str = "",
+        *,
+        file: Path | None = None,
+        width: int = 1300,
+        scheme: str = "light",
+        script: bool = True,
     ) -> Tab:
         file = file or request.getfixturevalue("page_file")
         context = browser.new_context(
@@ -116,7 +133,8 @@ def open_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
         tab.page.on("pageerror", lambda e: tab.errors.append(str(e)))
         tab.page.on("request", lambda r: tab.requests.append(r.url))
         tab.page.goto(f"{file.as_uri()}{address}")
-        tab.ready()
+        if script:
+            tab.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
         return tab
 
     yield opened

@@ -1,4 +1,4 @@
-"""Names that JavaScript's objects have of themselves, in a page that keeps things by name."""
+"""Names that JavaScript's objects have of themselves, or that look like the page's own text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 
 import fslbench_data as fb
 from fslbench_data.release.release import Release
+from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.selection import Selection
 
 from .conftest import Open
 
-NAMES = ("__proto__", "constructor", "toString", "α-TIM", "<b>\"'&中", "שלום")
+MARKUP = "</script><img src=x onerror=alert(1)>{{ packed }} `a` \"b\" & 'c'"
+NAMES = ("__proto__", "constructor", "toString", "α-TIM", MARKUP, "שלום")
 
 
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
     """A page of methods with such names on a ladder of task sets."""
-    from fslbench_data.render.page.make import make_page
-
     folder, results = tmp_path_factory.mktemp("page"), list[Path]()
     for seed, name in enumerate(NAMES):
         recorder, rng = fb.Recorder(name), np.random.default_rng(seed)
@@ -52,3 +52,5 @@ def test_choices_of_such_methods(hostile_page: Path, open_page: Open) -> None:
         assert name in tab.page.inner_text("#verdict")
         for chart in ("ladder", "worst"):
             assert name in tab.page.locator(f"#{chart} .legend span").all_inner_texts(), chart
+    assert tab.page.locator("img").count() == 0
+    assert MARKUP in tab.page.locator("#matrix tbody th").all_inner_texts()
