@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
-from fslbench_data.render.table import csv_text, json_text, objects, one_line
+from fslbench_data.render.table import Column, Table, csv_text, json_text, objects
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
@@ -49,16 +48,17 @@ def render_csv(report: Report) -> str:
     """
     if isinstance(report.log, DrawFacts):
         return csv_text(draw_values(report, report.log), str(report.signature))
-    out = io.StringIO()
-    out.write(f"# {one_line(str(report.signature))}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for each in report.sets:
-        for batch in each.batches(with_p=False):
-            columns = (batch.column(name).to_pylist() for name in COLUMNS.values())
-            writer.writerows(zip(*columns, strict=True))
-        writer.writerows(_alone(each))
-    return out.getvalue()
+    columns = tuple(Column(name, itemgetter(i)) for i, name in enumerate(COLUMNS))
+    rows = (row for each in report.sets for row in _rows(each))
+    return csv_text(Table("", columns, rows), str(report.signature))
+
+
+def _rows(each: TaskSetReport) -> Iterator[Sequence[object]]:
+    """Give the comparisons of a task set, then methods that there is nothing to compare with."""
+    for batch in each.batches(with_p=False):
+        columns = (batch.column(name).to_pylist() for name in COLUMNS.values())
+        yield from zip(*columns, strict=True)
+    yield from _alone(each)
 
 
 def _alone(each: TaskSetReport) -> Iterator[list[object]]:

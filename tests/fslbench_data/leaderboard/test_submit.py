@@ -15,6 +15,7 @@ from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
 BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
@@ -38,44 +39,44 @@ def answers(toy: Release, tmp_path: Path) -> Path:
         info = toy.task_set_info("cats", name)
         recorder.add_counts(info, counts)
         other.add_counts(info, counts[::-1])
-    from fslbench_data.submission.merging import merge
-
     path = tmp_path / "answers.parquet"
     merge([recorder.submission(), other.submission()]).write(path)
     return path
 
 
-def _submit(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["submit", *arguments])
+def _submit(file: Path) -> Result:
+    return CliRunner().invoke(main, ["submit", str(file), "--to", "org/results"])
+
+
+def _proposed(results: HubServer, folder: Path) -> tuple[str, Path]:
+    """Return the path of the file in the first pull request, and where a copy of it lies."""
+    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
+    copy = folder / "found.parquet"
+    copy.write_bytes(results.read("org/results", path, "refs/pr/1"))
+    assert path == f"submissions/{hashlib.sha256(copy.read_bytes()).hexdigest()}.parquet"
+    return path, copy
 
 
 def test_a_submission_becomes_a_pull_request_named_by_its_content(
     results: HubServer, answers: Path
 ) -> None:
-    said = _submit(str(answers), "--to", "org/results")
+    said = _submit(answers)
     assert said.exit_code == 0, said.output
     assert said.stdout.strip().endswith("/datasets/org/results/discussions/1")
     assert "mine, other, valid for toy@1.0.0" in said.stderr
-    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
-    content = results.read("org/results", path, "refs/pr/1")
-    assert path == f"submissions/{hashlib.sha256(content).hexdigest()}.parquet"
+    path, copy = _proposed(results, answers.parent)
     assert path not in results.files("org/results")
-    found = _read(content, answers.parent)
+    found = Submission.read(copy)
     original = Submission.read(answers)
     assert found.table.equals(original.table)
     assert found.bindings == original.bindings
     assert found.methods == original.methods
 
-    again = _submit(str(answers), "--to", "org/results")
+    again = _submit(answers)
     assert again.stdout == said.stdout  # the same pull request, no second one
     results.merge("org/results", 1)
-    accepted = _submit(str(answers), "--to", "org/results")
+    accepted = _submit(answers)
     assert f"has these results already, as {path}" in accepted.stdout
-
-
-def _read(content: bytes, folder: Path) -> fb.Submission:
-    (folder / "found.parquet").write_bytes(content)
-    return Submission.read(folder / "found.parquet")
 
 
 def test_a_submission_goes_by_xet(
@@ -85,12 +86,10 @@ def test_a_submission_goes_by_xet(
     use_xet(results, monkeypatch)
     results.xet = "on"
     monkeypatch.setenv("HF_TOKEN", results.token("carol"))
-    said = _submit(str(answers), "--to", "org/results")
+    said = _submit(answers)
     assert said.exit_code == 0, said.output
     assert "HTTP" not in said.stderr
-    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
-    content = results.read("org/results", path, "refs/pr/1")
-    assert hashlib.sha256(content).hexdigest() == Path(path).stem
+    _proposed(results, answers.parent)
     assert not results.seen(method="PUT")
 
 
@@ -108,7 +107,7 @@ def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
         repo_type="dataset",
         create_pr=True,
     )
-    said = _submit(str(answers), "--to", "org/results")
+    said = _submit(answers)
     assert said.stdout.strip().endswith("/discussions/2")
 
 
@@ -117,9 +116,8 @@ def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path
     rows = [f"mine,cats,open-2w1s2q,{t},{c},4,{fingerprint}" for t, c in enumerate([4, 3, 2, 4])]
     head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
     (tmp_path / "a.csv").write_text("\n".join([head, *rows]))
-    assert _submit(str(tmp_path / "a.csv"), "--to", "org/results").exit_code == 0
-    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
-    found = _read(results.read("org/results", path, "refs/pr/1"), tmp_path)
+    assert _submit(tmp_path / "a.csv").exit_code == 0
+    found = Submission.read(_proposed(results, tmp_path)[1])
     assert found.table.column("n_correct").to_pylist() == [4, 3, 2, 4]
 
 
@@ -154,7 +152,7 @@ def test_nobody_is_logged_in(
     results: HubServer, answers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HF_TOKEN")
-    said = _submit(str(answers), "--to", "org/results")
+    said = _submit(answers)
     assert said.exit_code != 0
     assert "nobody is logged in to the Hub" in said.stderr
     assert "hf auth login" in said.stderr
@@ -169,5 +167,5 @@ def test_a_token_without_rights(
     with pytest.raises(HubAccessError) as caught:
         propose(prepare(Submission.read(answers), "org/results"))
     assert token not in str(caught.value)
-    said = _submit(str(answers), "--to", "org/results")
+    said = _submit(answers)
     assert (said.exit_code, token in said.output) == (2, False)

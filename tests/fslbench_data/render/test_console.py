@@ -1,6 +1,5 @@
 """Texts of users on terminals: shown as they are, whatever rich would take them for."""
 
-import ast
 import json
 import sys
 from itertools import combinations
@@ -61,29 +60,6 @@ def test_commands_with_such_methods(
     assert result.exit_code == 0, result.output
     if "--summary" not in options:
         assert name in result.output
-
-
-@pytest.mark.slow
-def test_no_console_reads_markup(root: Path) -> None:
-    """Every console is made to print texts as they are, and every status is given a Text."""
-    consoles = 0
-    for package in ("fslbench_data", "builders", "benchmark_spec", "analysis_sql"):
-        for path in (root / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if not isinstance(node, ast.Call):
-                    continue
-                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                given = {k.arg: ast.unparse(k.value) for k in node.keywords}
-                if called in ("Console", "TextColumn"):
-                    consoles += 1
-                    assert given.get("markup") == "False", (path, node.lineno)
-                if called == "Console":
-                    assert given.get("emoji") == "False", (path, node.lineno)
-                if called in ("from_markup", "render_markup"):
-                    pytest.fail(f"{path}:{node.lineno} reads markup")
-                if called == "status" and node.args:
-                    assert "Text(" in ast.unparse(node.args[0]), (path, node.lineno)
-    assert consoles >= 4  # two of them on the screen, the progress bar's, and its texts
 
 
 @pytest.mark.parametrize("name", ["mine †", "mine‡", "†", "a ‡ b", "a†‡"])

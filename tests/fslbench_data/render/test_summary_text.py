@@ -46,9 +46,16 @@ def _sets(release: fb.Release, *suites: str) -> list[TaskSetInfo]:
     return [info for info in release.task_sets if info.name.suite in suites]
 
 
+REFERENCES_ON = ("digits", "fashion_mnist", "openclipart")
+NAMES = (
+    "example", "every set", "published", "many", "long", "wide", "one wide", "three", "runs",
+    "prefix", "stopped", "twelve", "unbound", "references",
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
-def files(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Files of every shape, as small as shows what is too much for thirty lines."""
+def reports(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    """On files of every shape, as small as shows what is too much for thirty lines."""
     folder = tmp_path_factory.mktemp("files")
     small = [i for i in embedded.task_sets if i.n_tasks <= 300 and i.name.suite != "pooled"]
     wide = ["測試" * 30 + f"/頭{i}" for i in range(20)]
@@ -62,7 +69,7 @@ def files(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     for make in (three, runs, prefix, stopped, twelve):
         make(folder / f"{make.__name__}.parquet")
     unbound(folder / "unbound.csv")
-    return {
+    files = {
         "example": root / "examples/my_results.parquet",
         "every set": _of(of_photos, [f"{PCA}/mine"], folder / "every.parquet"),
         "published": _of(published[:8], [f"n{i}/h" for i in range(5)], folder / "all.parquet"),
@@ -75,24 +82,12 @@ def files(embedded, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
         "unbound": folder / "unbound.csv",
         "references": None,
     }  # fmt: skip
-
-
-NAMES = (
-    "example", "every set", "published", "many", "long", "wide", "one wide", "three", "runs",
-    "prefix", "stopped", "twelve", "unbound", "references",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def reports(embedded, files: dict[str, Any]) -> dict[str, Report]:
     assert set(files) == {*NAMES}
     return {
         name: fb.score(path, embedded, datasets=() if path else REFERENCES_ON, allow_unbound=True)
         for name, path in files.items()
     }
 
-
-REFERENCES_ON = ("digits", "fashion_mnist", "openclipart")
 
 NUMBER = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -29,19 +30,7 @@ COMMANDS = (
 NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 
 
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory):
-    """The folder with the files, and each command's output where everything has room."""
-    folder = tmp_path_factory.mktemp("widths")
-    texts: dict[str, str] = {}
-    return folder, texts
-
-
-def _told(command: str, width: int, folder, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(folder)
-    for word in command.split():
-        if word in INPUTS and not (folder / word).exists():
-            INPUTS[word](folder / word)
+def _told(command: str, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
     result = CliRunner().invoke(main, command.split(), prog_name="fslbench")
     assert result.exit_code == 0, result.output
@@ -49,12 +38,16 @@ def _told(command: str, width: int, folder, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_printed_fits(command: str, wide, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, texts = wide
-    whole = texts.setdefault(command, _told(command, 400, folder, monkeypatch))
+def test_what_is_printed_fits(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for word in {*command.split()} & {*INPUTS}:
+        INPUTS[word](tmp_path / word)
+    whole = _told(command, 400, monkeypatch)
     numbers, letters = {*NUMBER.findall(whole)}, re.sub(r"\s", "", whole)
     for width in (80, 110):
-        text = _told(command, width, folder, monkeypatch)
+        text = _told(command, width, monkeypatch)
         for line in text.splitlines():
             assert len(line) <= width or line.startswith("fslbench:"), line  # one word
         if "--help" in command:
