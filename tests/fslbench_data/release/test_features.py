@@ -6,18 +6,23 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from feature_arrays import feature_array
-from older_release import with_steps
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
+from benchmark_spec.manifest import MANIFEST_FILE, Table
+from builders.execution.parquet import written
 from builders.release.diff import diff
 from builders.release.verify import verify
+from fslbench_data.files.parquet import write_table
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
@@ -71,13 +76,37 @@ def test_shards_read_as_one_and_again(
     assert sorted(p.suffix for p in copies_folder().iterdir()) == [".npy", ".whole"]
 
 
+def _with_steps(release: Release, folder: Path) -> Release:
+    """Copy a release as older ones were written: rounded features as int8 that ask for a scale."""
+    shutil.copytree(release.files.where, folder)
+    tables = [
+        _of_steps(folder, table) if "scale" in table.provenance else table
+        for table in release.manifest.tables
+    ]
+    manifest = replace(release.manifest, tables=tuple(tables))
+    (folder / MANIFEST_FILE).write_text(manifest.to_json())
+    return load_release(folder)
+
+
+def _of_steps(folder: Path, entry: Table) -> Table:
+    table = pq.ParquetFile(folder / entry.path).read()
+    lists = table.column("feature").combine_chunks()
+    steps = np.rint(lists.flatten().to_numpy() / entry.provenance["scale"]).astype(np.int8)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(steps), lists.type.list_size)
+    older = pa.table({"image_id": table.column("image_id"), "feature": column})
+    write = partial(write_table, older)
+    return written(
+        folder, entry.path, entry.kind, entry.dataset, entry.name, older, entry.provenance, write
+    )
+
+
 @pytest.mark.parametrize("copied", [True, False])
 def test_steps_of_older_releases_are_multiplied(
     sharded: Release, tmp_path: Path, copied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not copied:
         monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 2**40)
-    older = with_steps(sharded, tmp_path / "older")
+    older = _with_steps(sharded, tmp_path / "older")
     assert _stored(older, "net-pca4").dtype == np.int8
     for _ in range(2):
         features = older.features("birds", "net-pca4")
@@ -227,8 +256,6 @@ def test_a_folder_that_was_changed_since_it_was_opened(sharded: Release, tmp_pat
 def test_shards_that_do_not_fit_each_other(
     sharded: Release, copies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
-
     from fslbench_data.release.features import read_features
 
     if not copies:
