@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.manifest import Dataset
 from benchmark_spec.protocol import INTER_CLASS, suite_of
 from fslbench_data.files.pictures import decode
@@ -53,7 +53,14 @@ class ClassRow:
 
 
 def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRow]:
-    """Read a task of a task set, its classes in their order and queries in theirs."""
+    """Read a task of a task set, its classes in their order and queries in theirs.
+
+    Raises a SpecError if the set has no such task.
+    """
+    if not 0 <= task_id < info.n_tasks:
+        raise SpecError(
+            f"{info} has no task {task_id}", expected=f"0 to {info.n_tasks - 1}", where=str(release)
+        )
     row = release.task_table(info).slice(task_id, 1).to_pylist()[0]
     shot, suite = info.protocol.shot, suite_of(info.name.suite)
     names = release.classes(info.dataset).column("class_name").to_pylist()

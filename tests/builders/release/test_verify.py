@@ -346,7 +346,7 @@ def test_shards_of_different_provenance_or_without_a_scale(
     [
         (lambda t: t[:2] + t[3:], "missing"),
         (lambda t: [*t[:3], t[2], *t[3:]], "would share|twice"),
-        (lambda t: [t[0], t[2], t[1], *t[3:]], "not in order"),
+        (lambda t: [t[0], t[2], t[1], *t[3:]], "not each once in order"),
     ],
 )
 def test_a_shard_missing_doubled_or_misplaced(
