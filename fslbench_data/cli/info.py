@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchmark_spec.errors import ReleaseNotFoundError, UnknownNameError
-from fslbench_data.cli.options import command, dataset_option
+from fslbench_data.cli.options import command, dataset_option, release_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 @command(short_help="List the data sets and task sets of a release.")
-@click.argument("release", required=False, metavar="[R]")
+@click.argument("named", required=False, metavar="[R]")
+@release_option
 @dataset_option
 @click.option(
     "--format",
@@ -29,17 +30,22 @@ if TYPE_CHECKING:
     default="table",
     show_default=True,
 )
-def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> None:
+def info(
+    named: str | None, release: str | None, datasets: tuple[str, ...], output_format: str
+) -> None:
     """List what a release holds: a line a data set, and with --dataset its task sets.
 
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
-    package.
+    package.  It is the argument, or that of --release, as in other commands.
     """
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import screen
     from fslbench_data.render.latex import latex
     from fslbench_data.render.table import json_text, markdown
 
+    if named and release:
+        raise click.UsageError(f"two releases, {named} and {release}: name one")
+    release = release or named
     try:
         opened = load_release(release)
     except ReleaseNotFoundError as error:

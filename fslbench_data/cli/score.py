@@ -298,7 +298,8 @@ def interval(
     type=click.Choice(["ci", "se", "sd"]),
     default="ci",
     show_default=True,
-    help="What stands behind ±: a confidence interval, a standard error or a standard deviation.",
+    help="What stands behind ±: a confidence interval at --level, a standard error or a standard "
+    "deviation.",
 )
 @level_option
 @report_format_option

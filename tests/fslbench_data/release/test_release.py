@@ -59,6 +59,15 @@ def test_a_table_missing_or_of_another_length(change: str, tmp_path: Path) -> No
     assert "get the release again" in result.stderr
 
 
+def test_info_takes_a_release_as_other_commands_do(toy: Release) -> None:
+    where = str(toy.files.where)
+    run = CliRunner().invoke
+    assert run(main, ["info", "--release", where]).stdout == run(main, ["info", where]).stdout
+    twice = run(main, ["info", where, "--release", where])
+    assert twice.exit_code == 2
+    assert "name one" in twice.stderr
+
+
 def test_an_edited_manifest_contradicts_itself(tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(embedded_folder(), folder)
