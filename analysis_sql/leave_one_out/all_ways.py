@@ -52,6 +52,7 @@ class AllWayDesign:
     jackknives: ClassVar[Mapping[LeftOut, Any]] = MappingProxyType({})
     takes_queries: ClassVar[bool] = False
     queries: ClassVar[None] = None
+    warnings: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(

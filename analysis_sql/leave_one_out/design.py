@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -35,6 +36,10 @@ LEAST_USES = 3
 """Tasks with a class: fewer do not tell what its images, or the class, change."""
 
 LEAST_SUPERCLASSES = 6
+
+
+FEW_LEFT = 3.0
+"""(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +135,24 @@ class TaskDesign:
         """What is left out for new images."""
         return "groups" if self.membership.grouped else "images"
 
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What weakens the intervals that there are, a sentence each."""
+        sizes, m = self.membership.units_of_class, self.membership.per_class
+        if {"images"} & {*self.why, *self.bounded} or not self.membership.one_each:
+            return ()
+        ratio = (sizes - 1) / np.maximum(sizes - m, 1)
+        few = np.flatnonzero(ratio > FEW_LEFT)
+        if not few.size:
+            return ()
+        smallest = few[np.argmax(ratio[few])]
+        return (
+            f"a task uses {m} of the {sizes[smallest]} {self.unit} of class "
+            f"{self.membership.labels[smallest]}"
+            + (f", nearly as much of {few.size - 1} others" if few.size > 1 else "")
+            + ": intervals are wider for it",
+        )
+
     def disjoint_tasks(self, name: LeftOut) -> int:
         """Return how many tasks without a unit in common the pool would make, at most B."""
         tasks = self.membership
@@ -180,7 +203,12 @@ class TaskDesign:
     def _inverse(self) -> Floats:
         """The inverse of Z'Z, or its pseudoinverse where classes are always together."""
         has = self.membership.has_class
-        return np.linalg.pinv((has.T @ has).toarray(), hermitian=True)
+        products = (has.T @ has).toarray()
+        with suppress(np.linalg.LinAlgError):
+            sizes = np.diag(np.linalg.cholesky(products))
+            if sizes.min() > 1e-6 * sizes.max():
+                return np.linalg.inv(products)  # of many classes a pseudoinverse takes long
+        return np.linalg.pinv(products, hermitian=True)
 
 
 def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:

@@ -78,6 +78,7 @@ class EpisodeDesign:
     shots: Ints | None = None
     """(B, K): how many images are support, of those of each class the first; None if unknown."""
     unit: str = "images"
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
+from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
 
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
@@ -39,12 +40,15 @@ _SYNC_SECONDS = 1.0
 class Journal:
     """Answered tasks of one run, kept in a file if there is a path.
 
-    A journal is resumed by an equal `run`.  Raises an OutputError if the file is of another run, or
-    cannot be written.
+    A journal is resumed by an equal `run`.  Answers have to fit the protocols; those to other task
+    sets are kept as they are.  Raises an OutputError if the file is of another run, or cannot be
+    written.
     """
 
-    def __init__(self, path: Path | None, run: Mapping[str, Any]) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
+    ) -> None:
+        self.path, self._protocols = path, protocols
         self.answers, self.second = Answers(), Answers()
         self._file = None
         if path is None:
@@ -126,6 +130,15 @@ class Journal:
                 answer = parsed_json(line, _Answer)
             except ValueError:
                 break  # damaged: what follows is answered again
+            protocol = self._protocols.get(answer.task_set)
+            way = MAX_WAY if protocol is None else protocol.way
+            varies = isinstance(protocol, LoggedProtocol)
+            lists = [answer.predictions, answer.second or answer.predictions]
+            fixed = None if protocol is None or varies else protocol.n_query
+            if any(len(positions) != (fixed or len(positions)) for positions in lists):
+                break
+            if not all(0 <= position < way for positions in lists for position in positions):
+                break
             self._keep(answer.task_set, answer.task_id, answer.predictions, answer.second)
             kept += len(line) + 1
         return whole[:kept] if whole else b""

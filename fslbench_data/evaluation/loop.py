@@ -228,11 +228,12 @@ def evaluate(
         counts = [
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]
+    protocols = {str(info): info.protocol for info in infos}
     reused = [i for i in infos if suite_of(i.name.suite).uniform and not transductive]
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
     again: list[tuple[Inputs, TaskSet, int]] = []
     with (
-        closing(Journal(None if journal is None else Path(journal), run)) as log,
+        closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
         try:

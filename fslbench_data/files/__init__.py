@@ -64,6 +64,11 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
                 with os.fdopen(handle, "wb") as there, temporary.open("rb") as written:
                     shutil.copyfileobj(written, there)
                 return
+            if _replaced(name, follow) != target:
+                raise OutputError(
+                    f"{name} became something else while it was written",
+                    fix="write it again, or name another file",
+                )
             temporary.replace(target)
     except OSError as error:
         raise OutputError(
@@ -160,7 +165,7 @@ def _temporary(target: Path | None) -> Path:
     folder = Path(tempfile.gettempdir()) if target is None else target.parent
     name = "fslbench" if target is None else target.name
     path = folder / f".{name}.{token_hex(4)}{_ENDING}"
-    path.touch(exist_ok=False)  # as the user's mask lets others read it
+    path.touch(0o600 if target is None else 0o666, exist_ok=False)
     return path
 
 

@@ -256,6 +256,7 @@ def open_log(
                 expected="tasks of which at least a bound can be given; a mean without an interval "
                 "is none to report",
             )
+        said += design.warnings
     if len(answers) > 1:
         apart = "; ".join(listing(group.methods, 4) for group in answers[:4])
         more = f"; and {len(answers) - 4} more groups" if len(answers) > 4 else ""

@@ -161,6 +161,20 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert stat.S_ISSOCK(Path("s").stat().st_mode)
 
 
+def test_what_changes_its_kind_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+
+    def written() -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("x")
+            os.mkfifo(path)
+
+    with pytest.raises(OutputError, match="became something else"):
+        written()
+    assert path.is_fifo()
+    assert list(tmp_path.iterdir()) == [path]
+
+
 _STDOUT = """
 import sys
 from fslbench_data.files import write_whole

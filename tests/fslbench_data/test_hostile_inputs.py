@@ -169,7 +169,7 @@ def test_lines_of_other_types_are_answered_again(
 def test_a_line_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
-    with closing(Answers(path, {"a": 1})) as journal:
+    with closing(Answers(path, {"a": 1}, {})) as journal:
         assert not journal.answers
 
 

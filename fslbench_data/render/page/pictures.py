@@ -265,11 +265,13 @@ def task_html(
 
 
 def _answered(task: HardTask) -> str:
-    """Say what the methods answered on average, and the lowest and the highest of several."""
+    """Say what the methods answered: one, all the same, or between the lowest and the highest."""
     methods, right = [*task.accuracies], f"{task.mean:.1f} % of its queries rightly"
     high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
     if len(methods) == 1:
         return f"{methods[0]} answers {right}"
+    if len({*task.accuracies.values()}) == 1:
+        return f"each of {len(methods)} methods answers {right}"
     return f"{len(methods)} methods answer {right} on average, between {low} and {high}"
 
 

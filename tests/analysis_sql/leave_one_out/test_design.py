@@ -84,6 +84,12 @@ def test_classes_that_cannot_be_drawn_do_not_count() -> None:
     assert TaskDesign.of(ids, images, more).membership.class_names.size == 9
 
 
+def test_a_task_that_uses_nearly_all_of_a_class_is_warned_of() -> None:
+    assert not design([40] * 9, 300, 4, 6).warnings
+    (text,) = design([8] * 9, 300, 4, 6).warnings
+    assert text.startswith("a task uses 6 of the 8 images of class 0, nearly as much of 8 others")
+
+
 def test_tasks_that_cannot_be_are_refused() -> None:
     ids, images, owner = uniform_tasks([20] * 9, 50, 4, 6, 0)
     other_class, same_image, same_class = images.copy(), images.copy(), ids.copy()

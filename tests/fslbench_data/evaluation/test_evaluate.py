@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -229,7 +230,7 @@ def test_an_interrupted_run_says_what_it_keeps(embedded: Release, tmp_path: Path
     assert told == [5]
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbage", "head"])
+@pytest.mark.parametrize("damage", ["cut", "garbage", "head", "class"])
 def test_a_damaged_journal_loses_only_what_is_damaged(
     damage: str, embedded: Release, tmp_path: Path
 ) -> None:
@@ -243,6 +244,9 @@ def test_a_damaged_journal_loses_only_what_is_damaged(
             "cut": b"".join(lines[:10]) + lines[10][:7],
             "garbage": b"".join(lines[:10]) + b"\0\0\0\n" + b"".join(lines[11:]),
             "head": lines[0][:9],
+            "class": b"".join(lines[:10])
+            + re.sub(rb"\[\d", b"[9", lines[10])
+            + b"".join(lines[11:]),
         }[damage]
     )
     counted = Counted()
