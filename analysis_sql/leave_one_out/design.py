@@ -37,7 +37,6 @@ LEAST_USES = 3
 
 LEAST_SUPERCLASSES = 6
 
-
 FEW_LEFT = 3.0
 """(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
 

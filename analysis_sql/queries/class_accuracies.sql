@@ -25,23 +25,18 @@ counted AS (
         r.method,
         t.class_ids,
         t.n_query,
-        CASE
-            WHEN r.class_correct IS NOT NULL THEN r.class_correct
-            WHEN r.correct IS NOT NULL THEN list_transform(
-                range(len(t.class_ids)),
-                lambda k: len(list_filter(
-                    list_zip(t.query_label, r.correct), lambda q: q[1] = k AND q[2] = 1
-                ))
-            )
-            WHEN r.predictions IS NOT NULL THEN list_transform(
-                range(len(t.class_ids)),
-                lambda k: len(list_filter(
-                    list_zip(t.query_label, r.predictions), lambda q: q[1] = k AND q[2] = k
-                ))
-            )
-        END AS n_correct
+        coalesce(r.class_correct, list_transform(
+            range(len(t.class_ids)),
+            lambda k: len(list_filter(
+                list_zip(t.query_label, coalesce(r.correct, list_transform(
+                    list_zip(t.query_label, r.predictions), lambda q: (q[1] = q[2])::TINYINT
+                ))),
+                lambda q: q[1] = k AND q[2] = 1
+            ))
+        )) AS n_correct
     FROM results AS r
     JOIN asked AS t USING (dataset, task_set, task_id)
+    WHERE coalesce(r.class_correct, r.correct, r.predictions) IS NOT NULL
 ),
 by_class AS (
     SELECT
@@ -52,7 +47,6 @@ by_class AS (
         unnest(n_correct)  AS n_correct,
         unnest(n_query)    AS n_query
     FROM counted
-    WHERE n_correct IS NOT NULL
 )
 SELECT
     b.dataset,
