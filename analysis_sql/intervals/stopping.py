@@ -5,16 +5,13 @@ of them** hold.  It is made by betting (Waudby-Smith & Ramdas, J. R. Statist.  S
 against the claim that the mean difference is at most m, the chance that a capital of 1 ever reaches
 2/(1 - level) is at most (1 - level)/2 (Ville, 1939).  With y_t = d_t/(K·Q) the capital is
 
-    bounded     Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
-                c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
-    symmetric   Σ_j w_j Π_s 2/(1 + exp(-2 λ_j (y_s - m))),
-                λ_j = 2^j, w_j equal, j = -3..5
+    Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
+    c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
 
-``bounded`` asks nothing of the differences but that they lie in [-1, 1]; ``symmetric`` needs that
-they are distributed symmetrically about their mean, and then far fewer tasks.  **Choose one before
-looking.**  Every factor falls as m rises, so what is not rejected is an interval.  Capital depends
-on how often each difference occurred and not on their order; ends are multiples of 2^-16, rounded
-outwards.  The interval reported is what all intervals so far have in common.
+It asks nothing of the differences but that they lie in [-1, 1].  Every factor falls as m rises, so
+what is not rejected is an interval.  Capital depends on how often each difference occurred and not
+on their order; ends are multiples of 2^-16, rounded outwards.  The interval reported is what all
+intervals so far have in common.
 
 It is about new images of these classes, **tasks taken as independent** draws with one mean.  An
 open set is drawn without replacement, so that later tasks have the large classes only, and the mean
@@ -31,31 +28,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import Literal
 
 import numpy as np
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
 
-Assumption = Literal["bounded", "symmetric"]
-
 GRID = 1 << 16
 """Ends of intervals are multiples of 1/GRID of a task."""
-_FRACTIONS: Floats = 63 / 64 * 2.0 ** -np.arange(8.0)
-_SLOPES: Floats = 2.0 ** np.arange(-3.0, 6.0)
-BETS: dict[Assumption, tuple[Floats, Floats]] = {
-    "bounded": (_FRACTIONS, np.log(_FRACTIONS / _FRACTIONS.sum())),
-    "symmetric": (_SLOPES, np.full(_SLOPES.size, -log(_SLOPES.size))),
-}
-"""The bets, and the logarithms of their weights."""
+BETS: Floats = 63 / 64 * 2.0 ** -np.arange(8.0)
+LOG_WEIGHTS: Floats = np.log(BETS / BETS.sum())
+"""The bets c_j, and the logarithms of their weights."""
 
 
 @dataclass(frozen=True)
 class SequenceInterval:
     """The interval of a confidence sequence after T tasks, in percentage points."""
 
-    assumption: Assumption
     level: float
     tasks: int
     mean: float
@@ -72,15 +61,11 @@ class SequenceInterval:
 class ConfidenceSequence:
     """A confidence sequence to be fed task by task; see the module's docstring.
 
-    Differences are integers from minus to plus `queries_per_task`, K·Q times the runs.  The
-    assumption, ``bounded`` or ``symmetric``, is to be chosen before looking.
+    Differences are integers from minus to plus `queries_per_task`, K·Q times the runs.
     """
 
-    def __init__(
-        self, queries_per_task: int, level: float = 0.95, assumption: Assumption = "bounded"
-    ) -> None:
+    def __init__(self, queries_per_task: int, level: float = 0.95) -> None:
         self.queries_per_task, self.level = queries_per_task, check_level(level)
-        self.assumption = assumption
         self._threshold = log(2.0 / (1.0 - level))
         self._times: dict[int, int] = {}
         self._tasks = self._total = self._sign = 0
@@ -101,7 +86,6 @@ class ConfidenceSequence:
             self._sign = 1 if self._rejected[0] > 0 else -1
         low, high = self._rejected[0], -self._rejected[1]
         return SequenceInterval(
-            self.assumption,
             self.level,
             self._tasks,
             100.0 * self._total / (self._tasks * self.queries_per_task),
@@ -115,8 +99,7 @@ class ConfidenceSequence:
         """Reject as many more claims as the capital allows: gallop, then bisect."""
 
         def rejects(claim: int) -> bool:
-            factors = log_factors(d / self.queries_per_task, claim / GRID, self.assumption)
-            capitals = times @ factors + BETS[self.assumption][1]
+            capitals = times @ log_factors(d / self.queries_per_task, claim / GRID) + LOG_WEIGHTS
             return bool(np.logaddexp.reduce(capitals) >= self._threshold)
 
         low = self._rejected[side]
@@ -130,12 +113,9 @@ class ConfidenceSequence:
         self._rejected[side] = low
 
 
-def log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
+def log_factors(y: Floats, m: float) -> Floats:
     """Compute log factors (D, bets) by which differences y (D,) change the capitals."""
-    bets = BETS[assumption][0]
-    if assumption == "bounded":
-        return np.log1p(bets * ((1.0 + y[:, None]) / (1.0 + m) - 1.0))
-    return log(2.0) - np.log1p(np.exp(-2.0 * bets * (y[:, None] - m)))
+    return np.log1p(BETS * ((1.0 + y[:, None]) / (1.0 + m) - 1.0))
 
 
 _SIZES = 2.0 ** -np.arange(4.0)
@@ -179,7 +159,6 @@ def misleading_capital(class_ids: AnyInts) -> float:
 
 def _peak(y: Floats) -> float:
     """The most that the bets make of differences (T,) in [-1, 1] against a mean of at most 0."""
-    bets, weights = BETS["bounded"]
-    capital = np.cumsum(np.log1p(bets[:, None] * y), axis=1) + weights[:, None]
+    capital = np.cumsum(np.log1p(BETS[:, None] * y), axis=1) + LOG_WEIGHTS[:, None]
     with np.errstate(over="ignore"):  # infinitely much is too much
         return float(np.exp(np.logaddexp.reduce(capital, axis=0).max()))

@@ -56,8 +56,8 @@ class Method:
 class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
     """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
 
-    It is compared with `versus`, task by task, at that level; the sequence's assumption is
-    ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
+    It is compared with `versus`, task by task, at that level
+    (:mod:`analysis_sql.intervals.stopping`).
     """
 
     versus: str

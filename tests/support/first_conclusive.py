@@ -6,15 +6,10 @@ import numpy as np
 
 from analysis_sql.intervals.arrays import AnyInts, Ints
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.stopping import BETS, GRID, Assumption, log_factors
+from analysis_sql.intervals.stopping import GRID, LOG_WEIGHTS, log_factors
 
 
-def first_conclusive(
-    differences: AnyInts,
-    queries_per_task: int,
-    level: float = 0.95,
-    assumption: Assumption = "bounded",
-) -> Ints:
+def first_conclusive(differences: AnyInts, queries_per_task: int, level: float = 0.95) -> Ints:
     """After how many tasks 0 is first outside, for many sequences at once; 0 if it never is.
 
     The same as `conclusive_at` of :class:`ConfidenceSequence`, without the intervals.
@@ -33,9 +28,9 @@ def first_conclusive(
     which = which.reshape(d.shape)
     outside = np.zeros(d.shape, bool)
     for sign in (1, -1):
-        factors = log_factors(sign * values / queries_per_task, 1 / GRID, assumption)
+        factors = log_factors(sign * values / queries_per_task, 1 / GRID)
         capital = np.full(d.shape, -np.inf)
-        for factor, weight in zip(factors.T, BETS[assumption][1], strict=True):
+        for factor, weight in zip(factors.T, LOG_WEIGHTS, strict=True):
             capital = np.logaddexp(capital, weight + np.cumsum(factor[which], axis=-1))
         outside |= capital >= threshold
     return np.where(outside.any(axis=-1), outside.argmax(axis=-1) + 1, 0)
