@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+import re
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +23,6 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.labels import unique_labels
 from fslbench_data.leaderboard.repository import (
     ENDING,
     IS_POINTER,
@@ -411,3 +412,40 @@ def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[E
             entry = Entry(label, one.digest, result, one.also, one.came)
             entries[result.info.text].append(entry)
     return entries
+
+
+_DIGITS = 8
+_ALL_DIGITS = 64
+
+
+def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
+    """Give methods, each a name and its file's digest, labels that differ.
+
+    Names that are another's but for case, accents, blanks and punctuation, and names with other
+    letters than Latin ones, get the first eight digits of the file's digest behind them, or as many
+    as tell them apart: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference
+    methods, stay as they are.
+    """
+    fixed = set(taken)
+    plain = [_plain(name) for name, _ in methods]
+    seen = Counter([*plain, *map(_plain, fixed)])
+    digits = [0 if name.isascii() and seen[name] == 1 else _DIGITS for name in plain]
+    while True:
+        labels = [
+            f"{name} ({digest[:some]})" if some else name
+            for (name, digest), some in zip(methods, digits, strict=True)
+        ]
+        count = Counter(labels)
+        clash = [i for i, label in enumerate(labels) if count[label] > 1 or label in fixed]
+        if all(digits[i] == _ALL_DIGITS for i in clash):
+            return labels
+        for i in clash:
+            digits[i] = min(max(2 * digits[i], _DIGITS), _ALL_DIGITS)
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, accents and punctuation, but for that between digits."""
+    text = unicodedata.normalize("NFKD", name).casefold()
+    text = "".join(c for c in text if unicodedata.category(c) != "Mn")
+    kept = r"[^\w*+#&%@]+"  # ProtoNet* is not ProtoNet
+    return re.sub(rf"(?<!\d){kept}|{kept}(?!\d)|_", "", text) or text
