@@ -12,6 +12,9 @@ from typing import Any
 from benchmark_spec.errors import SpecError, shown
 from fslbench_data.render.table import Column, Table, one_line
 
+MOST_ROWS = 50
+"""Rows of a table up to which it fits a page."""
+
 SIMILAR = "∼"
 """The tilde as a mark: an ordinary one is set as small as a dash."""
 
@@ -21,7 +24,7 @@ def latex(
     signature: str,
     notes: Sequence[str] = (),
     *,
-    page: bool = False,
+    page: bool | None = None,
     label: str = "",
 ) -> str:
     r"""Write tables as LaTeX; the signature and what stands below them all are comments.
@@ -29,7 +32,8 @@ def latex(
     Parameters
     ----------
     page
-        Let floats be as wide as the page in a paper of two columns.
+        Let floats be as wide as the page in a paper of two columns, or not; None where it has one
+        column, in which a tall table may go over pages.
     label
         Of the first float; others have it with their number.  By default they follow from titles.
     """
@@ -46,7 +50,8 @@ def latex(
         number = f"-{given[own]}" if given[own] > 1 else ""
         floats.append("\n".join(_float(some, page, f"{own}{number}")))
     parts = [f"% {one_line(signature)}"] if signature else []
-    parts.append(r"% needs \usepackage{booktabs}")
+    long = any(r"\begin{longtable}" in each for each in floats)
+    parts.append(rf"% needs \usepackage{{booktabs{',longtable' if long else ''}}}")
     if beyond := beyond_pdflatex("".join(floats)):
         parts.append(f"% needs lualatex, and a font that has them, for {' '.join(beyond)}")
     return "\n\n".join([*parts, *floats, *(f"% {one_line(note)}" for note in notes)]) + "\n"
@@ -65,31 +70,44 @@ def _slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.partition(":")[0].lower()).strip("-")
 
 
-def _float(tables: Sequence[Table], page: bool, label: str) -> Iterator[str]:
+def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[str]:
     """Give the lines of one float: a table and those below it, in one tabular."""
     first, *more = tables
     environment = "table*" if page else "table"
     sentence = first.title if first.title.endswith(".") else f"{first.title}."
-    caption = " ".join([*([sentence] if first.title else []), *first.notes])
+    caption = tex(" ".join([*([sentence] if first.title else []), *first.notes]))
+    if caption:
+        caption = rf"\caption{{{caption}}}\label{{{label}}}"
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
-    yield rf"\begin{{{environment}}}"
     closer = r"\renewcommand{\arraystretch}{0.96}" if more else ""  # a page's height is short
+    if page is None and not more and len(first.rows) > MOST_ROWS:
+        yield from _over_pages(first, align, caption)
+        return
+    yield rf"\begin{{{environment}}}"
     yield rf"\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}{closer}"
     if caption:
         yield r"\setlength{\belowcaptionskip}{4pt}"
-        yield rf"\caption{{{tex(caption)}}}\label{{{label}}}"
+        yield caption
     yield rf"\begin{{tabular}}{{{align}}}"
-    yield r"\toprule"
-    yield from _rows(first)
-    for table in more:
-        yield r"\midrule[\heavyrulewidth]"
-        yield from _rows(table)
+    for table in (first, *more):
+        yield r"\toprule" if table is first else r"\midrule[\heavyrulewidth]"
+        yield from (*_headings(table), *_rows(table))
     yield from (r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}")
 
 
-def _rows(table: Table) -> Iterator[str]:
-    """Give the headings of a table, those of groups above the others, and its rows."""
+def _over_pages(table: Table, align: str, caption: str) -> Iterator[str]:
+    """Give the lines of a table that is too tall for a page; its headings stand on each."""
+    headings = [r"\toprule", *_headings(table)]
+    yield r"{\footnotesize\setlength{\tabcolsep}{4pt}"
+    yield rf"\begin{{longtable}}{{{align}}}"
+    yield from ([rf"{caption} \\"] if caption else [])
+    yield from (*headings, r"\endfirsthead", *headings, r"\endhead")
+    yield from (*_rows(table), r"\bottomrule", r"\end{longtable}}")
+
+
+def _headings(table: Table) -> Iterator[str]:
+    """Give the headings of a table, those of groups above the others."""
     if table.groups:
         cells, rules, end = [], [], 0
         for name, width in table.groups:
@@ -100,6 +118,10 @@ def _rows(table: Table) -> Iterator[str]:
         yield "".join(rules)
     yield " & ".join(tex(column.name) for column in table.columns) + r" \\"
     yield r"\midrule"
+
+
+def _rows(table: Table) -> Iterator[str]:
+    """Give the rows of a table."""
     own = None
     for row in table.rows:
         if table.shaded is not None and own is not None and own != table.shaded(row):

@@ -1,8 +1,9 @@
-"""Names with Greek and other letters in LaTeX: set by pdfLaTeX, or told to be for LuaLaTeX."""
+"""LaTeX: Greek and other letters, set by pdfLaTeX or told to be for LuaLaTeX; tall tables."""
 
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,13 @@ def test_a_method_with_a_greek_name(toy: fb.Release, tmp_path: Path) -> None:
     text = fb.table(recorded(info, [4, 3, 2, 4], "α-TIM"), toy).latex()
     assert r"$\alpha$-TIM" in text
     typeset(tmp_path, text)
+
+
+@pytest.mark.parametrize("title", ["", "Task sets"])
+def test_a_table_taller_than_a_page_goes_over_several(tmp_path: Path, title: str) -> None:
+    tall = replace(_table(*map(str, range(120))), title=title)
+    text = latex([tall, _table(*map(str, range(50)))], "")
+    assert r"\usepackage{booktabs,longtable}" in text
+    assert text.count(r"\begin{longtable}") == text.count(r"\begin{table}") == 1
+    said = typeset(tmp_path, text, "\\documentclass{article}\n\\usepackage{longtable}")
+    assert "too large" not in said
