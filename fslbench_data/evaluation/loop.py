@@ -164,8 +164,9 @@ def evaluate(
     -------
     Submission
         With predictions and per-class counts; the same bytes however often it was resumed.  It
-        says that the method is inductive where queries of the first tasks of up to three sets get
-        the same answers alone and in another order: intervals for new images are narrower then.
+        says that the method is inductive where queries of the first dozen tasks of up to three sets
+        get the same answers without those of other classes and in another order: intervals for new
+        images are narrower then.
 
     Raises
     ------
