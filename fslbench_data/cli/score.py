@@ -208,7 +208,7 @@ def compare(
     methods, or a log of one's own tasks. NCC is the reference method of that name on the features
     of the other. The exit code is 0, and with --fail-if-worse 1 if the verdict for new images is
     "worse" on any data set, shot and way (of its sets the pooled one, else the closed one, else
-    the open ones).
+    the open ones), each judged by itself: not corrected for several.
     """
     from fslbench_data.cli.report_output import write_bias, write_report
     from fslbench_data.release.release import load_release
@@ -233,7 +233,8 @@ def compare(
     leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
-        say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}")
+        each = " (each judged by itself, uncorrected)" if len(leading) > 1 else ""
+        say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
         raise SystemExit(1)
 
 

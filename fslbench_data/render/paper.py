@@ -256,8 +256,8 @@ class PaperTable(AsFrame):
                 cells = [column.cells[row] for column in columns]
                 groups[str(row)] = [_column(name, cells)]
         else:
-            sides = {row.method for row in content.rows}, {row.versus for row in content.rows}
-            what = "difference" if min(map(len, sides)) > 1 else "method"
+            methods, others = ({r.method for r in content.rows}, {r.versus for r in content.rows})
+            what = "method" if len(others) == 1 else "versus" if len(methods) == 1 else "difference"
             heads = [Column(what, names.__getitem__)]
             for dataset, column in zip(datasets, columns, strict=True):
                 shown = _column(column.heading, column.cells, dataset)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from analysis_sql.interval_kinds import WHOLE_TEST_SET
 from analysis_sql.intervals.bounds import ABOVE
+from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
@@ -29,6 +30,7 @@ NOT_TOLD_APART = MARKS[Mark.NOT_APART]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
 
 _OVER = "mean: over {} data sets, each counting alike; ± for these data sets."
+_UNTESTED = "Means are not tested against each other: fslbench score --means has their differences."
 
 MOST_NUMBERS = 3
 """Numbers of tasks that are told beside the usual one."""
@@ -77,9 +79,9 @@ def label_of(content: PaperContent, row: PaperRow) -> str:
     )
     if not row.versus:
         return first
-    if len({row.method for row in content.rows}) == 1:
-        return second
-    return first if len({row.versus for row in content.rows}) == 1 else f"{first} − {second}"
+    if len({row.versus for row in content.rows}) == 1:
+        return first
+    return second if len({row.method for row in content.rows}) == 1 else f"{first} − {second}"
 
 
 def title_of(content: PaperContent) -> str:
@@ -121,12 +123,29 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         _strong_text(content, cells),
         *used,
         *([_OVER.format(span(over))] if over else []),
+        *([_UNTESTED] if over and not content.rows[0].versus else []),
+        *_of_data(content),
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
         *([f"{capital(queries)}."] if queries else []),
         *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
         f"FSLBench {signature.package_version}, {_release(content)}.",
     )
+
+
+def _of_data(content: PaperContent) -> Iterator[str]:
+    """Say what readers must know of runs, groups of images, superclasses and few tasks."""
+    if content.runs:
+        yield f"± counts the {span(content.runs)} training runs of a method."
+    if content.grouped:
+        yield f"{listing(content.grouped, 4)}: a group of images counts as one image."
+    if content.within:
+        yield f"{listing(content.within, 4)}: new classes are of the same superclasses."
+    if content.few:
+        yield (
+            f"Fewer than {FEW_TASKS} tasks on {listing(content.few, 4)}: fslbench score --details "
+            "has an exact test."
+        )
 
 
 def _tasks_text(content: PaperContent) -> str:

@@ -56,7 +56,7 @@ def print_found(found: Reported, console: Console) -> None:
     (one,) = found.results
     about = one.design or f"{one.n_tasks:,} tasks"
     console.print(f"{one.mean:.2f} ± {one.tasks:.2f} ({100 * found.level:g} %): {about}")
-    usual = "as printed" if one.n_tasks is None else "the usual one"
+    usual = "the usual one" if one.n_tasks is not None else _PRINTED_AS[found.spread]
     rows = [("other tasks of the same images", f"± {one.tasks:.2f}", usual)]
     for about, most, typical in (
         ("new images of these classes", one.images, one.typical_images),
@@ -72,6 +72,12 @@ def print_found(found: Reported, console: Console) -> None:
     console.print()
     print_table(Table("", tuple(columns), rows, tuple(notes)), console)
 
+
+_PRINTED_AS = {
+    "ci": "as printed",
+    "se": "from the printed standard error",
+    "sd": "from the printed standard deviation",
+}
 
 _NOTE = (
     "At most: by Hoeffding's bound, whatever the method. Typically: the median of image "

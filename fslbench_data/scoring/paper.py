@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import adjusted_pairs
+from analysis_sql.ranking.told_apart import FEW_TASKS, adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import EPISODES, IntervalKind, Protocol
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
@@ -172,7 +172,10 @@ class PaperContent:
     """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
     `own` are methods of the results, which are set apart from the reference methods; `by_queries`
-    are those whose intervals for new images use which queries were right.
+    are those whose intervals for new images use which queries were right; `runs` are the numbers of
+    training runs that intervals count, of methods with several.  Data sets `grouped` have groups of
+    images that count as one; in those `within`, new classes are of the same superclasses; and `few`
+    are sets of so few tasks that Student's interval is not exact.
     """
 
     about: About
@@ -184,6 +187,10 @@ class PaperContent:
     of_one_model: tuple[str, ...]
     own: frozenset[str] = frozenset()
     by_queries: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
+    grouped: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    few: tuple[str, ...] = ()
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
@@ -214,6 +221,25 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
         ),
         frozenset(name for each in sets for name in own_methods(each)),
         _by_queries(chosen, shown),
+        tuple(
+            score.runs
+            for each, kind in chosen
+            for score in each.scores
+            if score.method in shown and score.runs > 1 and kind != "closed"
+        ),
+        tuple(dict.fromkeys(each.scored.dataset for each in sets if each.units.groups)),
+        tuple(
+            dict.fromkeys(
+                each.scored.dataset
+                for each, kind in chosen
+                if each.units.superclasses and kind == each.kind_about("new classes")
+            )
+        ),
+        tuple(
+            str(each.scored)
+            for each, kind in chosen
+            if kind == "open" and each.scored.n_tasks < FEW_TASKS
+        ),
     )
 
 

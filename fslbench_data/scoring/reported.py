@@ -217,6 +217,7 @@ class Reported:
 
     results: tuple[Printed, ...]
     level: float = LEVEL
+    spread: Spread = "ci"
 
     @property
     def differences(self) -> list[Difference]:
@@ -324,7 +325,7 @@ def reported(
     if not made:
         raise ResultsError("there are no results", where=where)
     _check_once(made, where)
-    return Reported(tuple(made), level)
+    return Reported(tuple(made), level, spread)
 
 
 def _check_once(made: Sequence[Printed], where: str) -> None:
@@ -456,7 +457,10 @@ def _parsed(text: str) -> tuple[float, float]:
     """Return the mean in per cent and what stands behind ±, in points."""
     found = _PRINTED.fullmatch(_plain(text).strip())
     if found is None:
-        raise ResultsError(f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"')
+        fix = "write decimals with a point" if re.search(r"\d,\d", text) else ""
+        raise ResultsError(
+            f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"', fix=fix
+        )
     mean, half = float(found["mean"]), float(found["half"])
     if mean <= 1 and "." in found["mean"] and half < 1 and "%" not in text:
         mean, half = 100 * mean, 100 * half  # shares of 1
@@ -567,6 +571,7 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
-            "is it a standard error (--spread se), or are there more tasks or queries?"
+            f"{'' if spread == 'se' else 'is it a standard error (--spread se), or '}are there more "
+            "tasks or queries?"
         )
     return ""

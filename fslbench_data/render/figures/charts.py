@@ -101,20 +101,24 @@ def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
     chart = CHARTS[figure.chart](require("altair", "report"), width, rows)
     spec: dict[str, Any] = finished(chart, title, "", width).to_dict()
     legend = spec["config"]["legend"]
-    legend["columns"] = _legend_columns(rows, LEGENDS.get(figure.chart, ()), width)
-    if width < NARROW:  # legends below each other, for which Altair has no name
+    fields = LEGENDS.get(figure.chart, ())
+    fitting = _fitting_entries(rows, fields, width)
+    legend["columns"] = min(3, fitting)
+    entries = sum(len({row.get(field) for row in rows}) for field in fields)
+    if width < NARROW or (len(fields) > 1 and entries > fitting):
+        # legends below each other, for which Altair has no name
         legend["layout"] = {"bottom": {"direction": "vertical"}}
     return spec
 
 
-def _legend_columns(rows: Rows, fields: Sequence[str], width: float) -> int:
-    """Count the entries of a legend, at most three, that fit beside each other below a figure."""
+def _fitting_entries(rows: Rows, fields: Sequence[str], width: float) -> int:
+    """Count the entries of legends that fit beside each other below a figure, at least one."""
     label, *values = (
         max((len(str(row.get(field, ""))) for row in rows), default=0)
         for field in ("label", *fields)
     )
     room = width - max(BESIDE_AXIS, 0.55 * LETTERS * min(label, _characters(width)))
-    return min(3, max(1, int(room / (3 * LETTERS + 0.55 * LETTERS * max(values, default=0)))))
+    return max(1, int(room / (3 * LETTERS + 0.55 * LETTERS * max(values, default=0))))
 
 
 def _short_rows(rows: Rows) -> Rows:

@@ -29,6 +29,7 @@ from fslbench_data.render.figures.charts import (
 )
 from fslbench_data.render.interval_text import (
     CLAIMS,
+    capital,
     difference_text,
     family_in,
     plus_minus,
@@ -190,11 +191,16 @@ def means(report: Report) -> Figure:
     found = [row for row in report.dataset_means if row.versus is None]
     protocols = dict.fromkeys((row.ways, row.shots) for row in found)
     if len(protocols) != 1:
-        has = listing([f"{ways}-way {shots}-shot" for ways, shots in protocols])
+        if protocols:
+            has = listing([f"{ways}-way {shots}-shot" for ways, shots in protocols])
+            raise SubmissionError(
+                f"there are means of {has} tasks",
+                expected="one kind of task: a figure shows one",
+                fix="choose with --task-set, such as open-5w5s5q",
+            )
         raise SubmissionError(
-            f"means over data sets are of {has}" if has else "there is no mean over data sets",
+            "there is no mean over data sets",
             expected="methods that all answer two data sets or more, of the same ways and shots",
-            fix="choose with --dataset and --task-set, such as open-5w5s5q",
         )
     for row in found:
         by_method.setdefault(row.method, []).append(row)
@@ -293,8 +299,9 @@ def conclusive(
     of = [each for each, _ in shown]
     tasks = [int(t) for each, mask in shown for t in np.unique(each.pairs.tasks[mask])]
     caption = (
-        f"{set_caption(of, tasks, lines=False)} Error bars: two intervals do not overlap; closed"
-        " ones are of tasks that reuse images. Else 0 lies outside the interval of the difference."
+        f"{set_caption(of, tasks, lines=False)} {capital(ERROR_BARS)}: those of the two methods do "
+        "not overlap; usual ones are of tasks that reuse images. Else 0 lies outside the interval "
+        "of the difference."
     )
     return Figure("conclusive", on_sets("Conclusive comparisons", of), caption, placed(rows))
 

@@ -327,7 +327,7 @@ function showConclusive() {
   if (!figure) { $("conclusive").replaceChildren(); return captioned("conclusive", "There is nothing to compare, no interval, T = 0."); }
   fslbench.rows.conclusive = figure.rows;
   $("conclusive").replaceChildren(html("table", {}, html("tbody", {}, ...figure.rows.map((row) => html("tr", {}, html("th", { scope: "row" }, row.kind),
-    html("td", {}, svg("svg", { width: 200, height: 12, "aria-hidden": "true" }, svg("rect", { width: 2 * row.share, height: 12, fill: "var(--series-1)" }))), html("td", { class: "number" }, row.shown))))));
+    html("td", {}, svg("svg", { width: 200, height: 12, viewBox: "0 0 200 12", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { width: 2 * row.share, height: 12, fill: "var(--series-1)" }))), html("td", { class: "number" }, row.shown))))));
   const sets = setsOf(state.dataset).filter((each) => each.shown[0] === lead);
   const who = content.reference.some(Boolean) ? "The methods of the results with each other and with the reference methods" : `All pairs of the ${content.chosen.length} methods of this page`;
   return captioned("conclusive", `${who}, uncorrected: ${figure.title}. ${figure.caption}`, sets.every(all) ? command("conclusive", state.dataset, sets.map((each) => each.task_set)) : "");
