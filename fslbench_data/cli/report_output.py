@@ -35,9 +35,9 @@ def write(
     output_format: str | None,
     path: Path | None,
     *,
-    csv: Callable[[], str],
     json: Callable[[], str | Iterable[str]],
     table: Draw | None,
+    csv: Callable[[], str | Iterable[str]] | None = None,
     paper: Paper | None = None,
 ) -> None:
     """Write a result in one format; only what this format needs is made.
@@ -50,8 +50,9 @@ def write(
         Gives the tables for Markdown and LaTeX, the signature, and notes below them all.
     """
     chosen = format_of(output_format, path)
-    if chosen in ("csv", "json"):
-        output((csv if chosen == "csv" else json)(), path)
+    pieces = {"csv": csv, "json": json}.get(chosen)
+    if pieces is not None:
+        output(pieces(), path)
     elif chosen in ("markdown", "latex") and paper is not None:
         from fslbench_data.render.latex import latex
         from fslbench_data.render.table import markdown

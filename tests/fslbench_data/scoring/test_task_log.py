@@ -469,11 +469,11 @@ def test_roles_are_told() -> None:
 PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {
     "queries alone": (
         {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
-        "n_query is 25 and a task has 25 images: there are none of support",
+        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
     ),
     "shots that do not fit": (
         {**LOG, "shots": [3] * 21},
-        "a task of 3 shots and 25 queries has 30 images, not 40",
+        "a task has 30 images: 5 of support for 5 classes and 3 shots",
     ),
     "fewer queries than counted": (
         {
