@@ -74,16 +74,6 @@ def test_class_aware_widths_and_power_are_those_of_whole_results(
     assert abs(power - 0.8) < 0.03
 
 
-def test_open_power_of_independent_tasks(plans: ModuleType) -> None:
-    """Without class effects: 80 % of 6000 sets find the planned difference (4 errors)."""
-    parts = Components(0.0, 8e-4, 0.017)
-    (row,) = plan(parts, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
-    (design, *_) = designs([100] * 10, way=5, shot=5, query=5, suite="balanced")
-    y = plans.results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
-    found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
-    assert abs(found.mean() - 0.8) < 4 * math.sqrt(0.16 / 6000)
-
-
 def test_a_class_used_once_makes_all_kinds_equal() -> None:
     (row,) = plan(PARTS, [10] * 40, way=5, shot=5, queries=[5])
     assert row.tasks == (8, 8, 8)

@@ -27,7 +27,6 @@ from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.latex import latex, table_width
 from fslbench_data.scoring.own_release import DrawFacts
-from fslbench_data.scoring.task_set_report import TaskSetReport
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
@@ -255,23 +254,6 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     assert max(map(len, lines[:-1])) <= 80  # but for the signature
     assert "Not corrected for multiple comparisons: 435 pairs" in run.stdout
     assert run.stdout.count("more rows left out: --format csv gives all") == 2
-
-
-def test_p_of_many_pairs_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not of all pairs for each of them: 30 methods took 15 seconds."""
-    asked = []
-
-    def counted(each: TaskSetReport, kind: Any) -> Any:
-        asked.append(kind)
-        return of_all(each, kind)
-
-    of_all = TaskSetReport.p_values
-    monkeypatch.setattr(TaskSetReport, "p_values", counted)
-    for methods in (3, 8):
-        log = [r for m in range(methods) for r in _scored(f"adapter {m}", *_scores(2, m))]
-        asked.clear()
-        assert len(_rows(log)[1]) == methods * (methods - 1) / 2
-        assert sorted(asked) == ["classes", "classes", "images", "images"]
 
 
 def _log(shots: int | None = None) -> list[dict[str, Any]]:
@@ -660,21 +642,6 @@ def test_classes_of_one_image_are_taken_for_one() -> None:
     )
     own = 0.5**2 * squares[0] / 2 / 3 + (1 / 3) ** 2 * squares[1] / 2
     assert whole == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
-
-
-def test_coverage_with_a_hundred_classes_of_one_image() -> None:
-    rng, times, held = np.random.default_rng(0), 200, 0
-    cells = Cells(np.ones((5, 100), bool), np.arange(100))
-    for _ in range(times):
-        p = rng.beta(2, 1, 100)
-        same = rng.random(100) < p
-        draws = [
-            np.where(rng.random(100) < 0.05, ~same, same)[None].astype(float) for _ in range(5)
-        ]
-        found = cells.variances(draws, of_each)
-        width = student.ppf(0.975, found.df) * np.sqrt(found.whole)
-        held += int(abs(np.mean(draws) - (0.05 + 0.9 * p.mean())) <= width[0])
-    assert held / times >= 0.93
 
 
 def _rows_of(

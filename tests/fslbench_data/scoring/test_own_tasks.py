@@ -584,31 +584,6 @@ def test_small_classes_that_are_never_drawn_may_have_sizes() -> None:
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def test_formats_give_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    shown = fb.interval(path)
-
-    def run(*words: str) -> str:
-        result = CliRunner().invoke(main, ["interval", str(path), *words])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    content = json.loads(run("--format", "json"))
-    (group,) = content["sets"]
-    for said, estimate in zip(group["pairs"], pairs(shown), strict=True):
-        assert said["difference"] == estimate.mean
-        assert said["images"]["halfwidth"] == estimate.widths["images"].halfwidth
-        assert said["images"]["verdict"] == estimate.verdicts["images"]
-    lines = run("--format", "csv").splitlines()
-    assert lines[0] == f"# {shown.signature}"
-    assert len(lines) == 2 + 3 + 3
-    text = run("--format", "markdown")
-    for estimate in means(shown):
-        assert f"| {estimate.method} | {estimate.mean:.2f} | " in text
-    assert content["sentence"] in " ".join(run().split("\n"))
-
-
 @pytest.mark.parametrize("methods", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
     tmp_path: Path, methods: int

@@ -30,46 +30,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
     return rows
 
 
-@pytest.mark.slow
-def test_accuracies_are_the_reports(
-    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
-) -> None:
-    rows = _rows(
-        connection,
-        "FROM accuracies WHERE dataset = 'digits' "
-        "AND (task_set LIKE 'open-%' OR task_set LIKE 'closed-%')",
-    )
-    found = {(r["task_set"], r["method"]): r for r in rows}
-    report = fb.score(example, embedded)
-    assert len(found) == len(report.scores) == 24
-    for score in report.scores:
-        row = found[score.task_set, score.method]
-        assert row["tasks"] == score.accuracy.tasks
-        assert row["mean"] == pytest.approx(score.accuracy.mean, rel=1e-12)
-        assert row["is_reference"] == score.is_reference
-
-
-@pytest.mark.slow
-def test_differences_are_the_reports(
-    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
-) -> None:
-    """The matrix product and the self-join, written independently, agree."""
-    from scipy.special import stdtrit
-
-    found = {
-        (r["task_set"], r["method"], r["versus"]): r
-        for r in _rows(connection, "FROM differences WHERE dataset = 'digits'")
-    }
-    for c in fb.score(example, embedded, task_sets=["open-5w1s1q", "open-5w10s7q"]).comparisons:
-        row = found[c.task_set, c.method, c.versus]
-        back = found[c.task_set, c.versus, c.method]
-        assert row["difference"] == pytest.approx(c.difference.mean, abs=1e-10)
-        assert back["difference"] == pytest.approx(-c.difference.mean, abs=1e-10)
-        tasks = int(str(row["tasks"]))
-        width = stdtrit(tasks - 1, 0.975) * float(str(row["deviation"])) / np.sqrt(tasks)
-        assert c.difference.halfwidth == pytest.approx(width, rel=1e-9)
-
-
 def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
     rows = _rows(
         connection,

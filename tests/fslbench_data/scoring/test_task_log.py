@@ -9,8 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import own_logs
+import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -130,29 +133,18 @@ def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
     _check(TaskLog.read({**LOG, **texts}))
 
 
-def test_frames_and_arrays() -> None:
-    _check(TaskLog.read(Streamed(_texts(LOG))))
-    arrays = {name: np.array(values) for name, values in LOG.items()}
-    _check(TaskLog.read(arrays))
-    _check(
-        TaskLog.read(
-            [{**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)]
-        )
-    )
-
-
-def test_a_frame_of_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(_flat(LOG)).assign(loss=0.5)
-    _check(TaskLog.read(frame[::-1][::-1]))
-
-
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "reader": lambda table: table.to_reader(),
+    "large lists of string views, as of polars": lambda _: Streamed(_texts(LOG)),
+    "columns of arrays": lambda _: {name: np.array(values) for name, values in LOG.items()},
+    "rows with arrays": lambda _: [
+        {**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)
+    ],
+    "another order of an index": lambda _: pd.DataFrame(_flat(LOG)).assign(loss=0.5)[::-1][::-1],
     "batch": lambda table: table.to_batches()[0],
     "structs": lambda table: table.to_struct_array(),
-    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
-    "polars": lambda table: pytest.importorskip("polars").from_arrow(table),
+    "duckdb": lambda table: duckdb.from_arrow(table),
+    "polars": lambda table: polars.from_arrow(table),
     "arrays in cells": lambda table: _arrays(table.to_pandas()),
     "of Arrow": lambda table: table.to_pandas().convert_dtypes(dtype_backend="pyarrow"),
     "categories": lambda table: table.to_pandas().astype({"method": "category"}),
@@ -168,7 +160,6 @@ def _arrays(frame: Any) -> Any:
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_whatever_speaks_arrow_is_a_log(kind: str) -> None:
-    pytest.importorskip("pandas")
     _check(TaskLog.read(FRAMES[kind](pa.table(LOG))))
 
 
@@ -177,7 +168,6 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             raise OSError(5, "the disk went away")
 
-    polars = pytest.importorskip("polars")
     for source, said in (
         (polars.DataFrame(LOG).lazy(), r"the log is a LazyFrame\n(?s:.*)its .collect\(\) returns"),
         (Broken(), "the log is a Broken(?s:.*)the disk went away"),
@@ -194,7 +184,7 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
 def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -> None:
     if ending == "csv" and name == "run":
         pytest.skip("CSV does not say that a column is the index")
-    frame = pytest.importorskip("pandas").DataFrame(_flat(LOG))
+    frame = pd.DataFrame(_flat(LOG))
     frame.index = frame.index[::-1] % 4  # which pandas writes as a column
     path = tmp_path / f"x.{ending}"
     frame = frame.rename_axis(name)
@@ -203,7 +193,7 @@ def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -
 
 
 def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
-    frame = pytest.importorskip("pandas").DataFrame(LOG).set_index(["task", "method"])
+    frame = pd.DataFrame(LOG).set_index(["task", "method"])
     frame.to_parquet(tmp_path / "x.parquet")
     _check(TaskLog.read(tmp_path / "x.parquet"))
 
@@ -213,7 +203,7 @@ def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
 def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -> None:
     """Texts are made of all there are, and then the empty one is named."""
     tasks = [gap, 3, "x", *LOG["task"][3:]]
-    make = (lambda c: c) if kind == "columns" else pytest.importorskip("pandas").DataFrame
+    make = (lambda c: c) if kind == "columns" else pd.DataFrame
     with pytest.raises(SchemaError, match="row 3") as told:
         TaskLog.read(make(LOG | {"task": tasks}))
     assert "wherever there is one: str(value)" in told.value.fix
@@ -364,7 +354,7 @@ def test_other_columns_are_left_alone(
         "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
-        "pandas": lambda: pytest.importorskip("pandas").DataFrame(_flat(columns)),
+        "pandas": lambda: pd.DataFrame(_flat(columns)),
     }
     _check(TaskLog.read(sources[kind]()))
 
@@ -516,8 +506,7 @@ def test_training_runs(name: str, kind: type) -> None:
 
 
 def test_floats_of_pandas_name_runs() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
+    frame = pd.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
     assert TaskLog.read(frame).runs == ("1", "2")
 
 
