@@ -98,10 +98,6 @@ def test_some_methods_only(mine: str) -> None:
     assert "--method does not go with --bias" in refused.stderr
 
 
-def test_what_is_not_shown_is_more(mine: str) -> None:
-    assert "3 more task sets (--details)" in " ".join(_run("score", mine).split())
-
-
 def test_a_data_set_in_place_of_a_release() -> None:
     refused = CliRunner().invoke(main, ["info", "digits"])
     assert refused.exit_code == 2

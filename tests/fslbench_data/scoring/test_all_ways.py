@@ -324,22 +324,6 @@ def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
     _same(results[0].classes, spread(right, OWNER, 0.95, alike=False))
 
 
-def test_the_command(tmp_path: Path) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
-    text = CliRunner().invoke(main, ["score", str(path)])
-    assert text.exit_code == 0
-    assert "40 test images, 3 classes at once" in " ".join(text.stdout.split())
-    assert "adapter  zero-shot" in text.stdout
-    content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
-    assert content["all_classes"][0]["images_halfwidth"] > 0
-    assert content["all_classes"][0]["images_p"] is None
-    draws = {"adapter": {"16": 3}, "prompt": {"16": 3}, "zero-shot": {"16": 0}}
-    assert content["log"]["draws"] == draws
-    csv = CliRunner().invoke(main, ["score", str(path), "--format", "csv"])
-    assert len(csv.stdout.splitlines()) == 2 + 3 + 3
-    assert "40 test images, 3 classes at once" in str(fb.all_ways(path))
-
-
 @pytest.mark.parametrize(
     ("change", "kind", "said"),
     [

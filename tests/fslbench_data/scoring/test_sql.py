@@ -194,15 +194,6 @@ def test_what_a_query_may_not(connection: duckdb.DuckDBPyConnection, sql: str) -
     assert not list(Path("/tmp").glob("fslbench-stolen*"))
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "SELECT 1; SELECT 2", ""])
-def test_the_command_says_so_without_a_traceback(sql: str, toy: Release) -> None:
-    result = CliRunner().invoke(main, ["sql", sql, "--release", str(toy.files.where)])
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith(("Error: ", "Usage: "))
-    assert "Traceback" not in result.stderr
-
-
 @pytest.mark.parametrize(
     "sql",
     [
@@ -244,14 +235,6 @@ def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> No
     )
     assert len(_rows(connection, named)) == 12
     assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
-
-
-def test_a_submission_takes_part(root: Path) -> None:
-    query = "SELECT DISTINCT method FROM results WHERE NOT is_reference"
-    path = str(root / "examples/my_results.parquet")
-    result = CliRunner().invoke(main, ["sql", query, "--submission", path, "--format", "csv"])
-    assert result.stdout == "method\npixels/Ridge\n"
-    assert CliRunner().invoke(main, ["sql"]).exit_code == 2
 
 
 def test_amounts_of_memory() -> None:
