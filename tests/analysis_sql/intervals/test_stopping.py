@@ -1,11 +1,9 @@
 """Confidence sequences: by hand, one task at a time, and how often they err."""
 
-from importlib import import_module
-from pathlib import Path
-
 import numpy as np
 import pytest
 from first_conclusive import first_conclusive
+from full_checks import check_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,10 +95,7 @@ def test_a_drift_may_leave_nothing_in_common() -> None:
 
 
 @pytest.mark.parametrize("assumption", BOTH)
-def test_zero_is_seldom_ever_excluded(
-    assumption: Assumption, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zero_is_seldom_ever_excluded(assumption: Assumption) -> None:
     """``python -m studies.checks stopping`` has 4000 sequences of 2000."""
-    monkeypatch.syspath_prepend(str(root))
-    check = import_module("studies.checks.stopping")
+    check = check_module("stopping")
     check.hold(check.errors(300, 400, assumption), 300, assumption)

@@ -1,12 +1,11 @@
 """Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
 
 import math
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from full_checks import check_module
 from scipy import stats
 
 from analysis_sql.intervals.power import detectable_factor
@@ -17,10 +16,9 @@ from benchmark_spec.errors import SpecError, UnknownNameError
 
 
 @pytest.fixture
-def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """What simulates whole results and pilots; the benchmarks are no installed package."""
-    monkeypatch.syspath_prepend(str(root))
-    return import_module("studies.checks.plans")
+def plans() -> ModuleType:
+    """What simulates whole results and pilots."""
+    return check_module("plans")
 
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)

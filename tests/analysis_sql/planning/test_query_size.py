@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_checks import check_module
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -363,13 +363,12 @@ def test_estimates_are_unbiased(example: ModuleType) -> None:
             assert abs(np.mean(values) - getattr(model, name)) < 4 * stats.sem(values)
 
 
-def test_coverage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coverage() -> None:
     """A single set of 166 tasks: 95 % within 4 standard errors of simulation, 2.8 points.
 
     ``python -m studies.checks query_intervals`` has 5000 sets of six designs.
     """
-    monkeypatch.syspath_prepend(str(root))
-    for held in import_module("studies.checks.query_intervals").coverage(1, 2, 1000):
+    for held in check_module("query_intervals").coverage(1, 2, 1000):
         assert abs(held - 0.95) < 0.028
 
 
