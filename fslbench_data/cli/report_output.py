@@ -142,10 +142,11 @@ def say_narrower(report: Report, release: Release) -> None:
     from fslbench_data.scoring.score import narrower
 
     if found := narrower(report, release):
-        more = f" and {found.more} more" if found.more else ""
+        info, share, others = found
+        more = f" and {others} more" if others else ""
         say(
-            f"tip: evaluate the pooled sets ({found.info}{more}): intervals for new images are "
-            f"about {100 * found.share:.0f} % narrower"
+            f"tip: evaluate the pooled sets ({info}{more}): intervals for new images are "
+            f"about {100 * share:.0f} % narrower"
         )
 
 
