@@ -240,88 +240,76 @@ def _without(*names: str, **more: list[Any]) -> own_logs.Columns:
 
 
 _REST = ("n_correct", "n_query")
-WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
-    "missing": (
-        _without("image_ids", "method"),
-        SchemaError,
-        "misses the columns method, support_ids and query_ids",
+
+
+def _case(
+    columns: own_logs.Columns, said: str, error: type[FSLBenchError] = SchemaError
+) -> tuple[own_logs.Columns, str, type[FSLBenchError]]:
+    """A log, and what the error says of it."""
+    return columns, said, error
+
+
+WRONG = {
+    "missing": _case(
+        _without("image_ids", "method"), "misses the columns method, support_ids and query_ids"
     ),
-    "half the counts": (_without("n_query"), SchemaError, "misses the column n_query"),
-    "no result": (_without(*_REST), SchemaError, "misses the column correct"),
-    "both": (_without(accuracy=[0.5] * 21), SchemaError, "says twice"),
-    "no rows": ({k: [] for k in LOG}, SchemaError, "has no rows"),
-    "null method": (_with("method", None), SchemaError, "data row 4"),
-    "formula": (_with("method", "=1"), MethodNameError, "'=1'"),
-    "number as method": (_without("method", method=[1.5] * 21), SchemaError, "column 'method'"),
-    "null list": (_with("class_ids", None), SchemaError, "class_ids is null.*\n.*data row 4"),
-    "null id": (
-        _with("class_ids", [1, 2, None, 4, 5]),
-        SchemaError,
-        "class_ids is null.*\n.*data row 4",
+    "half the counts": _case(_without("n_query"), "misses the column n_query"),
+    "no result": _case(_without(*_REST), "misses the column correct"),
+    "both": _case(_without(accuracy=[0.5] * 21), "says twice"),
+    "no rows": _case({k: [] for k in LOG}, "has no rows"),
+    "null method": _case(_with("method", None), "data row 4"),
+    "formula": _case(_with("method", "=1"), "'=1'", MethodNameError),
+    "number as method": _case(_without("method", method=[1.5] * 21), "column 'method'"),
+    "null list": _case(_with("class_ids", None), "class_ids is null.*\n.*data row 4"),
+    "null id": _case(_with("class_ids", [1, 2, None, 4, 5]), "class_ids is null.*\n.*data row 4"),
+    "another K": _case(
+        _with("class_ids", [1, 2, 3]), "5 lists in image_ids and 3 class_ids.*\n.*data row 4"
     ),
-    "another K": (
-        _with("class_ids", [1, 2, 3]),
-        SchemaError,
-        "5 lists in image_ids and 3 class_ids.*\n.*data row 4",
-    ),
-    "another m": (
+    "another m": _case(
         {**_flat(LOG), "image_ids": [*_flat(LOG)["image_ids"][:20], [1, 2]]},
-        SchemaError,
         "a task has 2 image_ids and 5 class_ids.*\n.*data row 21",
     ),
-    "ragged": (
+    "ragged": _case(
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
-        SchemaError,
         "n_query is 25 and a task has 15 images.*\n.*data row 4",
     ),
-    "not K times m": (
+    "not K times m": _case(
         {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
-        SchemaError,
         "a task has 6 image_ids and 5 class_ids",
     ),
-    "mixed ids": (
+    "mixed ids": _case(
         _with("class_ids", ["a", "b", "c", "d", "e"]),
-        SchemaError,
         r"'class_ids' holds values of several kinds(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
     ),
-    "tasks by number and by name": (
-        _with("task", "t3"),
-        SchemaError,
-        r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)",
+    "tasks by number and by name": _case(
+        _with("task", "t3"), r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)"
     ),
-    "columns of different length": (
-        {**LOG, "task": LOG["task"][:-1]},
-        SchemaError,
-        "cannot be made a table",
+    "columns of different length": _case(
+        {**LOG, "task": LOG["task"][:-1]}, "cannot be made a table"
     ),
-    "fractional ids": (
+    "fractional ids": _case(
         {**LOG, "class_ids": [[c + 0.5 for c in ids] for ids in LOG["class_ids"]]},
-        SchemaError,
         "holds lists of double",
     ),
-    "no lists": ({**LOG, "image_ids": list(range(21))}, SchemaError, "'image_ids' holds int64"),
-    "empty lists": ({**LOG, "class_ids": [[]] * 21}, SchemaError, "class_ids"),
-    "too many right": (_with("n_correct", 26), CountError, "above n_query.*\n.*data row 4"),
-    "below 0": (_with("n_correct", -1), CountError, "below 0.*\n.*data row 4"),
-    "no queries": (_with("n_query", 0), CountError, "n_query is not above 0.*\n.*data row 4"),
-    "a fraction as count": (_with("n_correct", 0.9), CountError, "n_correct is fractional"),
-    "NaN": (_without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), AccuracyError, "data row 21"),
-    "no accuracy": (_without(*_REST, accuracy=[0.5] * 20 + [None]), AccuracyError, "data row 21"),
-    "percentages": (
-        _without(*_REST, accuracy=[81.2] * 21),
-        AccuracyError,
-        "divide all of them by 100",
+    "no lists": _case({**LOG, "image_ids": list(range(21))}, "'image_ids' holds int64"),
+    "empty lists": _case({**LOG, "class_ids": [[]] * 21}, "class_ids"),
+    "too many right": _case(_with("n_correct", 26), "above n_query.*\n.*data row 4", CountError),
+    "below 0": _case(_with("n_correct", -1), "below 0.*\n.*data row 4", CountError),
+    "no queries": _case(_with("n_query", 0), "n_query is not above 0.*\n.*data row 4", CountError),
+    "a fraction as count": _case(_with("n_correct", 0.9), "n_correct is fractional", CountError),
+    "NaN": _case(
+        _without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), "data row 21", AccuracyError
     ),
-    "a loss": (
-        _without(*_REST, accuracy=[-3.0] * 21),
-        AccuracyError,
-        "bring the statistic to 0 to 1",
+    "no accuracy": _case(
+        _without(*_REST, accuracy=[0.5] * 20 + [None]), "data row 21", AccuracyError
     ),
-    "a word": (
-        _without(*_REST, accuracy=["0.5"] * 20 + ["good"]),
-        SchemaError,
-        "'good'.*\n.*row 21",
+    "percentages": _case(
+        _without(*_REST, accuracy=[81.2] * 21), "divide all of them by 100", AccuracyError
     ),
+    "a loss": _case(
+        _without(*_REST, accuracy=[-3.0] * 21), "bring the statistic to 0 to 1", AccuracyError
+    ),
+    "a word": _case(_without(*_REST, accuracy=["0.5"] * 20 + ["good"]), "'good'.*\n.*row 21"),
 }
 
 
@@ -361,7 +349,7 @@ def test_other_columns_are_left_alone(
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said(name: str) -> None:
-    columns, error, said = WRONG[name]
+    columns, said, error = WRONG[name]
     with pytest.raises(error, match=said):
         TaskLog.read(columns)
 
