@@ -58,11 +58,6 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
     """Compute the mean wAcc of K independent classes whose queries are right this often."""
-    if not 0.0 <= accuracy <= 1.0 or way < 1 or queries < 1:
-        raise SpecError(
-            f"accuracy {accuracy}, {way} classes and {queries} queries of each",
-            expected="an accuracy from 0 to 1, at least one class and one query",
-        )
     at_least = bdtrc(np.arange(queries), queries, accuracy)  # P(X >= 1), ..., P(X >= Q)
     return float((at_least**way).mean())
 

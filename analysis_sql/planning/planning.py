@@ -67,16 +67,13 @@ def designs(
     query: int,
     suite: str = "open",
     seeds: int = SEEDS,
-    most: int = MAX_TASKS,
 ) -> list[ClassDesign]:
     """Simulate the classes of sets' tasks, one design a seed; none where there is no task."""
-    if suite not in PLANNED_SUITES:
-        raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
     uses = class_uses(class_sizes, shot + query)
     if np.count_nonzero(uses) < way:
         return []
     streams = (Stream("plan", suite, way, shot, query, seed) for seed in range(seeds))
-    return [ClassDesign.of(draw_classes(suite, uses, way, stream, most)) for stream in streams]
+    return [ClassDesign.of(draw_classes(suite, uses, way, stream)) for stream in streams]
 
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
@@ -85,7 +82,7 @@ def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = M
         return _open(uses, way, stream, most)
     if suite == "balanced":
         return _balanced(uses, way, stream, most)
-    raise ValueError(f"no sequence of classes for {suite!r}")
+    raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
 
 
 def most_tasks(uses: Ints, way: int) -> int:
@@ -283,7 +280,6 @@ def plan(
     power: float | None = 0.8,
     likely: LikelyComponents | None = None,
     seeds: int = SEEDS,
-    most: int = MAX_TASKS,
 ) -> list[Planned]:
     """Compute what each number of queries promises, but those that leave no task.
 
@@ -295,9 +291,7 @@ def plan(
         check_power(power, level)
     rows = []
     for query in sorted(set(queries)):
-        drawn = designs(
-            class_sizes, way=way, shot=shot, query=query, suite=suite, seeds=seeds, most=most
-        )
+        drawn = designs(class_sizes, way=way, shot=shot, query=query, suite=suite, seeds=seeds)
         if drawn:
             classes = int(np.count_nonzero(class_uses(class_sizes, shot + query)))
             rows.append(_planned(components, drawn, classes, query, level, power, likely))

@@ -25,7 +25,6 @@ from analysis_sql.intervals.bounds import Saturation, saturation
 from analysis_sql.intervals.counts import Counts, subtract
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.sign_flip import sign_flip
-from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
@@ -119,14 +118,6 @@ class VerdictCounts:
         return self.conclusive / self.compared if self.compared else None
 
 
-def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
-    """Positions from the highest mean down; methods of equal means in the order they came in."""
-    values = np.asarray(means, float)
-    if values.ndim != 1 or np.isnan(values).any():
-        raise SpecError("methods are ordered by their means", expected="a number for each method")
-    return [int(i) for i in np.argsort(-values, kind="stable")]
-
-
 def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
     """Count verdicts, positions or -1, by kind, as Figure 6 of Lafargue et al. (TMLR 2024) does."""
     return {
@@ -217,7 +208,7 @@ class Contest:
 
     def at(self, level: float) -> Ties:
         """Say who cannot be told from the best at a level."""
-        order = by_mean(self.means)
+        order = np.argsort(-self.means, kind="stable").tolist()  # of equal means the first first
         carried, *_ = self.pairs.values()
         apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
         return Ties(

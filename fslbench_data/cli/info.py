@@ -38,10 +38,9 @@ def info(
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
     package.  It is the argument, or that of --release, as in other commands.
     """
+    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.console import screen
-    from fslbench_data.render.latex import latex
-    from fslbench_data.render.table import json_text, markdown
+    from fslbench_data.render.table import json_text
 
     if named and release:
         raise click.UsageError(f"two releases, {named} and {release}: name one")
@@ -56,14 +55,13 @@ def info(
         if name not in opened.datasets:
             raise UnknownNameError("data set", name, opened.datasets, where=f"release {opened}")
     chosen = [name for name in opened.datasets if not datasets or name in datasets]
-    if output_format == "json":
-        click.echo(json_text(_content(opened, chosen)), nl=False)
-    elif output_format == "table":
-        with screen() as console:
-            _print(opened, chosen, console, sets=bool(datasets))
-    else:
-        write = markdown if output_format == "markdown" else latex
-        click.echo(write([_table(opened, chosen)], ""), nl=False)
+    write(
+        output_format,
+        None,
+        json=lambda: json_text(_content(opened, chosen)),
+        table=lambda console: _print(opened, chosen, console, sets=bool(datasets)),
+        paper=lambda: ([_table(opened, chosen)], "", ()),
+    )
 
 
 def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:

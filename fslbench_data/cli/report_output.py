@@ -35,9 +35,9 @@ def write(
     output_format: str | None,
     path: Path | None,
     *,
-    csv: Callable[[], str],
     json: Callable[[], str | Iterable[str]],
     table: Draw | None,
+    csv: Callable[[], str | Iterable[str]] | None = None,
     paper: Paper | None = None,
 ) -> None:
     """Write a result in one format; only what this format needs is made.
@@ -50,8 +50,9 @@ def write(
         Gives the tables for Markdown and LaTeX, the signature, and notes below them all.
     """
     chosen = format_of(output_format, path)
-    if chosen in ("csv", "json"):
-        output((csv if chosen == "csv" else json)(), path)
+    pieces = {"csv": csv, "json": json}.get(chosen)
+    if pieces is not None:
+        output(pieces(), path)
     elif chosen in ("markdown", "latex") and paper is not None:
         from fslbench_data.render.latex import latex
         from fslbench_data.render.table import markdown
@@ -141,10 +142,11 @@ def say_narrower(report: Report, release: Release) -> None:
     from fslbench_data.scoring.score import narrower
 
     if found := narrower(report, release):
-        more = f" and {found.more} more" if found.more else ""
+        info, share, others = found
+        more = f" and {others} more" if others else ""
         say(
-            f"tip: evaluate the pooled sets ({found.info}{more}): intervals for new images are "
-            f"about {100 * found.share:.0f} % narrower"
+            f"tip: evaluate the pooled sets ({info}{more}): intervals for new images are "
+            f"about {100 * share:.0f} % narrower"
         )
 
 

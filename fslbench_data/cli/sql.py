@@ -13,9 +13,7 @@ from fslbench_data.cli.options import (
     FILE,
     check_output,
     command,
-    draw,
     log_options,
-    output,
     output_option,
     release_option,
     say,
@@ -105,7 +103,8 @@ def sql(
 
 def _write(table: pa.Table, output_format: str | None, path: Path | None) -> None:
     from benchmark_spec.errors import OutputError
-    from fslbench_data.cli.report_output import format_of
+    from fslbench_data.cli.report_output import format_of, write
+    from fslbench_data.render.console import print_table, screenful
     from fslbench_data.render.query_result import csv_pieces, json_pieces, table_of
 
     chosen = format_of(output_format, path, _ENDINGS)
@@ -126,19 +125,18 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
                 fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
             ) from None
         say(f"wrote {path}")
-    elif chosen in ("csv", "json"):
-        output((csv_pieces if chosen == "csv" else json_pieces)(table), path)
-    elif chosen == "table":
-        from fslbench_data.render.console import print_table, screenful
+        return
 
-        def on(console: Console) -> None:
-            rows = screenful(console)
-            first = table_of(table.slice(0, rows))
-            print_table(first, console, left=max(0, table.num_rows - rows))
+    def on(console: Console) -> None:
+        rows = screenful(console)
+        first = table_of(table.slice(0, rows))
+        print_table(first, console, left=max(0, table.num_rows - rows))
 
-        draw(on, path)
-    else:
-        from fslbench_data.render.latex import latex
-        from fslbench_data.render.table import markdown
-
-        output((markdown if chosen == "markdown" else latex)([table_of(table)], ""), path)
+    write(
+        chosen,
+        path,
+        csv=lambda: csv_pieces(table),
+        json=lambda: json_pieces(table),
+        table=on,
+        paper=lambda: ([table_of(table)], "", ()),
+    )

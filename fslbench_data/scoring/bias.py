@@ -100,7 +100,10 @@ class LadderAnswers:
 def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAnswers:
     """Read what the selected methods answered on a ladder, given its task sets."""
     left_out: list[str] = []
+    prefixes: list[str] = []
+    single: list[str] = []
     by_method: dict[str, Steps] = {}
+    inter_class: dict[str, float] = {}
     tasks = {str(i): selected.release.task_set(i.dataset, str(i.name)) for i in infos}
     for part in selected.parts:
         for method in part.methods:
@@ -115,28 +118,18 @@ def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAn
                 left_out.append(method)
             elif groups:
                 by_method[method] = steps
-    answered = [
-        (part, group)
-        for part in selected.parts
-        for info in infos
-        for group in part.on(info.dataset, str(info.name))
-        if group.method in by_method
-    ]
-    prefixes = [group.method for part, group in answered if part.is_prefix(group)]
-    single = [group.method for part, group in answered if part.of_one_model(group)]
-    inter_class = {
-        step_of(info): _inter_share(selected.release, info)
-        for info in infos
-        if step_of(info) in INTER_CLASS
-    }
-    told = tuple(left_out), tuple(dict.fromkeys(prefixes)), inter_class
-    return LadderAnswers(tuple(infos), by_method, *told, tuple(dict.fromkeys(single)))
-
-
-def _inter_share(release: Release, info: TaskSetInfo) -> float:
-    """Compute the share of (task, class) of a set whose queries have another class's attribute."""
-    flags = release.task_table(info).column("inter_class").combine_chunks().flatten()
-    return float(flags.to_numpy(zero_copy_only=False).mean())
+                if any(map(part.is_prefix, groups)):
+                    prefixes.append(method)
+                if any(map(part.of_one_model, groups)):
+                    single.append(method)
+    for info in infos:
+        if step_of(info) in INTER_CLASS:
+            flags = selected.release.task_table(info).column("inter_class").combine_chunks()
+            inter_class[step_of(info)] = float(
+                flags.flatten().to_numpy(zero_copy_only=False).mean()
+            )
+    told = tuple(left_out), tuple(prefixes), inter_class
+    return LadderAnswers(tuple(infos), by_method, *told, tuple(single))
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:

@@ -137,7 +137,10 @@ def sign_test(higher: int, lower: int) -> float:
 def _rows(
     protocol: tuple[int, int], sets: Sequence[TaskSetReport], harmonic: bool
 ) -> list[DatasetMean]:
-    scores = [{s.method: s for s in of.scores if _whole(s, of)} for of in sets]
+    scores = [
+        {s.method: s for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}
+        for of in sets
+    ]
     own = [name for name in scores[0] if all(name in of.methods[: len(of.asked)] for of in sets)]
     own = [name for name in own if all(name in of for of in scores)]
     methods = [*own, *(n for n in scores[0] if n not in own and all(n in of for of in scores))]
@@ -221,10 +224,6 @@ def _slopes(values: Floats, harmonic: bool) -> Floats:
         return np.full(number, 1.0 / number)
     mean = _mean(values, harmonic)
     return (mean / values) ** 2 / number if mean else np.full(number, nan)
-
-
-def _whole(score: Score, task_set: TaskSetReport) -> bool:
-    return score.ordinary and score.accuracy.tasks == task_set.scored.n_tasks
 
 
 def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:

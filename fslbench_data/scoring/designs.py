@@ -21,7 +21,7 @@ from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
 from analysis_sql.leave_one_out.leave_one_out import Design, FirstTasks
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSet, TaskSetInfo, by_class, padded_lists
+from fslbench_data.tasks import TaskSetInfo, by_class, padded_lists
 from fslbench_data.tasks.allway import Parts, test_part
 from fslbench_data.tasks.draw import Pool, classes_of_images
 
@@ -109,10 +109,9 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
     names = release.superclasses(info.dataset)
     superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
     labels = classes.column("class_name").to_pylist()
-    shots = info.protocol.shot
-    return TaskDesign.of(
-        tasks.class_ids, images_of(tasks), owner, groups, superclasses, labels, shots
-    )
+    query = by_class(tasks.query, tasks.query_label).reshape(*tasks.class_ids.shape, -1)
+    images, shots = np.concatenate([tasks.support, query], axis=2), info.protocol.shot
+    return TaskDesign.of(tasks.class_ids, images, owner, groups, superclasses, labels, shots)
 
 
 def _all_ways(
@@ -156,13 +155,6 @@ def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     labels = classes.column("class_name").to_pylist()
     told = shots.reshape(ids.shape) if shots.any() else None  # a log may not say which are support
     return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels, told)
-
-
-def images_of(tasks: TaskSet) -> NDArray[Any]:
-    """Return the images of tasks (T, K, S+Q), support first, in the order of their classes."""
-    query = by_class(tasks.query, tasks.query_label)
-    way = tasks.class_ids.shape[1]
-    return np.concatenate([tasks.support, query.reshape(len(tasks), way, -1)], axis=2)
 
 
 def _of_pool(

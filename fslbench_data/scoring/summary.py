@@ -222,7 +222,9 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     all_references
         Compare with every reference method, not only the closest (:func:`baselines`).
     """
-    subjects = dict.fromkeys(_subjects(report))
+    own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
+    # of the methods that are compared with, only if all are
+    subjects = [name for name in own if name not in report.against] or [*own]
     answering: set[str] = set()
     together: list[tuple[TaskSetReport, set[int]]] = []
     alone: list[tuple[TaskSetReport, int, list[int]]] = []
@@ -271,12 +273,6 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         other_references=0 if report.against else len(references - others.keys() - answering),
         against=report.against,
     )
-
-
-def _subjects(report: Report) -> list[str]:
-    """The methods of the submission; of those that it is compared with, only if all are."""
-    own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
-    return [name for name in own if name not in report.against] or [*own]
 
 
 def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:

@@ -154,11 +154,6 @@ class Lists:
     inner: Ints | None = None
     of_row: Ints | None = None
 
-    @property
-    def even(self) -> bool:
-        """Whether all rows have as many values."""
-        return bool((self.lengths == self.lengths[0]).all())
-
 
 def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], Ints, Ints]:
     """Return names of images, positions among them (R, K, m), support first, and shots (R, K)."""
@@ -213,36 +208,26 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: st
         return
     queries = _integers(table.column(COUNTS[1]), COUNTS[1], where)
     way, images = (image_ids[:, :, 0] >= 0).sum(axis=1), (image_ids >= 0).sum(axis=(1, 2))
-    expected, shots = WHOLE_TASK, np.zeros_like(queries)
+    support, shots = images - queries, np.zeros_like(queries)
     if logged is not None:
         wrong, expected = queries != logged, "every query once, and n_query their number"
     else:
-        wrong = queries > images - way
         if "shots" in table.column_names and pa.types.is_integer(table.column("shots").type):
             shots = pc.fill_null(table.column("shots"), 0).to_numpy()
-            if not wrong.any():
-                wrong = (shots > 0) & (images - way * shots != queries)
-    if not (bad := np.flatnonzero(wrong)).size:
-        return
-    first = bad[0]
-    found, shot = queries[first], shots[first]
-    if logged is not None:
-        what = f"n_query is {found} and a task has {logged[first]} query_ids"
-    elif found > images[first] - way[first]:
-        what = (
-            f"n_query is {found} and a task has {images[first]} images: there are none of support"
+        wrong, expected = (support < way) | ((shots > 0) & (support != way * shots)), WHOLE_TASK
+    if (bad := np.flatnonzero(wrong)).size:
+        first = bad[0]
+        has = f"{images[first]} images: {max(support[first], 0)} of support"
+        has += f" for {way[first]} classes"
+        if shots[first]:
+            has += f" and {many(shots[first], 'shot')}"
+        raise SchemaError(
+            f"n_query is {queries[first]} and a task has "
+            f"{has if logged is None else f'{logged[first]} query_ids'}",
+            where=f"{where}, {rows(bad)}",
+            expected=expected,
+            fix="log support_ids=support.tolist(), query_ids=query.tolist(), K lists each",
         )
-    else:
-        what = (
-            f"a task of {many(shot, 'shot')} and {found} queries has {images[first]} images, "
-            f"not {way[first] * shot + found}"
-        )
-    raise SchemaError(
-        what,
-        where=f"{where}, {rows(bad)}",
-        expected=expected,
-        fix="log support_ids=support.tolist(), query_ids=query.tolist(), K lists each",
-    )
 
 
 def _runs(table: pa.Table, method: Ints, task: Ints, where: str) -> tuple[Any, Ints, str]:
@@ -397,11 +382,11 @@ def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[n
         for name in ("accuracy", COUNTS[0]):
             if name in table.column_names:
                 _check_agrees(table.column(name), name, right, where)
-        asked = right.lengths
-        return _counted(right) / asked, int(asked[0]) if right.even else 0
-    if "accuracy" in table.column_names:
+        counts, queries = _counted(right), right.lengths
+    elif "accuracy" in table.column_names:
         return _accuracies(table.column("accuracy"), where), 0
-    counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
+    else:
+        counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
     for what, bad in (
         ("n_query is not above 0", queries < 1),
         ("n_correct is below 0 or above n_query", (counts < 0) | (counts > queries)),

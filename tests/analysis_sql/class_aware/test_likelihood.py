@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize
-from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import Shares, ratios, variance_components
@@ -101,42 +100,6 @@ def test_against_statsmodels(seed: int) -> None:
     assert np.diff(ours) == pytest.approx(np.diff(other), abs=1e-6)
 
 
-def test_score_is_the_slope_at_no_effect() -> None:
-    ids, y = example(7)
-    design, u, norm2 = entered(ids, y)
-    h = 1e-5
-    slope = (dense(ids, y, h) - dense(ids, y, -h)) / (2 * h)
-    score = score_statistic(design, u, norm2)
-    expected = (design.tasks - 1) / 2 * score - design.eigenvalues.sum() / 2
-    assert slope == pytest.approx(expected[0], rel=1e-5)
-    z = membership(ids)
-    residual = (z - z.mean(axis=0)).T @ y
-    assert score[0] == pytest.approx(residual @ residual / norm2[0], rel=1e-10)
-
-
-def test_many_permutations_are_each_alone() -> None:
-    ids, y = example(1)
-    rng = np.random.default_rng(0)
-    design, u, norm2 = entered(ids, rng.permuted(np.tile(y, (50, 1)), axis=1))
-    together = variance_components(design, u, norm2)
-    for i in range(50):
-        alone = variance_components(design, u[i : i + 1], norm2[i : i + 1])
-        assert together.between[i] == pytest.approx(alone.between[0], rel=1e-7, abs=1e-12)
-        assert together.within[i] == pytest.approx(alone.within[0], rel=1e-7)
-    # of tasks in random order, about half show no effect at all
-    assert 0.3 < (together.between == 0).mean() < 0.9
-
-
-def test_components_are_found_again() -> None:
-    rng = np.random.default_rng(0)
-    tasks, classes = 400, 60
-    ids = np.array([rng.permutation(classes)[:5] for _ in range(tasks)])
-    y = rng.normal(0, 2, (300, classes))[:, ids].sum(axis=2) + rng.normal(0, 3, (300, tasks))
-    found = variance_components(*entered(ids, y))
-    assert found.between.mean() == pytest.approx(4.0, rel=0.03)
-    assert found.within.mean() == pytest.approx(9.0, rel=0.03)
-
-
 def test_what_cannot_be_estimated() -> None:
     same = ClassDesign.of(np.array([[0, 1], [1, 0], [0, 1]]))
     found = variance_components(same, np.zeros((1, 0)), np.ones(1))
@@ -145,7 +108,6 @@ def test_what_cannot_be_estimated() -> None:
     u, norm2 = np.vstack([u, 0 * u]), np.append(norm2, 0.0)
     found = variance_components(design, u, norm2)
     assert np.isnan(found.between).tolist() == [False, True]
-    assert np.isnan(score_statistic(design, u, norm2)).tolist() == [False, True]
 
 
 def test_full_rank_may_leave_nothing_within() -> None:

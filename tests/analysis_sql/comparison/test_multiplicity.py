@@ -37,11 +37,6 @@ def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
 families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 
-@given(families)
-def test_benjamini_hochberg_is_scipys(p: np.ndarray) -> None:
-    assert adjust(p, "bh").p == pytest.approx(stats.false_discovery_control(p), rel=1e-12)
-
-
 @given(families, st.sampled_from([0.01, 0.05, 0.2]))
 def test_adjusted_values_reject_what_the_step_procedures_reject(p: np.ndarray, a: float) -> None:
     """Holm steps down until the first failure, Benjamini & Hochberg step up to the last success."""

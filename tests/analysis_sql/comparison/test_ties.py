@@ -1,15 +1,7 @@
 import numpy as np
-import pytest
 
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
-from analysis_sql.ranking.told_apart import VerdictCounts, by_mean, count_verdicts
-from benchmark_spec.errors import SpecError
-
-
-def test_methods_of_equal_means_stay_in_order() -> None:
-    assert by_mean(np.array([70.0, 90.0, 70.0, 80.0])) == [1, 3, 0, 2]
-    with pytest.raises(SpecError, match="means"):
-        by_mean(np.array([1.0, np.nan]))
+from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
 
 
 def test_counts_of_verdicts() -> None:

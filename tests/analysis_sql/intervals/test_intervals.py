@@ -9,6 +9,7 @@ from scipy import stats
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
 
 
 def test_by_hand() -> None:
@@ -27,20 +28,14 @@ def test_by_hand() -> None:
 counts = st.lists(st.integers(0, 25), min_size=2, max_size=80).filter(lambda x: len(set(x)) > 1)
 
 
-@given(counts, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_open_is_scipys_t_interval(x: list[int], level: float) -> None:
-    found = interval(Moments.of(np.array(x), 25), "open", level)
+@given(counts, st.sampled_from([0.5, 0.9, 0.95, 0.99]), st.sampled_from(["open", "closed"]))
+def test_it_is_scipys_interval(x: list[int], level: float, kind: IntervalKind) -> None:
+    found = interval(Moments.of(np.array(x), 25), kind, level)
     values = 100 * np.array(x) / 25
-    low, high = stats.t.interval(level, len(x) - 1, values.mean(), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-9)
-
-
-@given(counts, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_closed_is_scipys_normal_interval(x: list[int], level: float) -> None:
-    found = interval(Moments.of(np.array(x), 25), "closed", level)
-    values = 100 * np.array(x) / 25
-    low, high = stats.norm.interval(level, values.mean(), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-9)
+    law = stats.t(len(x) - 1) if kind == "open" else stats.norm()
+    reach = law.ppf((1 + level) / 2) * stats.sem(values)
+    expected = values.mean() - reach, values.mean() + reach
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @given(counts, st.data())

@@ -92,20 +92,6 @@ def test_equal_differences_are_a_binomial() -> None:
     assert sign_flip(d) == pytest.approx(stats.binomtest(1300, 2500).pvalue, rel=1e-9)
 
 
-def test_against_scipy() -> None:
-    rng = np.random.default_rng(0)
-    for tasks in (3, 8, 12):
-        x, y = rng.binomial(25, 0.7, tasks), rng.binomial(25, 0.6, tasks)
-        other = stats.permutation_test(
-            (x, y),
-            lambda a, b, axis: np.mean(a - b, axis=axis),
-            permutation_type="samples",
-            n_resamples=np.inf,
-            vectorized=True,
-        )
-        assert sign_flip(x - y) == pytest.approx(other.pvalue, rel=1e-12)
-
-
 @given(st.lists(st.integers(-30, 30), min_size=1, max_size=60), st.integers(2, 9))
 def test_what_must_not_matter(differences: list[int], factor: int) -> None:
     d = np.array(differences)

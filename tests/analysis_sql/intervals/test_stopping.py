@@ -1,12 +1,9 @@
 """Confidence sequences: by hand, one task at a time, and how often they err."""
 
-from importlib import import_module
-from math import log
-from pathlib import Path
-
 import numpy as np
 import pytest
 from first_conclusive import first_conclusive
+from full_checks import check_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,22 +84,7 @@ def test_a_drift_may_leave_nothing_in_common() -> None:
     assert (found.conclusive_at, found.sign) == (7, 1)  # the first verdict stays
 
 
-def test_zero_is_seldom_ever_excluded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zero_is_seldom_ever_excluded() -> None:
     """``python -m studies.checks stopping`` has 4000 sequences of 2000."""
-    monkeypatch.syspath_prepend(str(root))
-    check = import_module("studies.checks.stopping")
+    check = check_module("stopping")
     check.hold(check.errors(300, 400), 300)
-
-
-def test_what_stopping_costs() -> None:
-    """Tasks to a verdict, median of 200: mean difference 5 points, deviation 10; Student needs 18.
-
-    That is (1.96/0.5)², rounded up, with some for Student's quantile.
-    """
-    rng = np.random.default_rng(2)
-    d = np.rint(25 * rng.normal(0.05, 0.1, (200, 600))).astype(int)
-    stopped = first_conclusive(d, 25)
-    assert (stopped > 0).all()
-    assert 85 < np.median(stopped) < 115
-    # no sequence can be faster than one whole bet on every task
-    assert np.median(stopped) > log(40) / log(1.05)

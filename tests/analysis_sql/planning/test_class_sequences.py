@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.planning import class_uses, draw_classes, most_tasks
+from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.balanced import draw_balanced
 from builders.sampling.balanced import most_tasks as sampler_most_tasks
@@ -75,5 +76,5 @@ def test_same_words_same_classes() -> None:
     }
     for suite, first in expected.items():
         assert np.array_equal(draw_classes(suite, uses, 3, Stream("y")), first)
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(UnknownNameError, match="suite to plan"):
         draw_classes("closed", uses, 3, Stream("y"))

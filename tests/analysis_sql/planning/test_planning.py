@@ -1,12 +1,11 @@
 """Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
 
 import math
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from full_checks import check_module
 from scipy import stats
 
 from analysis_sql.intervals.power import detectable_factor
@@ -17,10 +16,9 @@ from benchmark_spec.errors import SpecError, UnknownNameError
 
 
 @pytest.fixture
-def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """What simulates whole results and pilots; the benchmarks are no installed package."""
-    monkeypatch.syspath_prepend(str(root))
-    return import_module("studies.checks.plans")
+def plans() -> ModuleType:
+    """What simulates whole results and pilots."""
+    return check_module("plans")
 
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
@@ -72,16 +70,6 @@ def test_class_aware_widths_and_power_are_those_of_whole_results(
     row, width, power = plans.simulated(effect, number, size, 1500 // seeds, seeds)
     assert row.class_aware == pytest.approx(width, rel=0.04)
     assert abs(power - 0.8) < 0.03
-
-
-def test_open_power_of_independent_tasks(plans: ModuleType) -> None:
-    """Without class effects: 80 % of 6000 sets find the planned difference (4 errors)."""
-    parts = Components(0.0, 8e-4, 0.017)
-    (row,) = plan(parts, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
-    (design, *_) = designs([100] * 10, way=5, shot=5, query=5, suite="balanced")
-    y = plans.results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
-    found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
-    assert abs(found.mean() - 0.8) < 4 * math.sqrt(0.16 / 6000)
 
 
 def test_a_class_used_once_makes_all_kinds_equal() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_checks import check_module
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -151,15 +151,6 @@ def test_pooling_by_hand() -> None:
     assert (found.seeds, found.sets) == (3, 6)
 
 
-def test_more_seeds_do_not_shrink_the_uncertainty() -> None:
-    one = [estimate_set(np.random.default_rng(2).binomial(5, 0.7, (30, 5)), 5)]
-    single, many = pool([one], 5), pool([one] * 50, 5)
-    assert np.asarray(many.covariance) == pytest.approx(np.asarray(single.covariance))
-    assert np.asarray(single.covariance) == pytest.approx(np.asarray(one[0].covariance))
-    assert single.seed_errors is None
-    assert many.seed_errors == pytest.approx((0, 0))
-
-
 def test_pooling_nothing() -> None:
     one = estimate_set(np.eye(5, dtype=int), 2)
     other = estimate_set(np.eye(4, dtype=int), 2)
@@ -259,20 +250,6 @@ def test_best_never_falls_as_the_ratio_grows(reached: list[int], random: Any) ->
     ratios = sorted(math.exp(random.uniform(-9, 9)) for _ in range(30))
     best = [best_query(ratio, factors) for ratio in [0.0, *ratios, math.inf]]
     assert all(a <= b for a, b in pairwise(best))
-
-
-def test_students_quantile_matters_when_tasks_are_few() -> None:
-    """S = 20, 500 images of each of two classes, α nearly 0: at √(β/α) = 277 is one task left."""
-    tasks = {q: 500 // (20 + q) for q in range(1, 231)}
-    found = choose(estimate(1.74e-5, 0.067), 20, tasks, 0.95)
-    assert found.root.value == pytest.approx(277.5, abs=1)
-    assert found.best == 42
-    assert tasks[42] == 8
-    # with a thousand times the images it comes near the large-sample value
-    many = {q: 500_000 // (20 + q) for q in range(1, 401)}
-    best = choose(estimate(1.74e-5, 0.067), 20, many, 0.95).best
-    assert best is not None
-    assert abs(best - 277.5) < 25  # the minimum is flat
 
 
 def test_tasks_of_several_sets_are_averaged_over_widths() -> None:
@@ -386,13 +363,12 @@ def test_estimates_are_unbiased(example: ModuleType) -> None:
             assert abs(np.mean(values) - getattr(model, name)) < 4 * stats.sem(values)
 
 
-def test_coverage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coverage() -> None:
     """A single set of 166 tasks: 95 % within 4 standard errors of simulation, 2.8 points.
 
     ``python -m studies.checks query_intervals`` has 5000 sets of six designs.
     """
-    monkeypatch.syspath_prepend(str(root))
-    for held in import_module("studies.checks.query_intervals").coverage(1, 2, 1000):
+    for held in check_module("query_intervals").coverage(1, 2, 1000):
         assert abs(held - 0.95) < 0.028
 
 

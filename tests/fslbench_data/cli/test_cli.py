@@ -1,17 +1,13 @@
-import csv
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from benchmark_spec.version import __version__
 from fslbench_data.cli import main
-from fslbench_data.submission.model import Submission
 
 
 def _run(*arguments: str) -> str:
@@ -23,15 +19,6 @@ def _run(*arguments: str) -> str:
 @pytest.fixture
 def mine(root: Path) -> str:
     return str(root / "examples/my_results.parquet")
-
-
-@pytest.fixture
-def undeclared(mine: str, tmp_path: Path) -> str:
-    """The same without saying that the method is inductive, which other tables may not keep."""
-    results = Submission.read(mine)
-    about = {name: replace(method, inductive=None) for name, method in results.methods.items()}
-    replace(results, methods=about).write(path := tmp_path / "undeclared.parquet")
-    return str(path)
 
 
 def test_version() -> None:
@@ -55,33 +42,6 @@ def test_the_installed_command(mine: str) -> None:
     assert bad.stderr == "Error: there is no file nowhere.csv\n"
 
 
-def test_wide_tables_are_read_whatever_writes_them(undeclared: str, tmp_path: Path) -> None:
-    """As pandas or polars would write them: large strings, wide integers, row groups."""
-    import pyarrow.parquet as pq
-
-    table = Submission.read(undeclared).table
-    wide = pa.table(
-        {
-            name: table.column(name).cast(
-                pa.large_string()
-                if pa.types.is_dictionary(table.schema.field(name).type)
-                else pa.int64()
-            )
-            for name in ("n_query", "n_correct", "task_id", "task_set", "dataset", "method")
-        }
-    )
-    path = tmp_path / "x.parquet"
-    pq.write_table(wide, path, row_group_size=100, use_dictionary=False)
-    plain, whole = (
-        [*csv.DictReader(_run("score", *words, "--format", "csv").splitlines()[1:])]
-        for words in ((str(path), "--unbound"), (undeclared,))
-    )
-    for row in (*plain, *whole):  # that it trains nothing stands in the metadata alone
-        for name in ("trained", "run_error", "of_one_model"):
-            del row[name]
-    assert plain == whole
-
-
 ONE_SET = ("--dataset", "digits", "--task-set", "closed-5w5s5q")
 
 
@@ -96,10 +56,6 @@ def test_some_methods_only(mine: str) -> None:
     assert text.startswith("pixels/Ridge against 1 method")
     refused = CliRunner().invoke(main, ["score", mine, "--bias", "--method", "pixels/Ridge"])
     assert "--method does not go with --bias" in refused.stderr
-
-
-def test_what_is_not_shown_is_more(mine: str) -> None:
-    assert "3 more task sets (--details)" in " ".join(_run("score", mine).split())
 
 
 def test_a_data_set_in_place_of_a_release() -> None:

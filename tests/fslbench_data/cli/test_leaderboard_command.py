@@ -206,13 +206,6 @@ def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> 
         assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
 
 
-def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:
-    text = _run("leaderboard", "--results", str(results), *DIGITS, "--format", "markdown")
-    body = text.partition("-->")[2]
-    assert body.count("octocat") >= 4  # a line and a note a table
-    assert not re.search(r"@(?=\w)|#(?=\d)|://|(?<!\\)[\[`]|(?<!\\)<", body)
-
-
 class _Elements(HTMLParser):
     """What elements a text would have if it were HTML."""
 

@@ -27,7 +27,6 @@ from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.latex import latex, table_width
 from fslbench_data.scoring.own_release import DrawFacts
-from fslbench_data.scoring.task_set_report import TaskSetReport
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
@@ -257,23 +256,6 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     assert run.stdout.count("more rows left out: --format csv gives all") == 2
 
 
-def test_p_of_many_pairs_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not of all pairs for each of them: 30 methods took 15 seconds."""
-    asked = []
-
-    def counted(each: TaskSetReport, kind: Any) -> Any:
-        asked.append(kind)
-        return of_all(each, kind)
-
-    of_all = TaskSetReport.p_values
-    monkeypatch.setattr(TaskSetReport, "p_values", counted)
-    for methods in (3, 8):
-        log = [r for m in range(methods) for r in _scored(f"adapter {m}", *_scores(2, m))]
-        asked.clear()
-        assert len(_rows(log)[1]) == methods * (methods - 1) / 2
-        assert sorted(asked) == ["classes", "classes", "images", "images"]
-
-
 def _log(shots: int | None = None) -> list[dict[str, Any]]:
     """Rows of two methods with three draws each, and of one without draws, perhaps with shots."""
     rows = []
@@ -340,22 +322,6 @@ def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
     _same(differences[1].images, spread(apart, OWNER, 0.95))
     _same(differences[1].classes, spread(apart, OWNER, 0.95, alike=False))
     _same(results[0].classes, spread(right, OWNER, 0.95, alike=False))
-
-
-def test_the_command(tmp_path: Path) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
-    text = CliRunner().invoke(main, ["score", str(path)])
-    assert text.exit_code == 0
-    assert "40 test images, 3 classes at once" in " ".join(text.stdout.split())
-    assert "adapter  zero-shot" in text.stdout
-    content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
-    assert content["all_classes"][0]["images_halfwidth"] > 0
-    assert content["all_classes"][0]["images_p"] is None
-    draws = {"adapter": {"16": 3}, "prompt": {"16": 3}, "zero-shot": {"16": 0}}
-    assert content["log"]["draws"] == draws
-    csv = CliRunner().invoke(main, ["score", str(path), "--format", "csv"])
-    assert len(csv.stdout.splitlines()) == 2 + 3 + 3
-    assert "40 test images, 3 classes at once" in str(fb.all_ways(path))
 
 
 @pytest.mark.parametrize(
@@ -660,21 +626,6 @@ def test_classes_of_one_image_are_taken_for_one() -> None:
     )
     own = 0.5**2 * squares[0] / 2 / 3 + (1 / 3) ** 2 * squares[1] / 2
     assert whole == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
-
-
-def test_coverage_with_a_hundred_classes_of_one_image() -> None:
-    rng, times, held = np.random.default_rng(0), 200, 0
-    cells = Cells(np.ones((5, 100), bool), np.arange(100))
-    for _ in range(times):
-        p = rng.beta(2, 1, 100)
-        same = rng.random(100) < p
-        draws = [
-            np.where(rng.random(100) < 0.05, ~same, same)[None].astype(float) for _ in range(5)
-        ]
-        found = cells.variances(draws, of_each)
-        width = student.ppf(0.975, found.df) * np.sqrt(found.whole)
-        held += int(abs(np.mean(draws) - (0.05 + 0.9 * p.mean())) <= width[0])
-    assert held / times >= 0.93
 
 
 def _rows_of(

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
-from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.page.make import make_page
@@ -226,11 +225,6 @@ def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release
     report = score(_guesses(release, "mine"), release)
     assert len(report.sets) == 16
     assert report.left_out == ()
-
-
-def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:
-    with pytest.raises(SubmissionError, match="made with attributes of images"):
-        bias(example, embedded)
 
 
 def _as_run(submission: Submission, run: str) -> Submission:

@@ -26,9 +26,10 @@ def test_by_how_much_is_what_the_references_have(report: Report, embedded) -> No
     ratios = [s.intervals["images"].halfwidth / width[s.method] for s in pooled.scores]
     found = narrower(report, embedded)
     assert found is not None
-    assert (str(found.info), found.more) == ("digits/pooled-5w1s1q", 2)
-    assert found.share == pytest.approx(1 - median(ratios))
-    assert 0.1 < found.share < 0.5
+    info, share, more = found
+    assert (str(info), more) == ("digits/pooled-5w1s1q", 2)
+    assert share == pytest.approx(1 - median(ratios))
+    assert 0.1 < share < 0.5
 
 
 def test_who_answers_pooled_sets_is_told_nothing(embedded) -> None:

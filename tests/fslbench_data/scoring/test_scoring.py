@@ -14,7 +14,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError, UnboundError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.merging import merge, renamed
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
@@ -126,28 +126,6 @@ def test_against_chooses(embedded: Release, example: Submission) -> None:
         score(example, embedded, against="pixels/Ridge")
 
 
-def test_a_file_can_be_scored_by_its_name(example: Submission, root: Path) -> None:
-    assert score(root / "examples/my_results.parquet") == score(example)
-
-
-def test_intervals_equal_scipys_on_real_results(embedded: Release, example: Submission) -> None:
-    reference = next(s for s in embedded.references() if "pixels/LR" in s.methods)
-
-    def counts(submission: Submission) -> Any:
-        frame = submission.table.to_pandas()
-        frame = frame[frame.dataset == "digits"]
-        return frame[frame.task_set == "open-5w10s7q"].sort_values("task_id").n_correct.to_numpy()
-
-    ours, theirs = 100 * counts(example) / 35, 100 * counts(reference) / 35
-    (found,) = score(
-        example, embedded, against=["pixels/LR"], task_sets=["open-5w10s7q"]
-    ).comparisons
-    ci = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
-    assert (found.difference.low, found.difference.high) == pytest.approx((ci.low, ci.high))
-    assert found.difference.mean == pytest.approx((ours - theirs).mean())
-    assert found.mean.halfwidth == pytest.approx(stats.t.ppf(0.975, 18) * stats.sem(ours))
-
-
 def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
@@ -158,18 +136,6 @@ def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) ->
     report = score(Submission.read(path), toy, allow_unbound=True)
     assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
     assert "|unbound|" in str(report.signature)
-
-
-def test_identical_methods_are_said_to_be_so(embedded: Release, example: Submission) -> None:
-    # at one shot NCC and MatchingNet are the same
-    info = embedded.task_set_info("digits", "open-5w1s1q")
-    same = renamed(embedded.reference("pixels/NCC").on([info]), {"pixels/NCC": "copy"})
-    report = score(same, embedded)
-    assert {c.versus: c.verdict for c in report.comparisons} == {
-        "pixels/NCC": Verdict.IDENTICAL,
-        "pixels/MatchingNet": Verdict.IDENTICAL,
-        "pixels/LR": Verdict.INCONCLUSIVE,
-    }
 
 
 @pytest.mark.slow

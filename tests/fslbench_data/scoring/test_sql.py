@@ -30,46 +30,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
     return rows
 
 
-@pytest.mark.slow
-def test_accuracies_are_the_reports(
-    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
-) -> None:
-    rows = _rows(
-        connection,
-        "FROM accuracies WHERE dataset = 'digits' "
-        "AND (task_set LIKE 'open-%' OR task_set LIKE 'closed-%')",
-    )
-    found = {(r["task_set"], r["method"]): r for r in rows}
-    report = fb.score(example, embedded)
-    assert len(found) == len(report.scores) == 24
-    for score in report.scores:
-        row = found[score.task_set, score.method]
-        assert row["tasks"] == score.accuracy.tasks
-        assert row["mean"] == pytest.approx(score.accuracy.mean, rel=1e-12)
-        assert row["is_reference"] == score.is_reference
-
-
-@pytest.mark.slow
-def test_differences_are_the_reports(
-    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
-) -> None:
-    """The matrix product and the self-join, written independently, agree."""
-    from scipy.special import stdtrit
-
-    found = {
-        (r["task_set"], r["method"], r["versus"]): r
-        for r in _rows(connection, "FROM differences WHERE dataset = 'digits'")
-    }
-    for c in fb.score(example, embedded, task_sets=["open-5w1s1q", "open-5w10s7q"]).comparisons:
-        row = found[c.task_set, c.method, c.versus]
-        back = found[c.task_set, c.versus, c.method]
-        assert row["difference"] == pytest.approx(c.difference.mean, abs=1e-10)
-        assert back["difference"] == pytest.approx(-c.difference.mean, abs=1e-10)
-        tasks = int(str(row["tasks"]))
-        width = stdtrit(tasks - 1, 0.975) * float(str(row["deviation"])) / np.sqrt(tasks)
-        assert c.difference.halfwidth == pytest.approx(width, rel=1e-9)
-
-
 def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
     rows = _rows(
         connection,
@@ -234,15 +194,6 @@ def test_what_a_query_may_not(connection: duckdb.DuckDBPyConnection, sql: str) -
     assert not list(Path("/tmp").glob("fslbench-stolen*"))
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "SELECT 1; SELECT 2", ""])
-def test_the_command_says_so_without_a_traceback(sql: str, toy: Release) -> None:
-    result = CliRunner().invoke(main, ["sql", sql, "--release", str(toy.files.where)])
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith(("Error: ", "Usage: "))
-    assert "Traceback" not in result.stderr
-
-
 @pytest.mark.parametrize(
     "sql",
     [
@@ -284,14 +235,6 @@ def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> No
     )
     assert len(_rows(connection, named)) == 12
     assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
-
-
-def test_a_submission_takes_part(root: Path) -> None:
-    query = "SELECT DISTINCT method FROM results WHERE NOT is_reference"
-    path = str(root / "examples/my_results.parquet")
-    result = CliRunner().invoke(main, ["sql", query, "--submission", path, "--format", "csv"])
-    assert result.stdout == "method\npixels/Ridge\n"
-    assert CliRunner().invoke(main, ["sql"]).exit_code == 2
 
 
 def test_amounts_of_memory() -> None:

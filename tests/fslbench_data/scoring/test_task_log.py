@@ -9,8 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import own_logs
+import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -130,29 +133,18 @@ def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
     _check(TaskLog.read({**LOG, **texts}))
 
 
-def test_frames_and_arrays() -> None:
-    _check(TaskLog.read(Streamed(_texts(LOG))))
-    arrays = {name: np.array(values) for name, values in LOG.items()}
-    _check(TaskLog.read(arrays))
-    _check(
-        TaskLog.read(
-            [{**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)]
-        )
-    )
-
-
-def test_a_frame_of_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(_flat(LOG)).assign(loss=0.5)
-    _check(TaskLog.read(frame[::-1][::-1]))
-
-
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "reader": lambda table: table.to_reader(),
+    "large lists of string views, as of polars": lambda _: Streamed(_texts(LOG)),
+    "columns of arrays": lambda _: {name: np.array(values) for name, values in LOG.items()},
+    "rows with arrays": lambda _: [
+        {**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)
+    ],
+    "another order of an index": lambda _: pd.DataFrame(_flat(LOG)).assign(loss=0.5)[::-1][::-1],
     "batch": lambda table: table.to_batches()[0],
     "structs": lambda table: table.to_struct_array(),
-    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
-    "polars": lambda table: pytest.importorskip("polars").from_arrow(table),
+    "duckdb": lambda table: duckdb.from_arrow(table),
+    "polars": lambda table: polars.from_arrow(table),
     "arrays in cells": lambda table: _arrays(table.to_pandas()),
     "of Arrow": lambda table: table.to_pandas().convert_dtypes(dtype_backend="pyarrow"),
     "categories": lambda table: table.to_pandas().astype({"method": "category"}),
@@ -168,7 +160,6 @@ def _arrays(frame: Any) -> Any:
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_whatever_speaks_arrow_is_a_log(kind: str) -> None:
-    pytest.importorskip("pandas")
     _check(TaskLog.read(FRAMES[kind](pa.table(LOG))))
 
 
@@ -177,7 +168,6 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             raise OSError(5, "the disk went away")
 
-    polars = pytest.importorskip("polars")
     for source, said in (
         (polars.DataFrame(LOG).lazy(), r"the log is a LazyFrame\n(?s:.*)its .collect\(\) returns"),
         (Broken(), "the log is a Broken(?s:.*)the disk went away"),
@@ -194,7 +184,7 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
 def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -> None:
     if ending == "csv" and name == "run":
         pytest.skip("CSV does not say that a column is the index")
-    frame = pytest.importorskip("pandas").DataFrame(_flat(LOG))
+    frame = pd.DataFrame(_flat(LOG))
     frame.index = frame.index[::-1] % 4  # which pandas writes as a column
     path = tmp_path / f"x.{ending}"
     frame = frame.rename_axis(name)
@@ -203,7 +193,7 @@ def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -
 
 
 def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
-    frame = pytest.importorskip("pandas").DataFrame(LOG).set_index(["task", "method"])
+    frame = pd.DataFrame(LOG).set_index(["task", "method"])
     frame.to_parquet(tmp_path / "x.parquet")
     _check(TaskLog.read(tmp_path / "x.parquet"))
 
@@ -213,7 +203,7 @@ def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
 def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -> None:
     """Texts are made of all there are, and then the empty one is named."""
     tasks = [gap, 3, "x", *LOG["task"][3:]]
-    make = (lambda c: c) if kind == "columns" else pytest.importorskip("pandas").DataFrame
+    make = (lambda c: c) if kind == "columns" else pd.DataFrame
     with pytest.raises(SchemaError, match="row 3") as told:
         TaskLog.read(make(LOG | {"task": tasks}))
     assert "wherever there is one: str(value)" in told.value.fix
@@ -250,88 +240,76 @@ def _without(*names: str, **more: list[Any]) -> own_logs.Columns:
 
 
 _REST = ("n_correct", "n_query")
-WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
-    "missing": (
-        _without("image_ids", "method"),
-        SchemaError,
-        "misses the columns method, support_ids and query_ids",
+
+
+def _case(
+    columns: own_logs.Columns, said: str, error: type[FSLBenchError] = SchemaError
+) -> tuple[own_logs.Columns, str, type[FSLBenchError]]:
+    """A log, and what the error says of it."""
+    return columns, said, error
+
+
+WRONG = {
+    "missing": _case(
+        _without("image_ids", "method"), "misses the columns method, support_ids and query_ids"
     ),
-    "half the counts": (_without("n_query"), SchemaError, "misses the column n_query"),
-    "no result": (_without(*_REST), SchemaError, "misses the column correct"),
-    "both": (_without(accuracy=[0.5] * 21), SchemaError, "says twice"),
-    "no rows": ({k: [] for k in LOG}, SchemaError, "has no rows"),
-    "null method": (_with("method", None), SchemaError, "data row 4"),
-    "formula": (_with("method", "=1"), MethodNameError, "'=1'"),
-    "number as method": (_without("method", method=[1.5] * 21), SchemaError, "column 'method'"),
-    "null list": (_with("class_ids", None), SchemaError, "class_ids is null.*\n.*data row 4"),
-    "null id": (
-        _with("class_ids", [1, 2, None, 4, 5]),
-        SchemaError,
-        "class_ids is null.*\n.*data row 4",
+    "half the counts": _case(_without("n_query"), "misses the column n_query"),
+    "no result": _case(_without(*_REST), "misses the column correct"),
+    "both": _case(_without(accuracy=[0.5] * 21), "says twice"),
+    "no rows": _case({k: [] for k in LOG}, "has no rows"),
+    "null method": _case(_with("method", None), "data row 4"),
+    "formula": _case(_with("method", "=1"), "'=1'", MethodNameError),
+    "number as method": _case(_without("method", method=[1.5] * 21), "column 'method'"),
+    "null list": _case(_with("class_ids", None), "class_ids is null.*\n.*data row 4"),
+    "null id": _case(_with("class_ids", [1, 2, None, 4, 5]), "class_ids is null.*\n.*data row 4"),
+    "another K": _case(
+        _with("class_ids", [1, 2, 3]), "5 lists in image_ids and 3 class_ids.*\n.*data row 4"
     ),
-    "another K": (
-        _with("class_ids", [1, 2, 3]),
-        SchemaError,
-        "5 lists in image_ids and 3 class_ids.*\n.*data row 4",
-    ),
-    "another m": (
+    "another m": _case(
         {**_flat(LOG), "image_ids": [*_flat(LOG)["image_ids"][:20], [1, 2]]},
-        SchemaError,
         "a task has 2 image_ids and 5 class_ids.*\n.*data row 21",
     ),
-    "ragged": (
+    "ragged": _case(
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
-        SchemaError,
         "n_query is 25 and a task has 15 images.*\n.*data row 4",
     ),
-    "not K times m": (
+    "not K times m": _case(
         {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
-        SchemaError,
         "a task has 6 image_ids and 5 class_ids",
     ),
-    "mixed ids": (
+    "mixed ids": _case(
         _with("class_ids", ["a", "b", "c", "d", "e"]),
-        SchemaError,
         r"'class_ids' holds values of several kinds(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
     ),
-    "tasks by number and by name": (
-        _with("task", "t3"),
-        SchemaError,
-        r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)",
+    "tasks by number and by name": _case(
+        _with("task", "t3"), r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)"
     ),
-    "columns of different length": (
-        {**LOG, "task": LOG["task"][:-1]},
-        SchemaError,
-        "cannot be made a table",
+    "columns of different length": _case(
+        {**LOG, "task": LOG["task"][:-1]}, "cannot be made a table"
     ),
-    "fractional ids": (
+    "fractional ids": _case(
         {**LOG, "class_ids": [[c + 0.5 for c in ids] for ids in LOG["class_ids"]]},
-        SchemaError,
         "holds lists of double",
     ),
-    "no lists": ({**LOG, "image_ids": list(range(21))}, SchemaError, "'image_ids' holds int64"),
-    "empty lists": ({**LOG, "class_ids": [[]] * 21}, SchemaError, "class_ids"),
-    "too many right": (_with("n_correct", 26), CountError, "above n_query.*\n.*data row 4"),
-    "below 0": (_with("n_correct", -1), CountError, "below 0.*\n.*data row 4"),
-    "no queries": (_with("n_query", 0), CountError, "n_query is not above 0.*\n.*data row 4"),
-    "a fraction as count": (_with("n_correct", 0.9), CountError, "n_correct is fractional"),
-    "NaN": (_without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), AccuracyError, "data row 21"),
-    "no accuracy": (_without(*_REST, accuracy=[0.5] * 20 + [None]), AccuracyError, "data row 21"),
-    "percentages": (
-        _without(*_REST, accuracy=[81.2] * 21),
-        AccuracyError,
-        "divide all of them by 100",
+    "no lists": _case({**LOG, "image_ids": list(range(21))}, "'image_ids' holds int64"),
+    "empty lists": _case({**LOG, "class_ids": [[]] * 21}, "class_ids"),
+    "too many right": _case(_with("n_correct", 26), "above n_query.*\n.*data row 4", CountError),
+    "below 0": _case(_with("n_correct", -1), "below 0.*\n.*data row 4", CountError),
+    "no queries": _case(_with("n_query", 0), "n_query is not above 0.*\n.*data row 4", CountError),
+    "a fraction as count": _case(_with("n_correct", 0.9), "n_correct is fractional", CountError),
+    "NaN": _case(
+        _without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), "data row 21", AccuracyError
     ),
-    "a loss": (
-        _without(*_REST, accuracy=[-3.0] * 21),
-        AccuracyError,
-        "bring the statistic to 0 to 1",
+    "no accuracy": _case(
+        _without(*_REST, accuracy=[0.5] * 20 + [None]), "data row 21", AccuracyError
     ),
-    "a word": (
-        _without(*_REST, accuracy=["0.5"] * 20 + ["good"]),
-        SchemaError,
-        "'good'.*\n.*row 21",
+    "percentages": _case(
+        _without(*_REST, accuracy=[81.2] * 21), "divide all of them by 100", AccuracyError
     ),
+    "a loss": _case(
+        _without(*_REST, accuracy=[-3.0] * 21), "bring the statistic to 0 to 1", AccuracyError
+    ),
+    "a word": _case(_without(*_REST, accuracy=["0.5"] * 20 + ["good"]), "'good'.*\n.*row 21"),
 }
 
 
@@ -364,14 +342,14 @@ def test_other_columns_are_left_alone(
         "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
-        "pandas": lambda: pytest.importorskip("pandas").DataFrame(_flat(columns)),
+        "pandas": lambda: pd.DataFrame(_flat(columns)),
     }
     _check(TaskLog.read(sources[kind]()))
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said(name: str) -> None:
-    columns, error, said = WRONG[name]
+    columns, said, error = WRONG[name]
     with pytest.raises(error, match=said):
         TaskLog.read(columns)
 
@@ -469,11 +447,11 @@ def test_roles_are_told() -> None:
 PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {
     "queries alone": (
         {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
-        "n_query is 25 and a task has 25 images: there are none of support",
+        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
     ),
     "shots that do not fit": (
         {**LOG, "shots": [3] * 21},
-        "a task of 3 shots and 25 queries has 30 images, not 40",
+        "a task has 30 images: 5 of support for 5 classes and 3 shots",
     ),
     "fewer queries than counted": (
         {
@@ -516,8 +494,7 @@ def test_training_runs(name: str, kind: type) -> None:
 
 
 def test_floats_of_pandas_name_runs() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
+    frame = pd.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
     assert TaskLog.read(frame).runs == ("1", "2")
 
 
