@@ -188,7 +188,12 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
     equal = np.ones(shared, bool)
     for name in a.column_names[1:]:
         left, right = (
-            t.slice(0, shared).column(name).combine_chunks().flatten().to_numpy() for t in (a, b)
+            t.slice(0, shared)
+            .column(name)
+            .combine_chunks()
+            .flatten()
+            .to_numpy(zero_copy_only=False)
+            for t in (a, b)
         )
         equal &= (left == right).reshape(shared, -1).all(axis=1)
     if equal.all():

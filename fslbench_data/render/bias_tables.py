@@ -63,6 +63,14 @@ def _notes(ladder: LadderReport) -> tuple[str, ...]:
         notes.append(
             f"Nothing is concluded about {listing(ladder.answers.prefixes, 10)}: {PREFIX}."
         )
+    several = [
+        m for m, of in ladder.answers.by_method.items() if any(c.ndim > 2 for c in of.values())
+    ]
+    if several and ladder.kind == "closed":
+        notes.append(
+            f"Several training runs of {listing(several, 4)}: their mean. Intervals do not count how "
+            "runs differ."
+        )
     if single := one_model_text(ladder.answers.of_one_model):
         notes.append(f"{capital(single)}.")
     return tuple(notes)

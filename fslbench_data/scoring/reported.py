@@ -564,7 +564,7 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
-            f"{'' if spread == 'se' else 'is it a standard error (--spread se), or '}are there more "
-            "tasks or queries?"
+            f"{'' if spread == 'se' else 'is it a standard error (--spread se), or '}are there "
+            "more tasks or queries?"
         )
     return ""
