@@ -36,6 +36,7 @@ from fslbench_data.cli.options import (
     "--transductive", is_flag=True, default=None, help="The method uses the queries together."
 )
 @no_training_option("The method trains")
+@click.option("--run", metavar="R", help="Which training run this is, if there are several.")
 @click.option(
     "--stop-when-conclusive",
     "versus",
@@ -57,7 +58,7 @@ def evaluate(
     """
     from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
-    from fslbench_data.evaluation.loop import evaluate as run
+    from fslbench_data.evaluation.loop import evaluate as run_method
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.score import find_method
     from fslbench_data.validation.validate import check_not_taken
@@ -67,7 +68,7 @@ def evaluate(
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)
     journal = path.with_name(path.name + ".partial")
-    submission = run(
+    submission = run_method(
         loaded,
         opened,
         name=name,

@@ -96,6 +96,7 @@ def evaluate(
     max_tasks: int | None = None,
     transductive: bool | None = None,
     trained: bool | None = None,
+    run: str | int | None = None,
     description: str = "",
     journal: str | Path | None = None,
     show_progress: bool = False,
@@ -144,6 +145,8 @@ def evaluate(
     trained
         False of a method that trains nothing before the tasks; by default the callable's attribute
         `trained`, or nothing is said of it.
+    run
+        Which training run of the method this is, if there are several.
     journal
         File that keeps every answered task, so that a stopped run resumes where it was.  It is
         left in place; remove it when the submission has been written.
@@ -201,6 +204,7 @@ def evaluate(
         backbone=backbone,
         transductive=transductive,
         trained=trained if isinstance(trained, bool) else None,
+        run=run,
     )
     rival = None
     if stop_when_conclusive is not None:
@@ -209,12 +213,13 @@ def evaluate(
     if callable(features) and not of_datasets:
         raise SpecError("a function of features needs to know which data sets", fix="datasets=")
     infos = _chosen(release, of_datasets, task_set_names(task_sets), features, images)
-    run = {
+    about_run = {
         "method": label,
         "release": release.manifest.digest,
         "features": backbone or ("arrays" if features else "images"),
         "seed": seed,
         "batch": batch,
+        **({} if run is None else {"run": str(run)}),
         **({"device": choice.tensor_device} if choice.tensor_device else {}),
         **({} if rival is None else {"stopping": to_builtins(rival.rule)}),
     }
@@ -234,7 +239,7 @@ def evaluate(
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
     again: list[tuple[Inputs, TaskSet, int]] = []
     with (
-        closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
+        closing(Journal(None if journal is None else Path(journal), about_run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
         try:

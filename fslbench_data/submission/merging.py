@@ -117,14 +117,16 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
 def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
     """Join what all say of their methods; what one leaves empty is that of another.
 
-    Raises a ContradictionError, which names two submissions, if they say different things.
+    A method is not inductive if it was not in one of its runs.  Raises a ContradictionError, which names two submissions, if they say different things.
     """
     methods: dict[str, Method] = {}
     said: dict[tuple[str, str], tuple[Any, str]] = {}
     for part in parts:
         for name, about in part.methods.items():
-            methods.setdefault(name, about)
-            for field in ("backbone", "description", "link", "trained", "inductive"):
+            both = methods.setdefault(name, about).inductive, about.inductive
+            inductive = False if False in both else True if True in both else None
+            methods[name] = replace(methods[name], inductive=inductive)
+            for field in ("backbone", "description", "link", "trained"):
                 new = getattr(about, field), part.source
                 if new[0] not in ("", None):
                     _check_same(name, field, said.setdefault((name, field), new), new)
@@ -143,7 +145,7 @@ def _answered_twice(
         expected="a method's answers to a task set in one of them, or runs of it that are named, "
         "each in one",
         fix="leave one of them out; give the methods different names; or name the runs of one "
-        "method in a column `run`",
+        "method: evaluate --run R, run= in Python, or a column `run`",
     )
 
 

@@ -57,6 +57,8 @@ class Recorder:
     inductive : bool, optional
         True of a method whose answer to a query never depends on the task's other queries:
         intervals for new images are then the narrowest, from which queries were right.
+    run : str or int, optional
+        Which training run of the method this is; :func:`fslbench_data.merge` joins several.
 
     Examples
     --------
@@ -76,9 +78,11 @@ class Recorder:
         transductive: bool = False,
         trained: bool | None = None,
         inductive: bool | None = None,
+        run: str | int | None = None,
     ) -> None:
         about = description, backbone, link, transductive, trained, inductive
         self._method = Method(check_method_name(method), *about)
+        self._run = None if run is None else check_method_name(str(run), what="run")
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}
         self._answers: dict[str, dict[int, _Answer]] = {}
@@ -202,6 +206,9 @@ class Recorder:
                 if name in SUBMISSION.names or any(value is not None for value in values)
             }
         )
+        if self._run is not None:
+            runs = pa.repeat(self._run, len(table)).dictionary_encode()
+            table = table.append_column("run", runs.cast(TEXTS))
         if self._method.transductive:  # also where other programs drop the metadata
             table = table.append_column("transductive", pa.repeat(True, len(table)))
         return Submission(table, {self._method.name: self._method}, bindings, "the recording")

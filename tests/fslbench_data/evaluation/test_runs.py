@@ -1,0 +1,79 @@
+"""Training runs of one method, each evaluated by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.errors import DoubledTaskError
+from fslbench_data.cli import main
+
+HOW: dict[str, Any] = {
+    "name": "mine",
+    "datasets": "digits",
+    "task_sets": "closed-5w1s1q",
+    "features": "pixels",
+    "max_tasks": 60,
+}
+
+
+def _trained(seed: int) -> Any:
+    weights = np.random.default_rng(seed).random(64)
+
+    def method(support: Any, query: Any, rng: Any) -> Any:
+        apart = (query[:, None] - support.mean(axis=1)) * weights
+        return np.square(apart).sum(axis=-1).argmin(axis=1)
+
+    return method
+
+
+def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
+    runs = [fb.evaluate(_trained(seed), run=seed, **HOW) for seed in range(3)]
+    report = fb.score(runs)
+    (score,) = [s for s in report.scores if s.method == "mine"]
+    means = [next(s for s in fb.score(run).scores if s.method == "mine") for run in runs]
+    assert score.runs == 3
+    assert [*score.run_means] == ["0", "1", "2"]
+    assert [*score.run_means.values()] == [one.accuracy.mean for one in means]
+    assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("said", "both"),
+    [
+        ((True, None), True),
+        ((True, False), False),
+        ((None, False), False),
+        ((None, None), None),
+    ],
+)
+def test_a_method_is_inductive_if_no_run_was_not(said: tuple[Any, Any], both: Any) -> None:
+    runs = [fb.evaluate(_trained(0), run=run, **HOW) for run in range(2)]
+    of_runs = [
+        replace(run, methods={"mine": replace(run.methods["mine"], inductive=inductive)})
+        for run, inductive in zip(runs, said, strict=True)
+    ]
+    for order in (of_runs, of_runs[::-1]):
+        assert fb.merge(order).methods["mine"].inductive is both
+
+
+def test_runs_without_names_are_refused() -> None:
+    runs = [fb.evaluate(_trained(seed), **HOW) for seed in range(2)]
+    with pytest.raises(DoubledTaskError, match="evaluate --run R"):
+        fb.merge(runs)
+
+
+def test_the_command_names_a_run(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def mine(s, q, rng): return [0] * len(q)\n")
+    given = ["evaluate", f"{tmp_path}/m.py:mine", "--features", "pixels", "--dataset", "digits"]
+    given += ["--task-set", "closed-5w1s1q", "--max-tasks", "3", "--run", "b"]
+    done = CliRunner().invoke(main, [*given, "-o", str(tmp_path / "m.parquet")])
+    assert done.exit_code == 0, done.output
+    table = fb.Submission.read(tmp_path / "m.parquet").to_arrow()
+    assert table.column("run").unique().to_pylist() == ["b"]
