@@ -367,8 +367,8 @@ _OF_DESIGN = {
 }
 
 
-def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
-    """Open a log of one's own tasks, without warnings: the report shows them."""
+def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
+    """Open a log of one's own tasks, or several, without warnings: the report shows them."""
     import warnings
 
     from benchmark_spec.errors import FSLBenchWarning
@@ -376,7 +376,7 @@ def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FSLBenchWarning)
-        return open_log(file, **pool)
+        return open_log(files[0] if len(files) == 1 else files, **pool)
 
 
 def sources_of(
@@ -389,8 +389,8 @@ def sources_of(
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import is_by_image, is_log
 
-    if len(files) == 1 and is_log(files[0]):
-        return (log_in(files[0], pool),)
+    if files and all(map(is_log, files)):
+        return (log_in(files, pool),)
     of_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
     for name, value in pool.items():
         if value is not None and (name not in of_methods or not files):

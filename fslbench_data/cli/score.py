@@ -269,7 +269,7 @@ def interval(
 
     of_pool = (file for file in pool.values() if isinstance(file, Path))
     check_output(path, log, *of_pool, output_format=output_format)
-    own = log_in(log, pool)
+    own = log_in([log], pool)
     report, form = score(own, level=level), format_of(output_format, path)
     random = not isinstance(report.log, DrawFacts)
     if form == "csv" and random:

@@ -68,8 +68,8 @@ def _notes(ladder: LadderReport) -> tuple[str, ...]:
     ]
     if several and ladder.kind == "closed":
         notes.append(
-            f"Several training runs of {listing(several, 4)}: their mean. Intervals do not count how "
-            "runs differ."
+            f"Several training runs of {listing(several, 4)}: their mean. Intervals do not count "
+            "how runs differ."
         )
     if single := one_model_text(ladder.answers.of_one_model):
         notes.append(f"{capital(single)}.")

@@ -81,7 +81,7 @@ def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[s
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
     closer = r"\renewcommand{\arraystretch}{0.96}" if more else ""  # a page's height is short
-    if page is None and not more and len(first.rows) > MOST_ROWS:
+    if page is None and not more and len([*first.rows]) > MOST_ROWS:
         yield from _over_pages(first, align, caption)
         return
     yield rf"\begin{{{environment}}}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,10 @@ NO_ROLES = (
     "inductive changes nothing without the column correct, 1 or 0 for each of query_ids: ± for new "
     "images takes tasks as a whole"
 )
+OWN_TASKS_PER_RUN = (
+    "inductive changes nothing where training runs have tasks of their own: ± for new images takes "
+    "tasks as a whole"
+)
 NO_QUERIES = (
     "± for new images takes tasks as a whole, though inductive: which queries were right is used "
     "where support is logged apart from queries, a task shows no two images of a group, and a "
@@ -69,7 +73,8 @@ class LogFacts:
     """What a log says of its tasks besides their results.
 
     `unseen` images are in no task, by the classes' sizes or an estimate. `roles` says whether
-    support and query are told apart, `run_column` which column names training runs.
+    support and query are told apart, `run_column` which column names training runs, and
+    `runs_apart` whether some have tasks of their own.
     """
 
     source: str
@@ -81,6 +86,7 @@ class LogFacts:
     run_column: str
     superclasses: int
     warnings: tuple[str, ...]
+    runs_apart: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -192,9 +198,9 @@ def open_log(
         class_ids (K), support_ids and query_ids (K·S and K·Q, class by class in the order of
         class_ids, or K lists), or image_ids in their place, and correct (1 or 0 for each of the
         query_ids), n_correct with n_query, or accuracy, 0 to 1, or any other statistic of a task
-        in its place.  A Parquet, CSV or JSON
-        Lines file; a frame of pandas or polars; an Arrow table; a mapping of columns; a list of
-        rows.
+        in its place.  Tasks of few numbers of shots, such as 1 and 5, are task sets of their own.
+        A Parquet, CSV or JSON Lines file; a frame of pandas or polars; an Arrow table; a mapping of
+        columns; a list of rows; or several of these, of other methods, runs or shots.
     class_sizes
         Images that may be drawn of each class: a mapping, a .json file of one, a table with the
         columns class and n_images, or the name of a known test split or data set, such as
@@ -217,7 +223,7 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
-    from fslbench_data.scoring.own_tasks import answers_of, pool_of
+    from fslbench_data.scoring.own_tasks import answers_of, check_rows, pool_of
     from fslbench_data.scoring.task_log import TaskLog
 
     given = (class_sizes, groups, superclasses, trained, inductive)
@@ -228,7 +234,9 @@ def open_log(
     if pool is not None:
         raise SpecError("a pool is of results with all classes at once")
     read = TaskLog.read(log)
-    answers = answers_of(read)
+    check_rows(read)
+    found = [(part, answers_of(part)) for part in read.by_shots()]
+    answers = [group for _, of_part in found for group in of_part]
     drawable = pool_of(read, answers, class_sizes, groups, superclasses)
     n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(
@@ -241,13 +249,21 @@ def open_log(
         read.run_column,
         n_superclasses,
         (),
+        runs_apart=any(group.run_of_task is not None for group in answers),
     )
-    infos = [_info(read, group, number) for number, group in enumerate(answers)]
+    infos: list[TaskSetInfo] = []
+    tables: list[pa.Table] = []
+    for part, of_part in found:
+        own = [_info(part, group, number) for number, group in enumerate(of_part)]
+        tables.append(_results(part, of_part, own))
+        infos += own
     release = _release(read, drawable, facts, answers, infos)
     said = list(drawable.warnings)
     for info, group in zip(infos, answers, strict=True):
         design = left_out_design(release, info)
-        if inductive and (None in group.right or not design.takes_queries):
+        if inductive and group.run_of_task is not None:
+            said.append(OWN_TASKS_PER_RUN)
+        elif inductive and (None in group.right or not design.takes_queries):
             said.append(NO_ROLES if None in group.right else NO_QUERIES)
         if "images" in design.why:
             raise TaskLogError(
@@ -257,9 +273,9 @@ def open_log(
                 "is none to report",
             )
         said += design.warnings
-    if len(answers) > 1:
-        apart = "; ".join(listing(group.methods, 4) for group in answers[:4])
-        more = f"; and {len(answers) - 4} more groups" if len(answers) > 4 else ""
+    for of_part in (of_part for _, of_part in found if len(of_part) > 1):
+        apart = "; ".join(listing(group.methods, 4) for group in of_part[:4])
+        more = f"; and {len(of_part) - 4} more groups" if len(of_part) > 4 else ""
         said.append(
             f"not compared, since their tasks differ: {apart}{more}. Only methods that answer the "
             "same tasks, with the same names, classes and images, are compared pairwise"
@@ -268,9 +284,11 @@ def open_log(
     for text in said:
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
     release = replace(release, facts=replace(facts, warnings=tuple(said)))
-    made = _groups(read.queries, infos, answers, known=bool(inductive))
+    queries = [part.queries for part, of_part in found for _ in of_part]
+    made = _groups(queries, infos, answers, known=bool(inductive))
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
-    results = Submission(_results(read, answers, infos), about, source=read.source)
+    rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    results = Submission(rows, about, source=read.source)
     return OwnLog(release, Validated(results, made))
 
 
@@ -316,7 +334,7 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     )
     drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
     release = _release(read, drawn, facts, answers, infos, {"pool": pool})
-    made = _groups(0, infos, answers, known=True)
+    made = _groups([0] * len(infos), infos, answers, known=True)
     about = {name: Method(name, trained=False) for name in read.methods}
     results = Submission(_draw_results(answers, infos), about, source=read.source)
     return OwnLog(release, Validated(results, made))
@@ -498,20 +516,18 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
 
 
 def _groups(
-    queries: int, infos: Sequence[TaskSetInfo], answers: Sequence[Answers], *, known: bool
+    queries: Sequence[int], infos: Sequence[TaskSetInfo], answers: Sequence[Answers], *, known: bool
 ) -> tuple[Group, ...]:
     """Return what each method made of the tasks: counts where they are known, else accuracies.
 
-    They are known of tasks with as many `queries`.  And where methods are `known` to be inductive,
-    which queries were right.
+    They are known of tasks that all have as many `queries`.  And where methods are `known` to be
+    inductive, which queries were right.
     """
     made = []
-    for info, group in zip(infos, answers, strict=True):
+    for info, group, asked in zip(infos, answers, queries, strict=True):
         tasks, n_query, run = len(group.tasks), info.protocol.n_query, group.run_of_task
         numbers = [max(means.size, 1) for means in group.run_means]
-        counted = (
-            run is None and queries == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT
-        )
+        counted = run is None and asked == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT
         for method, y, means, number, names, right in zip(
             group.methods,
             group.y,
@@ -568,11 +584,14 @@ def log_of(sources: object) -> OwnLog | None:
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:
         return None
-    if len(several) > 1:
+    if len(logs) == 1 == len(several):
+        return logs[0] if isinstance(logs[0], OwnLog) else open_log(logs[0])
+    if len(logs) < len(several) or any(isinstance(log, OwnLog) for log in logs):
         raise SubmissionError(
             "a log of one's own tasks stands beside other results",
             where=listing([str(source) for source in several], 4),
-            expected="one log: only methods on the same tasks are compared",
-            fix="write all methods into one log",
+            expected="one log, or several files or frames of logs: only methods on the same tasks "
+            "are compared",
+            fix="give the logs by themselves, such as fb.open_log([one, other])",
         )
-    return logs[0] if isinstance(logs[0], OwnLog) else open_log(logs[0])
+    return open_log(logs)

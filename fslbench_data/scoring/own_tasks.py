@@ -220,11 +220,10 @@ class Answers:
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
-    """Check a log's tasks, and put methods together that answered the same ones.
+    """Put methods together that answered the same tasks, after :func:`check_rows`.
 
     They are the same if name, classes and images are, in order, and the run where each has its own.
     """
-    _check_rows(log)
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
         runs = np.split(own, np.flatnonzero(np.diff(log.run[own])) + 1)
@@ -287,7 +286,8 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Ans
     )
 
 
-def _check_rows(log: TaskLog) -> None:
+def check_rows(log: TaskLog) -> None:
+    """Refuse tasks with a class or an image twice, and images of two classes."""
     images = log.image_ids.reshape(len(log.method), -1)
     for what, ids, names in (
         ("class", log.class_ids, log.classes),

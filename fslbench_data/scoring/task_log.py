@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
+from fslbench_data.submission.columns import printable
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "task", "class_ids")
@@ -35,6 +37,9 @@ EXPECTED = (
     f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {RIGHT}, {' with '.join(COUNTS)}"
     " or accuracy"
 )
+MOST_SHOTS, LEAST_TASKS = 4, 20
+"""Numbers of shots up to which tasks are parted by them, and tasks that each must have."""
+
 _AGREE = 1e-4
 """Accuracies that differ by less, as half precision does of some, agree."""
 WHOLE_TASK = (
@@ -79,9 +84,8 @@ class TaskLog:
     @classmethod
     def read(cls, source: object) -> TaskLog:
         """Read what :func:`fslbench_data.open_log` takes; an FSLBenchError says what is wrong."""
-        where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-        needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
-        table = table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
+        several = several_logs(source)
+        where, table = _table(source) if several is None else _joined(several)
         _check_columns(table, where)
         methods, method = names_in(table.column("method"), "method", where)
         for name in methods:
@@ -101,6 +105,80 @@ class TaskLog:
             told = np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
                    where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
+
+    def by_shots(self) -> list[TaskLog]:
+        """Part tasks of different numbers of shots, if all have few of them and each many tasks.
+
+        Of tasks whose classes have as many shots each, such as 1 and 5; others stay together.
+        """
+        there = self.class_ids >= 0
+        of_row = self.shots.max(axis=1)
+        alike = (np.where(there, self.shots, of_row[:, None]) == of_row[:, None]).all()
+        numbers = np.unique(of_row)
+        each = [np.unique(self.task[of_row == number]).size for number in numbers]
+        if not (
+            self.roles and alike and 1 < numbers.size <= MOST_SHOTS and min(each) >= LEAST_TASKS
+        ):
+            return [self]
+        return [self._some(np.flatnonzero(of_row == number)) for number in numbers]
+
+    def _some(self, at: Ints) -> TaskLog:
+        """Return some rows, with the names of their methods and tasks as wide as they are."""
+        method, names = np.unique(self.method[at], return_inverse=True)
+        images = self.image_ids[at]
+        places = (images >= 0).any(axis=(0, 1)).sum()
+        ways = (images >= 0).any(axis=(0, 2)).sum()
+        asked = (images >= 0).sum(axis=(1, 2)) - self.shots[at].sum(axis=1)
+        return replace(
+            self,
+            methods=tuple(self.methods[i] for i in method.tolist()),
+            method=names,
+            task=self.task[at],
+            class_ids=self.class_ids[at, :ways],
+            image_ids=images[:, :ways, :places],
+            y=self.y[at],
+            queries=int(asked[0]) if (asked == asked[0]).all() else 0,
+            shots=self.shots[at, :ways],
+            run=self.run[at],
+            right=None if self.right is None else self.right[at, : asked.max()],
+        )
+
+
+def several_logs(source: object) -> Sequence[object] | None:
+    """Return the logs where a source is several of them, and not a list of rows."""
+    if not isinstance(source, list | tuple) or not source:
+        return None
+    return None if any(isinstance(each, Mapping) for each in source) else source
+
+
+def _table(source: object) -> tuple[str, pa.Table]:
+    """Return what messages call a log, and its columns."""
+    where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
+    needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
+    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
+
+
+def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
+    """Join several logs of the same columns: other methods, other runs, or other shots."""
+    names, tables = zip(*map(_table, sources), strict=True)
+    where = listing(names, 4)
+    for name, table in zip(names[1:], tables[1:], strict=True):
+        if sorted(table.column_names) != sorted(tables[0].column_names):
+            raise SchemaError(
+                f"logs have other columns: {listing(table.column_names)}",
+                where=name,
+                expected=f"those of {names[0]}: {listing(tables[0].column_names)}",
+                fix="log the same columns, or give one log at a time",
+            )
+    try:
+        joined = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the columns of logs are not alike: {printable(error)}",
+            where=where,
+            expected="ids that are integers in all logs, or texts in all",
+        ) from None
+    return where, joined.combine_chunks()
 
 
 def _check_columns(table: pa.Table, where: str) -> None:

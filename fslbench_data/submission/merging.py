@@ -117,7 +117,8 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
 def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
     """Join what all say of their methods; what one leaves empty is that of another.
 
-    A method is not inductive if it was not in one of its runs.  Raises a ContradictionError, which names two submissions, if they say different things.
+    A method is not inductive if it was not in one of its runs.  Raises a ContradictionError, which
+    names two submissions, if they say different things.
     """
     methods: dict[str, Method] = {}
     said: dict[tuple[str, str], tuple[Any, str]] = {}

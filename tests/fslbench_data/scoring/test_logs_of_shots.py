@@ -1,0 +1,100 @@
+"""Logs of tasks of 1 and of 5 shots, in one file or in several: a task set for each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import own_logs
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.errors import DoubledTaskError, SchemaError
+from fslbench_data.cli import main
+
+SIZES = dict.fromkeys(range(15), 60)
+
+
+def _log(shots: int, tasks: int = 120, **how: Any) -> list[dict[str, Any]]:
+    """Rows of tasks of 5 ways with 5 queries of a class, whose names are the same for all shots."""
+    columns = own_logs.log(per_class=shots + 5, tasks=tasks, **how)
+    return own_logs.rows(own_logs.with_roles(columns, shots))
+
+
+@pytest.fixture(scope="module")
+def apart() -> dict[int, fb.Report]:
+    """What the tasks of each number of shots show by themselves."""
+    return {shots: fb.interval(_log(shots), class_sizes=SIZES) for shots in (1, 5)}
+
+
+@pytest.mark.parametrize("form", ["one log", "two files"])
+def test_each_has_the_numbers_that_it_has_alone(
+    apart: dict[int, fb.Report], form: str, tmp_path: Path
+) -> None:
+    log: Any = [*_log(5), *_log(1)]
+    if form == "two files":
+        log = [tmp_path / "five.jsonl", tmp_path / "one.jsonl"]
+        for path, shots in zip(log, (5, 1), strict=True):
+            path.write_text("".join(json.dumps(row) + "\n" for row in _log(shots)))
+    both = fb.interval(log, class_sizes=SIZES)
+    assert [str(each.scored) for each in both.sets] == ["log/own-5w1s5q", "log/own-5w5s5q"]
+    assert [each.scored.fingerprint for each in both.sets] == [
+        each.scored.fingerprint for of in apart.values() for each in of.sets
+    ]
+    assert [*both.scores] == [score for of in apart.values() for score in of.scores]
+    assert [*both.comparisons] == [pair for of in apart.values() for pair in of.comparisons]
+
+
+def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{shots}.jsonl") for shots in (1, 5)]
+    for path, shots in zip(paths, (1, 5), strict=True):
+        Path(path).write_text("".join(json.dumps(row) + "\n" for row in _log(shots)))
+    (tmp_path / "sizes.json").write_text(json.dumps({str(c): 60 for c in range(15)}))
+    given = ["table", *paths, "--class-sizes", str(tmp_path / "sizes.json"), "--format", "latex"]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 0, done.output
+    assert r"method & 1-shot & 5-shot \\" in done.stdout
+
+
+def test_with_which_queries_were_right() -> None:
+    """Lists of as many right queries as each task has stay with their tasks."""
+    rows = {shots: _log(shots) for shots in (1, 5)}
+    for row in (row for of in rows.values() for row in of):
+        row["correct"] = [int(i < row["n_correct"]) for i in range(25)]
+    both = fb.interval([*rows[1], *rows[5]], class_sizes=SIZES, inductive=True)
+    alone = [fb.interval(of, class_sizes=SIZES, inductive=True) for of in rows.values()]
+    assert [*both.scores] == [score for of in alone for score in of.scores]
+    assert all(score.by_queries for score in both.scores)
+
+
+@pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])
+def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int]) -> None:
+    rows = [
+        {**row, "task": f"{number}-{row['task']}"}
+        for number, tasks in shots.items()
+        for row in _log(number, tasks, seed=number)
+    ]
+    (one,) = fb.interval(rows, class_sizes=SIZES).sets
+    assert one.scored.n_tasks == sum(shots.values())
+    assert one.scored.name.suite == "episodes"
+
+
+def test_methods_of_several_logs_are_compared() -> None:
+    together = _log(5)
+    logs = [[row for row in together if row["method"] == name] for name in ("weak", "strong")]
+    report = fb.interval([pa.Table.from_pylist(of) for of in logs], class_sizes=SIZES)
+    assert [(c.method, c.versus) for c in report.comparisons] == [("weak", "strong")]
+
+
+def test_logs_that_cannot_be_joined() -> None:
+    one = pa.Table.from_pylist(_log(1))
+    with pytest.raises(SchemaError, match="logs have other columns"):
+        fb.interval([one, one.append_column("run", pa.repeat("a", len(one)))], class_sizes=SIZES)
+    texts = pa.Table.from_pylist([{**row, "task": f"t{row['task']}"} for row in _log(5)])
+    with pytest.raises(SchemaError, match="columns of logs are not alike"):
+        fb.interval([one, texts], class_sizes=SIZES)
+    with pytest.raises(DoubledTaskError):
+        fb.interval([one, one], class_sizes=SIZES)
