@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub_server.access import check_discuss
-from hub_server.answers import Answer, HubError, as_json
+from hub_server.answers import Answer, as_json
 from hub_server.community import PullRequest, conflicts
 from hub_server.repos import Repo
 from hub_server.routing import Call, route
@@ -49,8 +49,6 @@ def details(call: Call, repo: Repo, num: int) -> Answer:
     found = repo.discussions[num]
     data = _summary(repo, found) | {"events": found.events}
     data["changes"] = {"base": "refs/heads/main"}
-    if found.merge_commit:
-        data["changes"]["mergeCommitId"] = found.merge_commit
     data["filesWithConflicts"] = conflicts(repo, num) if found.status == "open" else []
     return as_json(data)
 
@@ -58,6 +56,4 @@ def details(call: Call, repo: Repo, num: int) -> Answer:
 @route("POST", "/api/{kind}/{repo}/discussions/{num}/comment")
 def comment(call: Call, repo: Repo, num: int) -> Answer:
     user, text = check_discuss(call.user), call.json()["comment"]
-    if not text.strip():
-        raise HubError(400, "A comment must not be empty")
     return as_json({"newMessage": repo.discussions[num].comment(repo, user.name, text)})

@@ -23,7 +23,6 @@ class PullRequest:
     created: str
     status: Status = "open"
     events: list[Event] = field(default_factory=list)
-    merge_commit: str | None = None
 
     @property
     def comments(self) -> list[str]:
@@ -60,8 +59,6 @@ def changed(repo: Repo, num: int) -> tuple[Commit, dict[str, Blob | None]]:
     """Where a pull request started, and what it puts in place of which files (None: deleted)."""
     head = repo.commits[repo.pulls[num]]
     base = repo.base(repo.branches["main"], head.oid)
-    if head.oid in {c.oid for c in repo.history(repo.branches["main"])}:
-        return head, {}
     return base, _difference(base.tree, head.tree)
 
 
@@ -75,8 +72,6 @@ def conflicts(repo: Repo, num: int) -> list[str]:
 def merge(repo: Repo, num: int, author: str) -> Commit:
     """Merge a pull request into main."""
     pull = repo.discussions[num]
-    if pull.status != "open":
-        raise HubError(400, f"Cannot merge: #{num} is not an open pull request")
     if found := conflicts(repo, num):
         raise HubError(409, f"Cannot merge: conflicts in {', '.join(found)}")
     _, changes = changed(repo, num)
@@ -86,7 +81,6 @@ def merge(repo: Repo, num: int, author: str) -> Commit:
     parents = (main.oid, repo.pulls[num])
     new = repo.commit(tree, parents, f"{pull.title} (#{num})", "", author)
     repo.move("main", new.oid)
-    pull.merge_commit = new.oid
     pull.status = "merged"
     pull.add(repo, "status-change", author, {"status": "merged"})
     return new
