@@ -1,4 +1,4 @@
-"""A repository with many submissions, some of them spoilt, and the leaderboard of it, measured."""
+"""A repository with many submissions, some of them spoilt, and code that is measured on it."""
 
 from __future__ import annotations
 
@@ -16,51 +16,6 @@ from results_repository import Repository
 
 from fslbench_data.release.release import Release
 
-CODE = """
-import json, re, resource, sys, time
-from pathlib import Path
-from fslbench_data.release.release import load_release
-from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles
-from fslbench_data.sandbox.client import stop
-from fslbench_data.leaderboard.tables import leaderboard_csv
-
-start = time.monotonic()
-found = leaderboard(FolderFiles(sys.argv[1]), [load_release()], datasets="digits")
-text = leaderboard_csv(found)
-stop()  # the process that reads; its memory counts as well
-# ru_maxrss of a process counts what the one that started it had; VmHWM does not
-own = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-peak = own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(json.dumps({
-    "mib": peak / 1024,
-    "seconds": time.monotonic() - start,
-    "scored": len(found.boards[0].submissions),
-    "refused": len(found.rejected),
-    "rows": [len(each) for each in found.boards[0].sets],
-    "lines": text.count("\\n"),
-    "good": [row.method for row in found.boards[0].sets[0].rows() if row.method == "good"],
-}))
-"""
-HELD = """
-import gc, json, sys, tracemalloc
-import pyarrow as pa
-from fslbench_data.leaderboard.leaderboard import check_submission
-from fslbench_data.leaderboard.repository import FolderFiles
-from fslbench_data.leaderboard.repository import list_submissions
-from fslbench_data.release.release import load_release
-
-files, releases = FolderFiles(sys.argv[1]), [load_release()]
-names = list_submissions(files)[0]
-check_submission(files, names[0], releases)  # what is made once
-gc.collect()
-tracemalloc.start()
-before = pa.total_allocated_bytes()
-kept = [check_submission(files, name, releases) for name in names]
-gc.collect()
-held = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
-print(json.dumps({"accepted": [type(one).__name__ for one in kept], "held": held}))
-"""
 SETS = ("open-5w1s1q", "open-5w5s5q", "closed-5w5s5q")
 
 
@@ -100,7 +55,7 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
         repository.add_bytes(content)
 
 
-def measured(folder: Path, code: str = CODE) -> dict[str, Any]:
+def measured(folder: Path, code: str) -> dict[str, Any]:
     """Run code on a folder of submissions in a process of its own; return what it prints."""
     out = subprocess.run(
         [sys.executable, "-c", code, str(folder)],

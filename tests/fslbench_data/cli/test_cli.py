@@ -1,11 +1,9 @@
-import csv
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -53,33 +51,6 @@ def test_the_installed_command(mine: str) -> None:
     bad = subprocess.run([command, "score", "nowhere.csv"], capture_output=True, text=True)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "Error: there is no file nowhere.csv\n"
-
-
-def test_wide_tables_are_read_whatever_writes_them(undeclared: str, tmp_path: Path) -> None:
-    """As pandas or polars would write them: large strings, wide integers, row groups."""
-    import pyarrow.parquet as pq
-
-    table = Submission.read(undeclared).table
-    wide = pa.table(
-        {
-            name: table.column(name).cast(
-                pa.large_string()
-                if pa.types.is_dictionary(table.schema.field(name).type)
-                else pa.int64()
-            )
-            for name in ("n_query", "n_correct", "task_id", "task_set", "dataset", "method")
-        }
-    )
-    path = tmp_path / "x.parquet"
-    pq.write_table(wide, path, row_group_size=100, use_dictionary=False)
-    plain, whole = (
-        [*csv.DictReader(_run("score", *words, "--format", "csv").splitlines()[1:])]
-        for words in ((str(path), "--unbound"), (undeclared,))
-    )
-    for row in (*plain, *whole):  # that it trains nothing stands in the metadata alone
-        for name in ("trained", "run_error", "of_one_model"):
-            del row[name]
-    assert plain == whole
 
 
 ONE_SET = ("--dataset", "digits", "--task-set", "closed-5w5s5q")

@@ -126,24 +126,6 @@ def test_at_most_a_comment(
     assert "The rest is left out here" in cut
 
 
-def test_files_from_anywhere(tmp_path: Path, example: Submission) -> None:
-    loose = tmp_path / "mine.parquet"
-    example.write(loose)
-    named = tmp_path / "results/submissions/odd name.parquet"
-    named.parent.mkdir(parents=True)
-    example.write(named)
-    link = tmp_path / "link.parquet"
-    link.symlink_to(loose)
-    files = LooseFiles([loose, named, link, tmp_path / "gone"])
-    names = list(files.names())
-    assert names[0].startswith("submissions/")
-    assert names[1:] == ["submissions/odd name.parquet", "link.parquet", str(tmp_path / "gone")]
-    assert files.path(names[0]) == loose
-    found = review(files, names, FolderFiles(_board(tmp_path)), None)
-    assert [one.name for one in found.accepted] == names[:1]
-    assert [each.name for each in found.rejected] == names[1:]
-
-
 def test_a_table_that_is_no_parquet_is_told_how_to_become_one(tmp_path: Path) -> None:
     """Its bytes under a Parquet name would be refused, too: renaming is not the advice."""
     (tmp_path / "submissions").mkdir()

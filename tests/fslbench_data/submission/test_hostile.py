@@ -69,14 +69,6 @@ def test_texts_in_errors_are_printable_and_short(
     _clean(caught.value)
 
 
-def test_columns_of_endless_names(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({f"{i}\x1b" + "x" * 10_000: [1] for i in range(100)}), path)
-    with pytest.raises(errors.SchemaError) as caught:
-        Submission.read(path)
-    _clean(caught.value)
-
-
 def test_many_fingerprints_are_compared_in_time(embedded: Release) -> None:
     """As many as rows, in as many runs: each is looked at once for a task set."""
     rows = 31 * 1000

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -195,17 +194,6 @@ def test_rows_of_task_by_task(embedded: Release, example: Submission) -> None:
         rows.scatter(each, "pixels/Ridge", "pixels/LF")
 
 
-def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
-    (each,) = score(None, embedded, datasets="openclipart", task_sets="open-5w5s5q").sets
-    figure = rows.accuracies(each)
-    means = [row["mean"] for row in figure.rows]
-    assert means == sorted(means, reverse=True)
-    assert each.ties is not None
-    tied = [row["label"] for row in figure.rows if row["standing"].startswith("highest")]
-    assert tied == list(each.ties.tied["open"])
-    assert f"for new images (Holm, {each.ties.family} pairs)." in figure.caption
-
-
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
     report = score(None, embedded, datasets="groceries")
     counted = {
@@ -253,14 +241,6 @@ def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
     result = CliRunner().invoke(main, ["plot", *arguments, "-o", name])
     assert result.exit_code == 2
     return " ".join(result.output.split())
-
-
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "altair", None)
-    result = _plot(root, "forest", tmp_path / "x.svg")
-    assert result.exit_code == 2
-    assert "the package 'altair' is not installed" in result.output
-    assert "[report]" in result.output
 
 
 def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
