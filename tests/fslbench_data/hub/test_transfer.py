@@ -13,12 +13,10 @@ import pytest
 from hub_server import Fault, HubServer
 from hub_server.client import use_xet
 from huggingface_hub import constants
-from tiny_features import ABOUT, write_pictures
+from tiny_features import ABOUT, build_pictures
 
 from benchmark_spec.errors import FSLBenchWarning, HubAccessError, HubUnreachableError, HubXetError
 from builders.hub.publish import publish
-from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 from fslbench_data.files import sha256_of
 from fslbench_data.hub import fetch, hub_errors, transferred
 from fslbench_data.release.release import Release, load_release
@@ -37,16 +35,14 @@ FELL_BACK = r"xet, the Hub's storage of large files, fails: .*; files go by HTTP
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release with pictures."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    folder = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder / "tiny", 6)
-    options = ABOUT | {"redistribution": "images"}
-    (folder / "spec.toml").write_text(
-        'name = "p"\nversion = "1.0.0"\ndescription = "d"\nprotocols = ["2w1s1q"]\n[[dataset]]\n'
-        'name = "tiny"\nsource = "image_folder"\nsuites = ["open"]\npictures = "files"\n'
-        "[dataset.options]\n" + "\n".join(f'{key} = "{text}"' for key, text in options.items())
+    return build_pictures(
+        tmp_path_factory.mktemp("pictures"),
+        6,
+        suites=("open",),
+        protocols=("2w1s1q",),
+        pictures="files",
+        options=ABOUT | {"redistribution": "images"},
     )
-    build_release(read_spec(folder / "spec.toml"), folder / "release", raw=folder)
-    return folder / "release"
 
 
 def _check_picture(rows: Any) -> None:
