@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -224,38 +224,6 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
         writer.add_features("birds", "net-pca4", iter([steps]), about)
         writer.finish()
     return load_release(folder)
-
-
-Rows = Callable[..., pa.Table]
-
-
-@pytest.fixture(scope="session")
-def long_form() -> Rows:
-    """Makes submission tables: counts of one method on one task set."""
-
-    def make(
-        counts: Any,
-        *,
-        method: str = "mine",
-        dataset: str = "cats",
-        task_set: str = "open-2w1s2q",
-        n_query: int = 4,
-        fingerprint: str | None = None,
-    ) -> pa.Table:
-        n = len(counts)
-        columns: dict[str, Any] = {
-            "method": [method] * n,
-            "dataset": [dataset] * n,
-            "task_set": [task_set] * n,
-            "task_id": pa.array(range(n), pa.int32()),
-            "n_correct": pa.array(np.asarray(counts), pa.int16()),
-            "n_query": pa.array([n_query] * n, pa.int16()),
-        }
-        if fingerprint is not None:
-            columns["fingerprint"] = [fingerprint] * n
-        return pa.table(columns)
-
-    return make
 
 
 @pytest.fixture(scope="session")

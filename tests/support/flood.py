@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from processes import python
 from results_repository import Repository
 
 from fslbench_data.release.release import Release
@@ -57,11 +56,5 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
 
 def measured(folder: Path, code: str) -> dict[str, Any]:
     """Run code on a folder of submissions in a process of its own; return what it prints."""
-    out = subprocess.run(
-        [sys.executable, "-c", code, str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    out = python(code, folder, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     return dict(json.loads(out.stdout))

@@ -12,7 +12,6 @@ from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.repository import FolderFiles, LooseFiles
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 
 
@@ -80,33 +79,6 @@ def test_settings_of_the_base_hold(
     assert report is not None
     assert len(report.comparisons) == 18
     assert review_text(found).count("| pixels/NCC |") >= 6
-
-
-def test_runs_that_stop_and_prefixes(
-    repository: Repository, proposal: Repository, embedded: Release
-) -> None:
-    key = "digits/open-5w10s7q"
-    counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
-    stopped = proposal.add(
-        answers(
-            embedded,
-            {key: counts[:12]},
-            "stopped",
-            prefix=True,
-            stopping=Stopping("pixels/LR", 0.95),
-        )
-    )
-    part = proposal.add(answers(embedded, {key: counts[:14]}, "part", prefix=True))
-    text = review_text(review(proposal.files, [stopped, part], repository.files))
-    assert "| 12 of 19 | stopped ‡ | - |" in text
-    assert "| 14 of 19 | part | - |" in text
-    assert "neither excluded nor the leader" in text
-    assert "Methods without a rank" in text
-    # the confidence sequence's verdict on the one that it was run against, and none on others
-    lines = [line for line in text.splitlines() if line.startswith("| digits") and "‡ | pi" in line]
-    verdicts = {line.split(" | ")[4]: line.split(" | ")[6].strip("| ") for line in lines}
-    assert verdicts["pixels/LR"] in ("-", "0")
-    assert verdicts["pixels/NCC"] == "?"
 
 
 @pytest.mark.slow

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import pytest
 from bombs import BOMBS, few
 from forged import forge, opened, parquet
 from hostile_parquet import Parquet
+from processes import python
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, SchemaError
 from fslbench_data.release.release import Release, load_release
@@ -64,12 +63,7 @@ def test_verify_does_not_read_them_either(toy: Release, tmp_path: Path) -> None:
     shutil.copytree(toy.files.where, folder)
     (folder / OPEN).unlink()
     os.mkfifo(folder / OPEN)
-    done = subprocess.run(
-        [sys.executable, "-c", "from builders.cli import main; main()", "verify", str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = python("from builders.cli import main; main()", "verify", folder, timeout=200)
     assert done.returncode in (1, 2)
     assert "is not a regular file" in done.stdout + done.stderr
 

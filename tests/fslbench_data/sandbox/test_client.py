@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bombs import BOMBS, few, lists, many, slow
+from processes import python
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
@@ -151,12 +152,7 @@ def test_memory_stays_bounded_and_good_files_are_read(
     texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["a" * 64])
     more |= {"run": texts, "fingerprint": texts.cast(pa.string())}
     _write(folder / "largest.parquet", many(rows, **more))
-    out = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(root / "examples/my_results.parquet"), str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    out = python(MEASURE, root / "examples/my_results.parquet", folder, check=True)
     children, own = json.loads(out.stdout)
     assert 200 < own < 1280  # MiB
     assert children < 1280  # which counts what its parent had when it was forked

@@ -129,6 +129,9 @@ def test_a_merged_file_says_all_that_its_parts_say(
     assert own["together"].transductive
     assert own["some"].stopped is not None
     assert fb.validate(files, embedded).methods == fb.validate(out, embedded).methods
+    asked = "SELECT method, max(asked) FROM by_task WHERE method IN ('plain', 'runs') GROUP BY ALL"
+    with fb.connect(embedded, files) as connection:  # rows without a run are one run
+        assert {*connection.execute(asked).fetchall()} == {("plain", 25), ("runs", 50)}
 
 
 def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Path) -> None:

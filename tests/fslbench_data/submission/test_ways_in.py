@@ -14,16 +14,11 @@ import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     AccuracyError,
-    SubmissionError,
     UnboundError,
-    UnknownNameError,
     UnreadableError,
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.score import find_two, score_selected
-from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_accuracies
@@ -193,60 +188,6 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
     assert only.exit_code == 0
     assert "identical" in only.stdout
-
-
-def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
-    answers, selection = find_two([a, b], release, Selection.of(**chosen))  # type: ignore[arg-type]
-    return score_selected(answers, release, selection, only_compared=True)
-
-
-@pytest.mark.slow
-def test_compare_takes_files_methods_of_files_and_references(
-    files: tuple[Path, Path], embedded: Release, root: Path, tmp_path: Path
-) -> None:
-    old, _ = files
-    example = str(root / "examples/my_results.parquet")
-    report = compare_two(example, "pixels/LR", embedded)
-    expected = fb.score(example, embedded, against="pixels/LR")
-    assert [(c.method, c.versus) for c in report.comparisons] == [("pixels/Ridge", "pixels/LR")] * 6
-    assert [c.difference for c in report.comparisons] == [
-        c.difference for c in expected.comparisons
-    ]
-    assert [c.verdict_closed for c in report.comparisons] == [
-        c.verdict_closed for c in expected.comparisons
-    ]
-    two = compare_two("pixels/NCC", "pixels/MatchingNet", embedded, task_sets="open-5w1s1q")
-    assert [(c.dataset, c.verdict) for c in two.comparisons] == [
-        ("digits", "="),
-        ("glyphs_sample", "="),
-    ]
-    both = tmp_path / "both.parquet"
-    merge([Submission.read(example), Submission.read(old)]).write(both)
-    with pytest.raises(SubmissionError, match=r"hold 3 methods(.|\n)*both\.parquet::pixels/Ridge"):
-        compare_two(str(both), "pixels/LR", embedded)
-    answers, selection = find_two([str(both)], embedded, Selection())
-    together = score_selected(answers, embedded, selection, only_compared=True)
-    assert {(c.method, c.versus) for c in together.comparisons} == {("pixels/Ridge", "mine")}
-    chosen = compare_two(f"{both}::mine", f"{both}::pixels/Ridge", embedded)
-    assert {(c.method, c.versus) for c in chosen.comparisons} == {("mine", "pixels/Ridge")}
-    with pytest.raises(UnknownNameError, match="did you mean 'mine'"):
-        compare_two(f"{both}::min", "pixels/LR", embedded)
-    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
-        compare_two("pixels/lr", "pixels/NCC", embedded)
-    with pytest.raises(SubmissionError, match="nothing to compare"):
-        compare_two(*_apart(embedded, tmp_path), embedded)
-
-
-def _apart(embedded: Release, folder: Path) -> tuple[str, str]:
-    """Two submissions without a task set in common."""
-    names = []
-    for method, task_set in (("a", "published-5w10s7q"), ("b", "published-5w5s5q")):
-        tasks = embedded.task_set("dtd", task_set)
-        recorder = fb.Recorder(method)
-        recorder.add_counts(tasks, np.full(len(tasks), 20))
-        recorder.submission().write(folder / f"{method}.parquet")
-        names.append(str(folder / f"{method}.parquet"))
-    return names[0], names[1]
 
 
 def test_selecting_and_merging_keep_what_is_bound(root: Path, files: tuple[Path, Path]) -> None:

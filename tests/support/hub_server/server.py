@@ -14,7 +14,6 @@ from typing import Literal, Self
 
 from hub_server import (
     api_commit,
-    api_discussions,
     api_files,
     api_repos,
     api_xet,
@@ -27,7 +26,7 @@ from hub_server.handler import HubHttpServer, Request
 from hub_server.objects import Blob, ObjectStore
 from hub_server.repos import GITATTRIBUTES, Clock, Commit, Repo
 
-APIS = (api_repos, api_files, api_commit, api_discussions, api_xet)
+APIS = (api_repos, api_files, api_commit, api_xet, community)
 """What registers the answers to requests."""
 
 
