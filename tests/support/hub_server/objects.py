@@ -46,10 +46,6 @@ class FilePart:
                 yield data
 
 
-class BadObjectError(ValueError):
-    """The bytes that came are not those announced."""
-
-
 def git_sha1(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
@@ -100,7 +96,7 @@ class ObjectStore:
                     digest.update(chunk)
                     file.write(chunk)
             if digest.hexdigest() != sha256:
-                raise BadObjectError(f"SHA-256 is {digest.hexdigest()}, not {sha256}")
+                raise ValueError(f"SHA-256 is {digest.hexdigest()}, not {sha256}")
             temporary.replace(self.folder / sha256)
         finally:
             temporary.unlink(missing_ok=True)
