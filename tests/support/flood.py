@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from forged import parquet
 from processes import python
 from results_repository import Repository
 
@@ -45,9 +45,7 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
             table = pa.concat_tables([table] * runs)
             run = np.repeat([str(i) for i in range(runs)], sum(rows)).tolist()
             table = table.append_column("run", pa.array(run))
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        content = sink.getvalue().to_pybytes()
+        content = parquet(table, compression="zstd")
         if number >= good:  # a bit turned over, somewhere
             at = int(rng.integers(4, len(content)))
             content = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]

@@ -125,20 +125,21 @@ def test_what_fails_by_http_too_is_told_as_ever(
     assert not isinstance(caught.value, HubXetError)
 
 
-def test_an_upload_falls_back(broken: HubServer) -> None:
+def _upload(token: str | None) -> None:
+    """Commit a file with a token, or with the one that is set."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
+    def commit() -> object:
+        new = CommitOperationAdd("new.parquet", b"PAR1\0" * 100)
+        about = {"commit_message": "More", "repo_type": "dataset"}
+        return HfApi(token=token).create_commit("org/toy", [new], **about)
+
+    transferred("uploading", "org/toy", commit)
+
+
+def test_an_upload_falls_back(broken: HubServer) -> None:
     with pytest.warns(FSLBenchWarning, match=FELL_BACK):
-        transferred(
-            "uploading",
-            "org/toy",
-            lambda: HfApi().create_commit(
-                "org/toy",
-                [CommitOperationAdd("new.parquet", b"PAR1\0" * 100)],
-                commit_message="More",
-                repo_type="dataset",
-            ),
-        )
+        _upload(None)
     assert broken.read("org/toy", "new.parquet") == b"PAR1\0" * 100
 
 
@@ -159,21 +160,11 @@ def test_a_token_that_xet_does_not_get(
     hub: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second try, by HTTP, says what is really wrong."""
-    from huggingface_hub import CommitOperationAdd, HfApi
-
     use_xet(hub, monkeypatch)
     hub.xet = "on"
     hub.create_repo("org/toy")
-    reader = HfApi(token=hub.token("bob", read=("org",), read_only=True))
-    content = CommitOperationAdd("new.parquet", b"PAR1\0" * 100)
     with pytest.raises(HubAccessError):
-        transferred(
-            "uploading",
-            "org/toy",
-            lambda: reader.create_commit(
-                "org/toy", [content], commit_message="More", repo_type="dataset"
-            ),
-        )
+        _upload(hub.token("bob", read=("org",), read_only=True))
 
 
 def test_xet_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

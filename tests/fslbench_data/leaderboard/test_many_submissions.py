@@ -5,10 +5,9 @@
 
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from flood import fill, measured
+from forged import parquet
 from results_repository import Repository, answers
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
@@ -74,9 +73,7 @@ def test_a_submission_that_declares_what_is_not_there(
     much = {"methods": {f"m{i}": {"task_sets": sets} for i in range(90)}}
     for content in (much, {"methods": {"m": {}}}, {"methods": {}}):
         odd = good.table.replace_schema_metadata({METADATA_KEY: json.dumps(content).encode()})
-        sink = pa.BufferOutputStream()
-        pq.write_table(odd, sink)
-        repository.add_bytes(sink.getvalue().to_pybytes())
+        repository.add_bytes(parquet(odd))
     found = leaderboard(repository.files, [embedded], datasets="digits")
     assert len(found.boards[0].submissions) == 1
     reasons = sorted(each.what for each in found.rejected)
