@@ -297,6 +297,16 @@ def test_one_process_reads_many_files(
 
 
 @pytest.mark.slow
+def test_a_process_that_ended_is_replaced(fresh: None, tmp_path: Path) -> None:
+    good = _write(tmp_path / "x.parquet")
+    read_untrusted(good)
+    first = _pid()
+    os.kill(first, 9)
+    assert read_untrusted(good).table.num_rows == 31
+    assert _pid() != first
+
+
+@pytest.mark.slow
 def test_a_file_that_ends_the_process(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -241,6 +242,14 @@ def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
     result = CliRunner().invoke(main, ["plot", *arguments, "-o", name])
     assert result.exit_code == 2
     return " ".join(result.output.split())
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    result = _plot(root, "forest", tmp_path / "x.svg")
+    assert result.exit_code == 2
+    assert "the package 'altair' is not installed" in result.output
+    assert "[report]" in result.output
 
 
 def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
