@@ -42,18 +42,10 @@ def validate_yaml(call: Call) -> Answer:
     return as_json({"errors": [], "warnings": []})
 
 
-def front_matter(text: str) -> str | None:
-    match = re.match(r"^---\r?\n(.*?)\r?\n---\s*(\n|$)", text, re.DOTALL)
-    return match[1] if match else None
-
-
 @route("GET", "/api/{kind}/{repo}")
 @route("GET", "/api/{kind}/{repo}/revision/{rev}")
 def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
     commit = repo.at(rev)
-    card = _card(call, commit)
-    licences = card.get("license") or []
-    licences = licences if isinstance(licences, list) else [licences]
     data = {
         "_id": f"{len(repo.id):024x}",
         "id": repo.id,
@@ -63,11 +55,7 @@ def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
         "createdAt": repo.created,
         "private": repo.private,
         "gated": "auto" if repo.gated else False,
-        "disabled": False,
-        "downloads": 0,
-        "likes": 0,
-        "tags": [*(card.get("tags") or []), *(f"license:{x}" for x in licences)],
-        "cardData": card,
+        "cardData": _card(call, commit),
         "siblings": [{"rfilename": path} for path in commit.tree],
     }
     return as_json(data)
@@ -77,7 +65,8 @@ def _card(call: Call, commit: Commit) -> dict[str, Any]:
     if "README.md" not in commit.tree:
         return {}
     text = call.hub.store.read(commit.tree["README.md"]).decode(errors="replace")
-    return yaml.safe_load(front_matter(text) or "") or {}
+    front_matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    return yaml.safe_load(front_matter[1]) if front_matter else {}
 
 
 @route("GET", "/api/{kind}/{repo}/refs")
