@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,9 @@ from comparing import first_difference, is_large
 from hub_server import HubServer
 from hub_server.client import ENVIRONMENT, point_at, quicken
 from hub_server.server import bound_socket
+from toy_release import toy_release
 
 from analysis_sql.queries.engine import working_database
-from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
@@ -185,27 +185,9 @@ def golden(root: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """Two data sets of 4 classes with 6 images; 4 `open` and 5 `closed` tasks, K = 2, Q = 2."""
-    from builders.release.writer import ReleaseWriter
-    from builders.sampling import draw_task_set
-    from builders.sources.image_set import About
-
+    sizes = {"cats": [6, 6, 6, 6], "dogs": [6, 6, 6, 6]}
     folder = tmp_path_factory.mktemp("toy") / "release"
-    writer = ReleaseWriter(folder, "toy", "1.0.0", "A toy.")
-    for name in ("cats", "dogs"):
-        sizes = [6, 6, 6, 6]
-        writer.add_dataset(
-            name,
-            About(name, "https://example.org", "CC0", "@misc{x}"),
-            class_names=["a", "b", "c", "d"],
-            class_sizes=sizes,
-        )
-        for suite, tasks in (("open", None), ("closed", 5)):
-            task_set = TaskSetName(suite, Protocol(2, 1, 2))
-            writer.add_tasks(
-                name, task_set, *draw_task_set(name, task_set, sizes, seed=1, tasks=tasks)
-            )
-    writer.finish()
-    return load_release(folder)
+    return toy_release(folder, sizes, {"open": None, "closed": 5})
 
 
 @pytest.fixture(scope="session")
@@ -242,38 +224,6 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
         writer.add_features("birds", "net-pca4", iter([steps]), about)
         writer.finish()
     return load_release(folder)
-
-
-Rows = Callable[..., pa.Table]
-
-
-@pytest.fixture(scope="session")
-def long_form() -> Rows:
-    """Makes submission tables: counts of one method on one task set."""
-
-    def make(
-        counts: Any,
-        *,
-        method: str = "mine",
-        dataset: str = "cats",
-        task_set: str = "open-2w1s2q",
-        n_query: int = 4,
-        fingerprint: str | None = None,
-    ) -> pa.Table:
-        n = len(counts)
-        columns: dict[str, Any] = {
-            "method": [method] * n,
-            "dataset": [dataset] * n,
-            "task_set": [task_set] * n,
-            "task_id": pa.array(range(n), pa.int32()),
-            "n_correct": pa.array(np.asarray(counts), pa.int16()),
-            "n_query": pa.array([n_query] * n, pa.int16()),
-        }
-        if fingerprint is not None:
-            columns["fingerprint"] = [fingerprint] * n
-        return pa.table(columns)
-
-    return make
 
 
 @pytest.fixture(scope="session")

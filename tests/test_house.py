@@ -2,12 +2,12 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import python
 
 FLOORS = {
     "benchmark_spec": "version | errors | naming extras declared | digest protocol"
@@ -153,7 +153,7 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     heavy = ["numpy", "pyarrow", "duckdb", "scipy", "rich", "datasets", "huggingface_hub", "pandas"]
     heavy.append("msgspec")
     code = f"import sys, fslbench_data.cli; print([m for m in {heavy} if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = python(code, check=True)
     assert out.stdout.strip() == "[]"
 
 
@@ -166,5 +166,5 @@ def test_scoring_does_without_the_slow_imports() -> None:
         "fb.load_release().references()\n"
         "print('pandas' in sys.modules)"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = python(code, check=True)
     assert out.stdout.split() == ["[]", "False"]

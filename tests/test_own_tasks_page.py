@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from own_logs import means, pairs
+from pages import blocks
 
 import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
@@ -21,9 +21,7 @@ pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 pytest.importorskip("easyfsl", reason="needs easyfsl, of the extra `test`")
 
 PAGE = Path(__file__).parents[1] / "docs/own_tasks.md"
-BLOCKS = re.findall(
-    r"(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
-)
+BLOCKS = blocks(PAGE)
 PYTHON = [content for mark, language, content in BLOCKS if language == "python" and not mark]
 
 

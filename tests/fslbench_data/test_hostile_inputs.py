@@ -6,8 +6,6 @@ import json
 import os
 import re
 import struct
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from processes import python
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchError, OutputError, UnreadableError, printable
@@ -63,13 +62,7 @@ print("never asked for", at)
 def test_ctrl_c_during_imports_ends_with_130_and_no_traceback(
     at: str, command: str, root: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED, at, *command.split()],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(_INTERRUPTED, at, *command.split(), cwd=root, timeout=120)
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert done.stderr in ("", "Stopped.\n")
 
@@ -231,14 +224,7 @@ def test_any_width(root: Path) -> None:
         "    os.environ |= {'COLUMNS': columns, 'LINES': columns}\n"
         "    main(['score', 'examples/my_results.parquet'], standalone_mode=False)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=root,
-        env=os.environ | {"FORCE_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = python(code, cwd=root, env=os.environ | {"FORCE_COLOR": "1"}, timeout=200)
     assert not done.returncode, done.stderr[-500:]
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout)
     assert max(map(len, plain.splitlines())) <= 1000

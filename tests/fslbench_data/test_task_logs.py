@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -199,46 +199,4 @@ def test_easyfsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for support, of, query, answer, _ in loader:
         log.record("m", (nearest(support, of, query) == answer).sum())
     assert np.shape(log.rows[0]["support_ids"]) == (5, 2)
-    _check(log, tmp_path)
-
-
-def test_learn2learn(tmp_path: Path) -> None:
-    l2l = pytest.importorskip("learn2learn.data", reason="needs learn2learn", exc_type=ImportError)
-    data = l2l.MetaDataset(Embeddings())
-    transforms = [
-        l2l.transforms.NWays(data, n=5),
-        l2l.transforms.KShots(data, k=5),
-        l2l.transforms.LoadData(data),
-        l2l.transforms.RemapLabels(data),
-    ]
-    random.seed(0)
-    for number in (-1, 150):
-        taskset = l2l.Taskset(data, transforms, num_tasks=number)
-        log = fb.log_tasks(taskset)
-        for i in range(150):
-            x, y = taskset.sample() if number == -1 else taskset[i]
-            support = torch.arange(25) % 5 < 2
-            right = nearest(x[support], y[support], x[~support]) == y[~support]
-            log.record("m", right)
-            ids = np.array(log.rows[-1]["image_ids"])
-            assert torch.equal(x[:5], FEATURES[ids[0]])
-        _check(log, tmp_path)
-
-
-def test_lightning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lightning = pytest.importorskip("pytorch_lightning", reason="needs pytorch_lightning")
-    monkeypatch.chdir(tmp_path)
-    sampler = fb.TaskSampler(LABELS, 5, 2, 3, 150)
-    log = fb.log_tasks(sampler)
-
-    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
-        def test_step(self, batch: Iterable[Any], number: int) -> None:
-            support, of, query, answer, _ = batch
-            log.record("m", (nearest(support, of, query) == answer).sum())
-
-    loader = DataLoader(Embeddings(), batch_sampler=log, collate_fn=sampler.episodic_collate_fn)
-    trainer = lightning.Trainer(
-        accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False
-    )
-    trainer.test(Module(), loader, verbose=False)
     _check(log, tmp_path)

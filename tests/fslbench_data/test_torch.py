@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_features import write_pictures
+from tiny_features import build_pictures
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
@@ -136,18 +136,9 @@ def test_what_is_not_in_the_release(embedded: Release, tmp_path: Path) -> None:
 def birds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     """A release of 4 classes with 6 pictures each, of several sizes, and where they lie."""
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `torch`")
-    from builders.release.build import build_release
-    from builders.release.spec import DatasetSpec, ReleaseSpec
-
     base = tmp_path_factory.mktemp("birds")
-    raw = write_pictures(base / "raw", 6)
-    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
-    data = DatasetSpec(
-        name="birds", source="image_folder", folder=raw.name, suites=("open",),
-        protocols=("2w1s2q",), tasks={}, options=about,
-    )  # fmt: skip
-    build_release(ReleaseSpec("birds", "1.0.0", "t", (data,)), base / "release", raw=raw.parent)
-    return fb.load_release(base / "release"), raw
+    folder = build_pictures(base, 6, suites=("open",), protocols=("2w1s2q",), tasks={})
+    return fb.load_release(folder), base / "raw/tiny"
 
 
 def small(picture: Any) -> Any:
@@ -162,11 +153,11 @@ def test_pictures_become_tensors(birds: tuple[Release, Path]) -> None:
     from PIL import Image
 
     release, folder = birds
-    dataset = TaskDataset(release, "birds", "open-2w1s2q", images=folder, transform=small)
-    names = release.images("birds").column("path").to_pylist()
+    dataset = TaskDataset(release, "tiny", "open-2w1s2q", images=folder, transform=small)
+    names = release.images("tiny").column("path").to_pylist()
     for item, task in zip(
         DataLoader(dataset, batch_size=1, num_workers=2, collate_fn=collate),
-        release.task_set("birds", "open-2w1s2q"),
+        release.task_set("tiny", "open-2w1s2q"),
         strict=True,
     ):
         assert tuple(item.support.shape) == (1, 2, 1, 3, 4, 4)
@@ -186,7 +177,7 @@ def test_evaluate_gives_pictures_as_tensors(birds: tuple[Release, Path]) -> None
 
     ran = fb.evaluate(nearest_pixels, release, name="it", images=folder, transform=small, batch=2)
     recorder = fb.Recorder("it")
-    dataset = TaskDataset(release, "birds", "open-2w1s2q", images=folder, transform=small)
+    dataset = TaskDataset(release, "tiny", "open-2w1s2q", images=folder, transform=small)
     for batch in DataLoader(dataset, batch_size=3, collate_fn=collate):
         batch.record(recorder, nearest_pixels(batch.support, batch.query, None))
     assert content_digest(ran.table) == content_digest(recorder.submission().table)
@@ -196,7 +187,7 @@ def test_transforms_that_fail_name_the_picture(birds: tuple[Release, Path]) -> N
     release, folder = birds
 
     def first(transform: Any, images: Path = folder) -> Any:
-        return TaskDataset(release, "birds", "open-2w1s2q", images=images, transform=transform)[0]
+        return TaskDataset(release, "tiny", "open-2w1s2q", images=images, transform=transform)[0]
 
     def broken(picture: Any) -> Any:
         raise ValueError("no such colour")
@@ -207,7 +198,7 @@ def test_transforms_that_fail_name_the_picture(birds: tuple[Release, Path]) -> N
         first(np.asarray)
     with pytest.raises(MethodFailedError, match=r"several shapes(.|\n)*resize"):
         first(lambda picture: torch.from_numpy(np.array(picture)))
-    with pytest.raises(SourceError, match="24 of 24 images of birds are missing"):
+    with pytest.raises(SourceError, match="24 of 24 images of tiny are missing"):
         first(small, folder / "class_0")
 
 
@@ -220,12 +211,12 @@ def test_a_transform_gets_pictures_as_they_are_read_anywhere(
     release, _ = birds
     deep = Image.fromarray(np.full((4, 4), 0x4000, np.uint16))
     clear = Image.new("RGBA", (4, 4), (9, 9, 9, 0))
-    for number, name in enumerate(release.images("birds").column("path").to_pylist()):
+    for number, name in enumerate(release.images("tiny").column("path").to_pylist()):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (deep if number % 2 else clear).save(tmp_path / name, "PNG")
     dataset = TaskDataset(
         release,
-        "birds",
+        "tiny",
         "open-2w1s2q",
         images=tmp_path,
         transform=lambda picture: torch.from_numpy(np.array(picture)),

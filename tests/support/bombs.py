@@ -203,12 +203,6 @@ def many_runs() -> bytes:
 
 
 @bomb
-def many_fingerprints() -> bytes:
-    prints = [f"{i:064x}" for i in range(50_000)]
-    return Parquet.of(few(50_000, fingerprint=prints)).build()
-
-
-@bomb
 def many_groups() -> bytes:
     """A hundred methods, a thousand runs, and a row for every pair."""
     methods, runs = np.divmod(np.arange(100_000), 1000)
@@ -270,11 +264,6 @@ def _with_footer(end: bytes) -> bytes:
 @bomb
 def footer_said_to_be_large() -> bytes:
     return Parquet.of(few()).build()[:-8] + b"\xff\xff\xff\xffPAR1"
-
-
-@bomb
-def large_footer() -> bytes:
-    return Parquet.of(few().replace_schema_metadata({"x": "y" * 5_000_000})).build()
 
 
 @bomb

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 LARGE = 20_000
 """Characters beyond which pytest's own comparison takes minutes."""
 
-_AROUND = 40
-
 
 def is_large(value: Any) -> bool:
     """Return whether a value is written in more characters than pytest can compare."""
@@ -21,28 +18,12 @@ def is_large(value: Any) -> bool:
 
 
 def first_difference(left: Any, right: Any) -> str:
-    """Return where two values differ first, in a few lines."""
-    if type(left) is type(right) and isinstance(left, str | bytes | list | tuple):
-        for i, (a, b) in enumerate(zip_longest(left, right)):
-            if a is not b and not np.array_equal(a, b):
-                around = slice(max(0, i - _AROUND), i + _AROUND)
-                shown = [_short(x[around]) for x in (left, right)]
-                return (
-                    f"lengths {len(left)} and {len(right)}; they differ first at {i}:\n"
-                    f"  {shown[0]}\n  {shown[1]}"
-                )
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in [*left, *(key for key in right if key not in left)]:
-            if key not in left or key not in right:
-                return f"only one holds the key {_short(key)}"
-            if left[key] != right[key]:
-                return f"at {_short(key)}: {first_difference(left[key], right[key])}"
-    return f"{_short(left)}\n  {_short(right)}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 400 else f"{text[:400]}…"
+    """Return where two values, as they are written, differ first, and what stands there."""
+    texts = [repr(left), repr(right)]
+    pairs = enumerate(zip(*texts, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(map(len, texts)))
+    around = slice(max(0, at - 40), at + 400)
+    return f"written, they differ first at {at}:\n  {texts[0][around]}\n  {texts[1][around]}"
 
 
 def assert_same_picture(drawn: Path, stored: Path) -> None:

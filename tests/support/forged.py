@@ -6,14 +6,13 @@ import hashlib
 import io
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from processes import python
 
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
 from fslbench_data.release.release import Release
@@ -85,12 +84,7 @@ def opened(*folders: Path, memory: int = 3 << 30, seconds: float = 200) -> list[
     -------
     The class of each one's error and what it says, or "opened".
     """
-    done = subprocess.run(
-        [sys.executable, "-c", _OPEN, str(memory), *map(str, folders)],
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
+    done = python(_OPEN, memory, *folders, timeout=seconds)
     ends = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     at = folders[min(len(ends), len(folders) - 1)]
     assert not done.returncode, f"{at} ended the process: {done.stderr[-2000:]}"

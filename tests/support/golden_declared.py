@@ -182,21 +182,18 @@ _FIELDS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
 }  # fmt: skip
 
 
-def _changed(path: tuple[str | int, ...], value: Any) -> str:
+_LEFT_OUT = object()
+
+
+def _changed(path: tuple[str | int, ...], value: Any = _LEFT_OUT) -> str:
+    """The manifest with another value at a place, or none."""
     raw: Any = json.loads(MANIFEST.to_json())
     at = raw
     for step in path[:-1]:
         at = at[step]
     at[path[-1]] = value
-    return json.dumps(raw)
-
-
-def _without(*path: str | int) -> str:
-    raw: Any = json.loads(MANIFEST.to_json())
-    at = raw
-    for step in path[:-1]:
-        at = at[step]
-    del at[path[-1]]
+    if value is _LEFT_OUT:
+        del at[path[-1]]
     return json.dumps(raw)
 
 
@@ -208,10 +205,10 @@ MANIFESTS: dict[str, tuple[str, str]] = {
     "NaN": (_changed(("tables", 1, "provenance"), {"seed": float("nan")}), ""),
     "1e999": (_changed(("tables", 1, "provenance"), {"seed": 0}).replace("0}", "1e999}"), ""),
     "half a character": ('{"spec_version": "\\ud800"}', ""),
-    "no name": (_without("name"), "name"),
-    "no title": (_without("datasets", 0, "title"), "title"),
-    "no rows said": (_without("tables", 2, "rows"), "rows"),
-    "no digest": (_without("digest"), "digest"),
+    "no name": (_changed(("name",)), "name"),
+    "no title": (_changed(("datasets", 0, "title")), "title"),
+    "no rows said": (_changed(("tables", 2, "rows")), "rows"),
+    "no digest": (_changed(("digest",)), "digest"),
 }
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,18 @@ import numpy as np
 import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
+from biased_release import write_biased
 
 import fslbench_data as fb
 
 ROOT = Path(__file__).resolve().parents[2]
 OPEN, CLOSED = "open-5w5s5q", "closed-5w5s5q"
 Columns = dict[str, list[Any]]
-Make = Callable[[Path], None]
+Make = Callable[[Path], object]
 
 
-@lru_cache(maxsize=1)
-def release() -> Any:
-    """The embedded release."""
-    return fb.load_release()
+release = lru_cache(maxsize=1)(fb.load_release)
+"""The embedded release."""
 
 
 def answers(
@@ -124,29 +123,25 @@ def write(
     pq.write_table(table, path)
 
 
-def write_csv(path: Path, columns: Columns) -> None:
-    """Write CSV, lists as JSON."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in zip(*columns.values(), strict=True):
-            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row)
-
-
-def write_lines(path: Path, columns: Columns) -> None:
-    """Write JSON Lines; what is null is left out."""
-    with path.open("w") as file:
-        for row in zip(*columns.values(), strict=True):
-            content = dict(zip(columns, row, strict=True))
-            file.write(json.dumps({k: v for k, v in content.items() if v is not None}) + "\n")
-
-
 def write_columns(path: Path, columns: Columns) -> Path:
-    """Write Parquet without metadata, CSV or JSON Lines, as the path ends; gives the path."""
+    """Write Parquet without metadata, CSV or JSON Lines, as the path ends; gives the path.
+
+    Lists are JSON in CSV; of JSON Lines what is null is left out.
+    """
     if path.suffix == ".parquet":
         pq.write_table(pa.table(columns), path)
-    else:
-        {".csv": write_csv, ".jsonl": write_lines}[path.suffix](path, columns)
+        return path
+    rows = list(zip(*columns.values(), strict=True))
+    with path.open("w", newline="") as file:
+        if path.suffix == ".csv":
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            for row in rows:
+                writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row)
+        else:
+            for row in rows:
+                content = dict(zip(columns, row, strict=True))
+                file.write(json.dumps({k: v for k, v in content.items() if v is not None}) + "\n")
     return path
 
 
@@ -187,14 +182,6 @@ def three(path: Path) -> None:
         "clip/B": {"description": "the second", "transductive": True},
     }
     write(path, three_columns(), about)
-
-
-def three_csv(path: Path) -> None:
-    write_csv(path, with_fingerprints(three_columns()))
-
-
-def three_lines(path: Path) -> None:
-    write_lines(path, with_fingerprints(three_columns()))
 
 
 def runs(path: Path) -> None:
@@ -253,7 +240,7 @@ def unbound(path: Path) -> None:
         answers("loose", "digits", OPEN, 0.8),
         answers("loose", "dtd", "published-5w5s5q", 0.7),
     ]
-    write_csv(path, bare(joined(parts)))
+    write_columns(path, bare(joined(parts)))
 
 
 def perfect(path: Path) -> None:
@@ -313,31 +300,29 @@ def many(path: Path) -> None:
 # ---- other inputs --------------------------------------------------------------------------------
 
 
-def accuracies_txt(path: Path) -> None:
-    counts = answers("x", "cub", "published-5w5s5q", 0.8)["n_correct"]
-    path.write_text("".join(f"{100 * c / 25:g}\n" for c in counts))
+def accuracies(path: Path) -> None:
+    counts = np.array(answers("x", "cub", "published-5w5s5q", 0.8)["n_correct"])
+    if path.suffix == ".npy":
+        np.save(path, counts / 25)
+    else:
+        path.write_text("".join(f"{100 * c / 25:g}\n" for c in counts))
 
 
-def accuracies_npy(path: Path) -> None:
-    counts = answers("x", "cub", "published-5w5s5q", 0.8)["n_correct"]
-    np.save(path, np.array(counts) / 25)
+METHOD = """def nearest(support, query, rng):
+    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
+    return distances.argmin(axis=1)
 
 
-def accuracies_wrong(path: Path) -> None:
-    path.write_text("80\n81.3\n")
+def wrong(support, query, rng):
+    return [9] * len(query)
 
 
-def method_py(path: Path) -> None:
-    path.write_text(
-        "def nearest(support, query, rng):\n"
-        "    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)\n"
-        "    return distances.argmin(axis=1)\n\n\n"
-        "def wrong(support, query, rng):\n"
-        "    return [9] * len(query)\n\n\n"
-        "def breaks(support, query, rng):\n"
-        "    raise RuntimeError('no such luck')\n\n\n"
-        "value = 3\n"
-    )
+def breaks(support, query, rng):
+    raise RuntimeError('no such luck')
+
+
+value = 3
+"""
 
 
 SPEC = """
@@ -358,15 +343,8 @@ suites = ["open", "balanced"]
 """
 
 
-def spec(path: Path) -> None:
-    path.write_text(SPEC.format(version="1.0.0", seed=0))
-
-
-def spec_wrong(path: Path) -> None:
-    path.write_text(SPEC.format(version="1.0.0", seed=0).replace("catalogue", "nowhere"))
-
-
-def _built(path: Path, version: str, seed: int) -> None:
+def small(path: Path, version: str = "1.0.0", seed: int = 0) -> None:
+    """A release of :data:`SPEC`."""
     from click.testing import CliRunner
 
     from builders.cli import main
@@ -378,31 +356,17 @@ def _built(path: Path, version: str, seed: int) -> None:
     file.unlink()
 
 
-def small(path: Path) -> None:
-    _built(path, "1.0.0", 0)
-
-
-def small_next(path: Path) -> None:
-    _built(path, "1.0.1", 1)
-
-
 def small_damaged(path: Path) -> None:
     small(path)
     file = sorted((path / "tasks").rglob("*.parquet"))[0]
     file.write_bytes(file.read_bytes()[:-20])
 
 
-def biased(path: Path) -> None:
-    from biased_release import write_biased
-
-    write_biased(path)
-
-
 def biased_answers(path: Path) -> None:
     """Answers to a release that stands beside the file."""
     folder = path.with_name("biased")
     if not folder.exists():
-        biased(folder)
+        write_biased(folder)
     opened = fb.load_release(folder)
     parts = [
         answers(method, info.dataset, str(info.name), skill, of=opened)
@@ -414,48 +378,43 @@ def biased_answers(path: Path) -> None:
 
 def results(path: Path) -> None:
     """A results repository: three submissions, one twice, and six that are refused or ignored."""
-    folder = path / "submissions"
-    folder.mkdir(parents=True)
-    (path / "leaderboard.toml").write_text('title = "Golden"\nreleases = ["embedded"]\n')
+    folder = _board(path, 'title = "Golden"\nreleases = ["embedded"]\n')
     (path / "README.md").write_text("x\n")
-
-    def add(make: Make, change: Callable[[bytes], bytes] = lambda content: content) -> None:
-        draft = path / "draft.parquet"
-        make(draft)
-        content = change(draft.read_bytes())
-        draft.unlink()
-        (folder / f"{hashlib.sha256(content).hexdigest()}.parquet").write_bytes(content)
-
     for make in (example, three, prefix, runs, many):
-        add(make)
-    add(example, lambda content: content[:-9])
-    add(lambda draft: write(draft, bare(answers("pixels/NCC", "digits", OPEN, 0.8))))
+        _propose(folder, make)
+    _propose(folder, example, lambda content: content[:-9])
+    _propose(folder, partial(write, columns=bare(answers("pixels/NCC", "digits", OPEN, 0.8))))
     part = bare(answers("short", "digits", OPEN, 0.8))
-    add(lambda draft: write(draft, {k: v[:20] for k, v in part.items()}))
+    _propose(folder, partial(write, columns={k: v[:20] for k, v in part.items()}))
     over = {**part, "n_correct": [*part["n_correct"][:30], 26]}
-    add(lambda draft: write(draft, over))
-    (folder / f"{'0' * 64}.parquet").write_bytes(
-        (ROOT / "examples/my_results.parquet").read_bytes()
-    )
+    _propose(folder, partial(write, columns=over))
+    example(folder / f"{'0' * 64}.parquet")
     (folder / "notes.txt").write_text("x\n")
 
 
 def results_of_superclasses(path: Path) -> None:
     """A results repository with one submission, on data whose superclasses are known."""
-    folder = path / "submissions"
-    folder.mkdir(parents=True)
-    (path / "leaderboard.toml").write_text('title = "Golden"\nreleases = ["embedded"]\n')
-    draft = path / "draft.parquet"
-    sets = ("open-5w5s5q", "closed-5w5s5q")
-    write(draft, joined([bare(answers("x", "emoji", name, 0.8)) for name in sets]))
-    content = draft.read_bytes()
+    folder = _board(path, 'title = "Golden"\nreleases = ["embedded"]\n')
+    own = joined([bare(answers("x", "emoji", name, 0.8)) for name in (OPEN, CLOSED)])
+    _propose(folder, partial(write, columns=own))
+
+
+def _board(path: Path, settings: str) -> Path:
+    """Make a results repository with these settings; gives the folder of its submissions."""
+    (path / "submissions").mkdir(parents=True)
+    (path / "leaderboard.toml").write_text(settings)
+    return path / "submissions"
+
+
+def _propose(
+    folder: Path, make: Make, change: Callable[[bytes], bytes] = lambda content: content
+) -> None:
+    """Write a submission under the SHA-256 of its bytes."""
+    draft = folder.parent / "draft.parquet"
+    make(draft)
+    content = change(draft.read_bytes())
     draft.unlink()
     (folder / f"{hashlib.sha256(content).hexdigest()}.parquet").write_bytes(content)
-
-
-def board_wrong(path: Path) -> None:
-    (path / "submissions").mkdir(parents=True)
-    (path / "leaderboard.toml").write_text("title = 3\n")
 
 
 # ---- logs of random tasks ------------------------------------------------------------------------
@@ -463,17 +422,13 @@ def board_wrong(path: Path) -> None:
 
 def own_log(path: Path) -> None:
     """Three methods on 300 random tasks that reuse 900 images of 15 classes."""
-    write_lines(path, own_logs.log(tasks=300))
-
-
-def own_log_csv(path: Path) -> None:
-    write_csv(path, own_logs.log(tasks=300))
+    write_columns(path, own_logs.log(tasks=300))
 
 
 def own_log_apart(path: Path) -> None:
     """A fourth method that answers tasks of its own."""
     apart = own_logs.log(methods={"apart": 0.05}, tasks=300, seed=1)
-    write_lines(path, joined([own_logs.log(tasks=300), apart]))
+    write_columns(path, joined([own_logs.log(tasks=300), apart]))
 
 
 def own_log_few(path: Path) -> None:
@@ -484,32 +439,20 @@ def own_log_few(path: Path) -> None:
     columns["support_ids"] = [[own[:5] for own in ids] for ids in images]
     columns["query_ids"] = [[own[5:] for own in ids] for ids in images]
     columns["seed"] = [run for run in range(3) for _ in range(20)] + [0] * 20
-    write_lines(path, columns)
+    write_columns(path, columns)
 
 
 def own_log_wrong(path: Path) -> None:
     """The third row has a class twice."""
     columns = own_logs.log(tasks=300)
     columns["class_ids"][2] = [*columns["class_ids"][2][:4], columns["class_ids"][2][0]]
-    write_lines(path, columns)
-
-
-def own_sizes(path: Path) -> None:
-    path.write_text("class,n_images\n" + "".join(f"{c},60\n" for c in range(15)))
-
-
-def own_sizes_wrong(path: Path) -> None:
-    path.write_text(json.dumps(dict.fromkeys(range(15), 120)))
+    write_columns(path, columns)
 
 
 def own_groups(path: Path) -> None:
     """Every class's images in threes."""
     rows = [f"{1000 * c + i},{c}-{i // 3}\n" for c in range(15) for i in range(60)]
     path.write_text("image,group\n" + "".join(rows))
-
-
-def own_superclasses(path: Path) -> None:
-    path.write_text(json.dumps({c: f"kind {c // 2}" for c in range(15)}))
 
 
 def all_classes(path: Path) -> None:
@@ -524,17 +467,23 @@ def all_classes(path: Path) -> None:
             rows = *of, range(60), owner.tolist(), best, second
             for column, values in zip(columns.values(), rows, strict=True):
                 column.extend(values)
-    write_csv(path, columns)
+    write_columns(path, columns)
 
 
 ALL_CLASSES = "method", "draw", "shots", "image", "class", "predicted", "second"
+
+
+def text(content: str) -> Make:
+    """Make what writes a text."""
+    return partial(Path.write_text, data=content)
+
 
 INPUTS: dict[str, Make] = {
     "all_classes.csv": all_classes,
     "my_results.parquet": example,
     "three.parquet": three,
-    "three.csv": three_csv,
-    "three.jsonl": three_lines,
+    "three.csv": lambda path: write_columns(path, with_fingerprints(three_columns())),
+    "three.jsonl": lambda path: write_columns(path, with_fingerprints(three_columns())),
     "runs.parquet": runs,
     "runs_pilot.parquet": runs_pilot,
     "prefix.parquet": prefix,
@@ -544,27 +493,27 @@ INPUTS: dict[str, Make] = {
     "attributed.parquet": attributed,
     "twelve.parquet": twelve,
     "many.parquet": many,
-    "accuracies.txt": accuracies_txt,
-    "accuracies.npy": accuracies_npy,
-    "accuracies_wrong.txt": accuracies_wrong,
-    "method.py": method_py,
-    "small.toml": spec,
-    "small_wrong.toml": spec_wrong,
+    "accuracies.txt": accuracies,
+    "accuracies.npy": accuracies,
+    "accuracies_wrong.txt": text("80\n81.3\n"),
+    "method.py": text(METHOD),
+    "small.toml": text(SPEC.format(version="1.0.0", seed=0)),
+    "small_wrong.toml": text(SPEC.format(version="1.0.0", seed=0).replace("catalogue", "nowhere")),
     "small": small,
-    "small_next": small_next,
+    "small_next": partial(small, version="1.0.1", seed=1),
     "small_damaged": small_damaged,
-    "biased": biased,
+    "biased": write_biased,
     "biased_answers.parquet": biased_answers,
     "results": results,
     "results_of_superclasses": results_of_superclasses,
-    "results_wrong": board_wrong,
+    "results_wrong": partial(_board, settings="title = 3\n"),
     "own_log.jsonl": own_log,
-    "own_log.csv": own_log_csv,
+    "own_log.csv": own_log,
     "own_log_apart.jsonl": own_log_apart,
     "own_log_few.jsonl": own_log_few,
     "own_log_wrong.jsonl": own_log_wrong,
-    "own_sizes.csv": own_sizes,
-    "own_sizes_wrong.json": own_sizes_wrong,
+    "own_sizes.csv": text("class,n_images\n" + "".join(f"{c},60\n" for c in range(15))),
+    "own_sizes_wrong.json": text(json.dumps(dict.fromkeys(range(15), 120))),
     "own_groups.csv": own_groups,
-    "own_superclasses.json": own_superclasses,
+    "own_superclasses.json": text(json.dumps({c: f"kind {c // 2}" for c in range(15)})),
 }

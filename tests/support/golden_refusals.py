@@ -57,6 +57,11 @@ def put(column: str, values: dict[int, Any]) -> Edit:
     return edit
 
 
+def fill(column: str, rows: range, value: Any) -> Edit:
+    """Set these rows of a column to one value."""
+    return put(column, dict.fromkeys(rows, value))
+
+
 def whole(column: str, value: Any) -> Edit:
     def edit(columns: Columns) -> None:
         columns[column] = [value] * len(columns["method"])
@@ -110,7 +115,7 @@ def doubled(*rows: int) -> Edit:
     return keep(lambda at: [*at, *rows])
 
 
-BAD_ZEROS = "0" * 64
+ZEROS = "0" * 64
 # name: base, and edits of it
 ROWS: dict[str, tuple[Any, ...]] = {
     "nothing wrong": (good,),
@@ -153,12 +158,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "fewer than none right": (good, counts, put("n_correct", {5: -1, 6: -2})),
     "absurd count": (good, counts, put("n_correct", {5: 70_000, 6: -70_000})),
     "null count": (good, counts, put("n_correct", {4: None})),
-    "fractional counts": (
-        good,
-        counts,
-        cast("n_correct", float),
-        put("n_correct", dict.fromkeys(range(8), 3.5)),
-    ),
+    "fractional counts": (good, counts, cast("n_correct", float), fill("n_correct", range(8), 3.5)),
     "accuracies": (good, counts, cast("n_correct", lambda v: v / 25)),
     "not a number": (good, counts, cast("n_correct", float), put("n_correct", {1: float("nan")})),
     "infinite": (good, counts, cast("n_correct", float), put("n_correct", {1: float("inf")})),
@@ -169,7 +169,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     # queries
     "another number of queries": (good, whole("n_query", 15)),
     "one row's number of queries": (good, put("n_query", {12: 5})),
-    "queries of the other set": (four, put("n_query", dict.fromkeys(range(31, 50), 25))),
+    "queries of the other set": (four, fill("n_query", range(31, 50), 25)),
     "queries in two groups": (four, put("n_query", {98: 1, 3: 2})),
     "null queries": (good, put("n_query", {12: None})),
     "huge number of queries": (good, put("n_query", {12: 40_000})),
@@ -188,16 +188,13 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "no such task set": (four, put("task_set", {60: "open-5w5s4q", 70: "zzz"})),
     "a task set of other data": (good, whole("task_set", "published-5w5s5q")),
     # fingerprints
-    "wrong fingerprint": (good, whole("fingerprint", BAD_ZEROS)),
-    "wrong fingerprint in one group": (
-        four,
-        put("fingerprint", dict.fromkeys(range(50, 81), BAD_ZEROS)),
-    ),
+    "wrong fingerprint": (good, whole("fingerprint", ZEROS)),
+    "wrong fingerprint in one group": (four, fill("fingerprint", range(50, 81), ZEROS)),
     "fingerprints of the other set": (four, put("fingerprint", {40: "e2c84bbb9f386fc4"})),
-    "mixed fingerprints": (good, put("fingerprint", {8: BAD_ZEROS, 20: "1" * 64})),
+    "mixed fingerprints": (good, put("fingerprint", {8: ZEROS, 20: "1" * 64})),
     "a fingerprint left out": (good, put("fingerprint", {8: None, 9: None})),
-    "fingerprints left out of a group": (four, put("fingerprint", dict.fromkeys(range(50, 81)))),
-    "left out here and wrong there": (four, put("fingerprint", {8: None, 3: BAD_ZEROS})),
+    "fingerprints left out of a group": (four, fill("fingerprint", range(50, 81), None)),
+    "left out here and wrong there": (four, put("fingerprint", {8: None, 3: ZEROS})),
     "a fingerprint cut too short": (good, whole("fingerprint", "e2c84bbb9f3")),
     "something else for a fingerprint": (good, put("fingerprint", {5: "embedded@1.0.0"})),
     "fingerprints as numbers": (good, whole("fingerprint", 7)),
@@ -242,11 +239,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         put("class_correct", {2: [7, 0, 0, 0, 0], 40: [8, 7, 7, 7, 7]}),
     ),
     # contradictions
-    "counts that contradict predictions": (
-        good,
-        no_classes,
-        put("n_correct", dict.fromkeys(range(11, 24), 0)),
-    ),
+    "counts that contradict predictions": (good, no_classes, fill("n_correct", range(11, 24), 0)),
     "counts that contradict predictions in two groups": (
         four,
         no_classes,
@@ -265,10 +258,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
     # runs
     "a run misses a task": (in_runs, without(40)),
     "a run misses its last tasks": (in_runs, without(60, 61, 59)),
-    "a run twice": (in_runs, put("run", dict.fromkeys(range(31, 62), "a"))),
+    "a run twice": (in_runs, fill("run", range(31, 62), "a")),
     "null run": (in_runs, put("run", {5: None})),
     "runs as fractions": (in_runs, whole("run", 0.5)),
-    "an unprintable run": (in_runs, put("run", dict.fromkeys(range(31, 62), "b\x1b"))),
+    "an unprintable run": (in_runs, fill("run", range(31, 62), "b\x1b")),
     "runs without a column": (in_runs, drop("run")),
     # marks
     "marks that contradict": (four, put("transductive", {3: True, 4: False, 60: True})),
@@ -280,7 +273,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         four,
         counts,
         put("n_correct", {60: 99}),
-        put("fingerprint", {3: BAD_ZEROS}),
+        put("fingerprint", {3: ZEROS}),
     ),
     "name and count": (
         four,
@@ -289,7 +282,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         cast("method", {"mine": "mine", "other": "pixels/LR"}.get),
     ),
     "name and data set": (four, whole("method", "pixels/LR"), put("dataset", {90: "zzz"})),
-    "fingerprint and missing": (four, put("fingerprint", {60: BAD_ZEROS}), without(3)),
+    "fingerprint and missing": (four, put("fingerprint", {60: ZEROS}), without(3)),
     "unbound and missing": (four, drop("fingerprint"), without(3)),
     "missing and predictions": (four, put("predictions", {3: [9] * 25}), without(60)),
     "predictions and class counts": (

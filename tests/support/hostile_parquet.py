@@ -28,7 +28,6 @@ CHUNK_META = 3
 CODEC, NUM_VALUES, UNCOMPRESSED, COMPRESSED, DATA_OFFSET, DICTIONARY_OFFSET = 4, 5, 6, 7, 9, 11
 # PageHeader
 PAGE_UNCOMPRESSED, PAGE_COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 2, 3, 5, 7
-CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
 
 
 class _Reader:

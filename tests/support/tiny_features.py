@@ -85,17 +85,28 @@ def write_pictured_release(folder: Path) -> Path:
     Task sets are ``closed-2w1s2q``, of 5 tasks, and all steps of ``ladder_pixels-2w1s2q``; gives
     the release's folder, beside which ``raw/tiny`` has the files.
     """
-    from builders.release.build import build_release
-    from builders.release.spec_file import read_spec
+    from benchmark_spec.protocol import LADDER
 
-    write_pictures(folder / "raw/tiny", 12)
-    options = "\n".join(f'{k} = "{v}"' for k, v in (ABOUT | {"redistribution": "images"}).items())
-    (folder / "spec.toml").write_text(
-        'name = "p"\nversion = "1.0.0"\ndescription = "d"\nprotocols = ["2w1s2q"]\n'
-        'tasks = { closed = 5 }\n[[dataset]]\nname = "tiny"\nsource = "image_folder"\n'
-        'suites = ["closed"]\npictures = "files"\nattributes = { pixels = "pixels" }\n'
-        'task_sets = ["ladder_pixels-2w1s2q"]\n'
-        f"[dataset.options]\n{options}\n"
+    return build_pictures(
+        folder,
+        12,
+        suites=("closed",),
+        protocols=("2w1s2q",),
+        tasks={"closed": 5},
+        task_sets=tuple(f"{step}_pixels-2w1s2q" for step in LADDER),
+        attributes={"pixels": "pixels"},
+        pictures="files",
+        options=ABOUT | {"redistribution": "images"},
     )
-    build_release(read_spec(folder / "spec.toml"), folder / "r", raw=folder / "raw")
+
+
+def build_pictures(folder: Path, of_each: int, options: Any = ABOUT, **dataset: Any) -> Path:
+    """Build a release of a data set `tiny`, whose pictures lie in ``raw/tiny``; gives its place."""
+    from builders.release.build import build_release
+    from builders.release.spec import DatasetSpec, ReleaseSpec
+
+    write_pictures(folder / "raw/tiny", of_each)
+    about = {"name": "tiny", "source": "image_folder", "folder": "tiny", "options": options}
+    tiny = DatasetSpec(**about, **dataset)
+    build_release(ReleaseSpec("p", "1.0.0", "d", (tiny,)), folder / "r", raw=folder / "raw")
     return folder / "r"

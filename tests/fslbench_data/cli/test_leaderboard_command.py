@@ -5,11 +5,11 @@ import hashlib
 import io
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from elements import Elements
 from results_repository import Repository
 
 from analysis_sql.interval_kinds import BESIDE
@@ -109,33 +109,6 @@ def test_formats_agree(results: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> None:
-    """That a method marked no is worse than the best holds in no board of equal methods."""
-    claim = "with 95 % confidence a best method is among those marked yes"
-    where = ("--results", str(results), "--task-set", "open-5w5s5q")
-    texts = {
-        form: _run("leaderboard", *where, "--format", form)
-        for form in ("table", "markdown", "latex", "json")
-    }
-    texts["review"] = _run("review", str(root / "examples/my_results.parquet"), *where[:2])
-    for form, text in texts.items():
-        assert claim in " ".join(text.replace(r"\%", "%").split()), form
-        assert "are worse than the leader" not in " ".join(text.split()), form
-    content = json.loads(texts["json"])
-    assert content["claim"].startswith(claim)
-    closed = json.loads(
-        _run("leaderboard", *where[:2], "--task-set", "closed-5w5s5q", "--format", "json")
-    )
-    assert closed["claim"].startswith(claim)  # by what leaves images out, not by closed intervals
-    assert closed["boards"][0]["sets"][0]["methods_could_be_best"] is None
-    assert closed["boards"][0]["sets"][0]["methods_could_be_best_left_out_images"] > 0
-    for page in ("docs/many_methods.md", "docs/leaderboard.md"):
-        said = " ".join((root / page).read_text(encoding="utf-8").split())
-        assert re.search("onfidence `(--)?level` a best method is among those", said), page
-        assert '"no" is a conclusion' not in said
-
-
-@pytest.mark.slow
 def test_what_is_left_out_is_listed(results: Path) -> None:
     for number in range(12):
         (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
@@ -206,18 +179,6 @@ def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> 
         assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
 
 
-class _Elements(HTMLParser):
-    """What elements a text would have if it were HTML."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.found.append(tag)
-
-
 def _shown(text: str) -> str:
     """Markdown as it is shown, if nothing but backslashes has a meaning."""
     return re.sub(r"\\(.)", r"\1", text)
@@ -247,7 +208,7 @@ def test_hostile_names_in_a_comment(
     for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         cells = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in table.splitlines()}
         assert len(cells) == 1, table
-    assert _Elements(_shown(HOSTILE)).found == ["img"]  # what it would have been
+    assert Elements(_shown(HOSTILE)).tags == ["img"]  # what it would have been
 
 
 WORKING = (

@@ -1,6 +1,5 @@
 """Running methods: what they are given, what they may return, and stopping anywhere."""
 
-import json
 import os
 import random
 import re
@@ -302,24 +301,15 @@ def test_killed_at_three_random_moments(tmp_path: Path) -> None:
     assert path.read_bytes() == (tmp_path / "y.parquet").read_bytes()
 
 
-def test_transductive_methods_are_marked(embedded: Release, tmp_path: Path) -> None:
+def test_transductive_methods_are_marked(embedded: Release) -> None:
     def balanced(support: Array, query: Array, rng: np.random.Generator) -> Array:
         return ncc(support, query, rng)
 
     balanced.transductive = True  # type: ignore[attr-defined]
     found = fb.evaluate(balanced, embedded, task_sets="open-5w5s5q", **ALL)
+    plain = fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL)
     assert found.methods["balanced"].transductive
-    path = tmp_path / "x.parquet"
-    found.write(path)
-    for options in ([], ["--format", "markdown"], ["--format", "latex"]):
-        text = CliRunner().invoke(main, ["score", str(path), "--details", *options]).stdout
-        assert "balanced †" in text or r"balanced $^\dagger$" in text
-        assert "transductive: uses a task's queries together" in text
-    content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
-    assert [s["transductive"] for s in content["scores"]] == [True, False, False, False]
-    assert (
-        not fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL).methods["ncc"].transductive
-    )
+    assert not plain.methods["ncc"].transductive
 
 
 # ---- images -------------------------------------------------------------------------------------
@@ -571,27 +561,15 @@ number = 3
 """
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["some_methods.py:Centroid", "some_methods:Centroid"])
+def test_the_command_takes_classes_of_files_and_modules(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "some_methods.py").write_text(METHODS)
     monkeypatch.chdir(tmp_path)
-    for method in ("some_methods.py:Centroid", "some_methods:Centroid"):
-        Path("x.parquet").unlink(missing_ok=True)
-        result = CliRunner().invoke(
-            main,
-            ["evaluate", method, "--features", "pixels", "--name", "mine", "-o", "x.parquet",
-             "--task-set", "open-5w5s5q"],
-        )  # fmt: skip
-        assert result.exit_code == 0, result.output
-        assert result.stdout == ""
-    again = ["evaluate", method, "--features", "pixels", "-o", "x.parquet"]
-    refused = CliRunner().invoke(main, again)
-    assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
-    taken = [*again[:-1], "y.parquet", "--name", "pixels/NCC"]
-    refused = CliRunner().invoke(main, taken)
-    assert (refused.exit_code, "already called 'pixels/NCC'" in refused.stderr) == (2, True)
-    scored = CliRunner().invoke(main, ["score", "x.parquet"])
-    assert scored.exit_code == 0
-    assert "mine" in scored.stdout
+    options = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
+    result = CliRunner().invoke(main, ["evaluate", method, *options])
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
     left = sorted(p.name for p in tmp_path.iterdir() if p.suffix)
     assert left == ["some_methods.py", "x.parquet"]
 

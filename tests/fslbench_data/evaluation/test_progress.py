@@ -81,9 +81,3 @@ def test_nothing_is_shown_unasked(cells: list[_Cell]) -> None:
     with progress_bar(8, show=False) as advance:
         advance(8)
     assert not cells
-
-
-def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(8, show=True) as advance:
-        advance(8)
-    assert capsys.readouterr() == ("", "")

@@ -2,13 +2,12 @@
 
 import inspect
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 import fslbench_data as fb
 from benchmark_spec.errors import MethodFailedError
@@ -57,12 +56,6 @@ def test_of_a_command_the_line_of_the_file(tmp_path: Path) -> None:
     )
     command = "from fslbench_data.cli import main; main()"
     words = "evaluate method.py:mine --features pixels --dataset digits --task-set open-5w5s5q"
-    result = subprocess.run(
-        [sys.executable, "-c", command, *words.split(), "-o", "x.parquet"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = python(command, *words.split(), "-o", "x.parquet", cwd=tmp_path)
     assert "method.py:4, in mine; raised at" in result.stderr
     assert result.returncode == 2

@@ -13,12 +13,10 @@ import pytest
 from hub_server import Fault, HubServer
 from hub_server.client import use_xet
 from huggingface_hub import constants
-from tiny_features import ABOUT, write_pictures
+from tiny_features import ABOUT, build_pictures
 
 from benchmark_spec.errors import FSLBenchWarning, HubAccessError, HubUnreachableError, HubXetError
 from builders.hub.publish import publish
-from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 from fslbench_data.files import sha256_of
 from fslbench_data.hub import fetch, hub_errors, transferred
 from fslbench_data.release.release import Release, load_release
@@ -37,16 +35,14 @@ FELL_BACK = r"xet, the Hub's storage of large files, fails: .*; files go by HTTP
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release with pictures."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    folder = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder / "tiny", 6)
-    options = ABOUT | {"redistribution": "images"}
-    (folder / "spec.toml").write_text(
-        'name = "p"\nversion = "1.0.0"\ndescription = "d"\nprotocols = ["2w1s1q"]\n[[dataset]]\n'
-        'name = "tiny"\nsource = "image_folder"\nsuites = ["open"]\npictures = "files"\n'
-        "[dataset.options]\n" + "\n".join(f'{key} = "{text}"' for key, text in options.items())
+    return build_pictures(
+        tmp_path_factory.mktemp("pictures"),
+        6,
+        suites=("open",),
+        protocols=("2w1s1q",),
+        pictures="files",
+        options=ABOUT | {"redistribution": "images"},
     )
-    build_release(read_spec(folder / "spec.toml"), folder / "release", raw=folder)
-    return folder / "release"
 
 
 def _check_picture(rows: Any) -> None:
@@ -129,20 +125,21 @@ def test_what_fails_by_http_too_is_told_as_ever(
     assert not isinstance(caught.value, HubXetError)
 
 
-def test_an_upload_falls_back(broken: HubServer) -> None:
+def _upload(token: str | None) -> None:
+    """Commit a file with a token, or with the one that is set."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
+    def commit() -> object:
+        new = CommitOperationAdd("new.parquet", b"PAR1\0" * 100)
+        about = {"commit_message": "More", "repo_type": "dataset"}
+        return HfApi(token=token).create_commit("org/toy", [new], **about)
+
+    transferred("uploading", "org/toy", commit)
+
+
+def test_an_upload_falls_back(broken: HubServer) -> None:
     with pytest.warns(FSLBenchWarning, match=FELL_BACK):
-        transferred(
-            "uploading",
-            "org/toy",
-            lambda: HfApi().create_commit(
-                "org/toy",
-                [CommitOperationAdd("new.parquet", b"PAR1\0" * 100)],
-                commit_message="More",
-                repo_type="dataset",
-            ),
-        )
+        _upload(None)
     assert broken.read("org/toy", "new.parquet") == b"PAR1\0" * 100
 
 
@@ -163,21 +160,11 @@ def test_a_token_that_xet_does_not_get(
     hub: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second try, by HTTP, says what is really wrong."""
-    from huggingface_hub import CommitOperationAdd, HfApi
-
     use_xet(hub, monkeypatch)
     hub.xet = "on"
     hub.create_repo("org/toy")
-    reader = HfApi(token=hub.token("bob", read=("org",), read_only=True))
-    content = CommitOperationAdd("new.parquet", b"PAR1\0" * 100)
     with pytest.raises(HubAccessError):
-        transferred(
-            "uploading",
-            "org/toy",
-            lambda: reader.create_commit(
-                "org/toy", [content], commit_message="More", repo_type="dataset"
-            ),
-        )
+        _upload(hub.token("bob", read=("org",), read_only=True))
 
 
 def test_xet_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

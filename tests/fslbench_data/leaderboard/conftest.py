@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from results_repository import Repository
+from toy_release import toy_release
 
-from benchmark_spec.protocol import Protocol, TaskSetName
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import Release
 
 
 @pytest.fixture
@@ -18,25 +18,9 @@ def repository(tmp_path: Path) -> Repository:
 
 def _release(folder: Path, version: str, seed: int, classes: int) -> Release:
     """Data set cats differs with the seed; dogs is always the same."""
-    from builders.release.writer import ReleaseWriter
-    from builders.sampling import draw_task_set
-    from builders.sources.image_set import About
-
-    writer = ReleaseWriter(folder, "toy", version, "A toy.")
-    for name, own in (("cats", seed), ("dogs", 1)):
-        sizes = [30] * (classes if name == "cats" else 6)
-        writer.add_dataset(
-            name,
-            About(name, "https://example.org", "CC0", "@misc{x}"),
-            class_names=[f"c{i}" for i in range(len(sizes))],
-            class_sizes=sizes,
-        )
-        for suite, tasks in (("open", None), ("closed", 20)):
-            task_set = TaskSetName(suite, Protocol(2, 1, 2))
-            drawn = draw_task_set(name, task_set, sizes, seed=own, tasks=tasks)
-            writer.add_tasks(name, task_set, *drawn)
-    writer.finish()
-    return load_release(folder)
+    sizes = {"cats": [30] * classes, "dogs": [30] * 6}
+    tasks = {"open": None, "closed": 20}
+    return toy_release(folder, sizes, tasks, version=version, seeds={"cats": seed})
 
 
 @pytest.fixture(scope="session")

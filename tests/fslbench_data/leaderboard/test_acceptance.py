@@ -1,6 +1,6 @@
 """Which release a submission answers, and why files are refused."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,14 +96,13 @@ def test_results_of_no_release(
     _rejected(check(repository.files, repository.add(both), [newer, older]))
 
 
-def test_fingerprints_in_a_column(
-    repository: Repository, long_form: Callable[..., pa.Table], newer: Release, older: Release
-) -> None:
-    info = older.task_set_info("cats", "open-2w1s2q")
-    table = long_form([1] * info.n_tasks, fingerprint=info.fingerprint[:12])
-    name = repository.add(Submission(table))
+def test_fingerprints_in_a_column(repository: Repository, newer: Release, older: Release) -> None:
+    info = older.task_set_info(*KEY.split("/"))
+    table = answers(older, {KEY: [1] * info.n_tasks}).table
+    prints = pa.array([info.fingerprint[:12]] * info.n_tasks)
+    name = repository.add(Submission(table.append_column("fingerprint", prints)))
     assert _accepted(check(repository.files, name, [newer, older])).release == 1
-    unbound = repository.add(Submission(long_form([1] * info.n_tasks)))
+    unbound = repository.add(Submission(table))
     found = _rejected(check(repository.files, unbound, [older, newer]))
     assert "does not say which tasks" in found.what
 
@@ -126,17 +125,13 @@ def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> Non
 
 
 def test_more_runs_than_can_be_compared_exactly(
-    repository: Repository,
-    long_form: Callable[..., pa.Table],
-    newer: Release,
-    monkeypatch: pytest.MonkeyPatch,
+    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = newer.task_set_info("cats", "open-2w1s2q")
-    rows = [long_form([1] * info.n_tasks, fingerprint=info.fingerprint) for _ in range(4)]
-    table = pa.concat_tables(
-        [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
-    )
-    name = repository.add(Submission(table))
+    info = newer.task_set_info(*KEY.split("/"))
+    once = answers(newer, {KEY: [1] * info.n_tasks})
+    runs_of = [pa.repeat(pa.scalar(str(run)), info.n_tasks) for run in range(4)]
+    table = pa.concat_tables([once.table.append_column("run", run) for run in runs_of])
+    name = repository.add(replace(once, table=table))
     _accepted(check(repository.files, name, [newer]))
     # T · K·Q · runs² is to stay below the root of 2^63
     monkeypatch.setattr(runs, "EXACT", 9 * info.n_tasks * 4)

@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 from results_repository import KEY, Repository, answers, random_counts
+from toy_release import toy_release
 
 from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
-from benchmark_spec.protocol import TaskSetName
-from builders.release.writer import ReleaseWriter
-from builders.sampling import draw_task_set
-from builders.sources.image_set import About
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.page import sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 
@@ -76,14 +73,7 @@ def test_the_embedded_release_s_references_stand_beside(
 
 
 def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_path: Path) -> None:
-    folder = tmp_path / "two"
-    writer = ReleaseWriter(folder, "two", "1.0.0", "Two classes.")
-    about = About("cats", "https://example.org", "CC0", "@misc{x}")
-    writer.add_dataset("cats", about, class_names=["a", "b"], class_sizes=[30, 30])
-    name = TaskSetName.parse("open-2w1s2q")
-    writer.add_tasks("cats", name, *draw_task_set("cats", name, [30, 30], seed=1))
-    writer.finish()
-    release = load_release(folder)
+    release = toy_release(tmp_path / "two", {"cats": [30, 30]}, {"open": None})
     repository.add(answers(release, {KEY: random_counts(release)}))
     (board,) = leaderboard(repository.files, [release]).boards
     assert board.sets[0].claiming == ("open",)

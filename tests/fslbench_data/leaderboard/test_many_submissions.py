@@ -5,16 +5,35 @@
 
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from flood import HELD, fill, measured
-from results_repository import Repository
+from flood import fill, measured
+from forged import parquet
+from results_repository import Repository, answers
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.bindings import METADATA_KEY
+
+HELD = """
+import gc, json, sys, tracemalloc
+import pyarrow as pa
+from fslbench_data.leaderboard.leaderboard import check_submission
+from fslbench_data.leaderboard.repository import FolderFiles
+from fslbench_data.leaderboard.repository import list_submissions
+from fslbench_data.release.release import load_release
+
+files, releases = FolderFiles(sys.argv[1]), [load_release()]
+names = list_submissions(files)[0]
+check_submission(files, names[0], releases)  # what is made once
+gc.collect()
+tracemalloc.start()
+before = pa.total_allocated_bytes()
+kept = [check_submission(files, name, releases) for name in names]
+gc.collect()
+held = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+print(json.dumps({"accepted": [type(one).__name__ for one in kept], "held": held}))
+"""
+"""Prints how many bytes submissions take once they are checked."""
 
 
 @pytest.mark.slow
@@ -48,26 +67,13 @@ def test_a_submission_that_declares_what_is_not_there(
     repository: Repository, embedded: Release
 ) -> None:
     """Metadata of a million results, or of none: refused, and the others are scored."""
-    info = embedded.task_set_info("digits", "open-5w5s5q")
-    table = pa.table(
-        {
-            "method": ["m"] * 31,
-            "dataset": ["digits"] * 31,
-            "task_set": ["open-5w5s5q"] * 31,
-            "task_id": pa.array(range(31), pa.int32()),
-            "n_correct": pa.array([3] * 31, pa.int16()),
-            "n_query": pa.array([25] * 31, pa.int16()),
-        }
-    )
-    bindings = {("m", "digits", "open-5w5s5q"): Binding(info.fingerprint)}
-    repository.add(Submission(table, {"m": Method("m")}, bindings))
+    good = answers(embedded, {"digits/open-5w5s5q": [3] * 31}, "m")
+    repository.add(good)
     sets = {f"digits/open-{k}w5s5q": {"fingerprint": "0" * 64} for k in range(2, 127)}
     much = {"methods": {f"m{i}": {"task_sets": sets} for i in range(90)}}
     for content in (much, {"methods": {"m": {}}}, {"methods": {}}):
-        odd = table.replace_schema_metadata({METADATA_KEY: json.dumps(content).encode()})
-        sink = pa.BufferOutputStream()
-        pq.write_table(odd, sink)
-        repository.add_bytes(sink.getvalue().to_pybytes())
+        odd = good.table.replace_schema_metadata({METADATA_KEY: json.dumps(content).encode()})
+        repository.add_bytes(parquet(odd))
     found = leaderboard(repository.files, [embedded], datasets="digits")
     assert len(found.boards[0].submissions) == 1
     reasons = sorted(each.what for each in found.rejected)

@@ -12,7 +12,6 @@ from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.repository import FolderFiles, LooseFiles
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 
 
@@ -82,33 +81,6 @@ def test_settings_of_the_base_hold(
     assert review_text(found).count("| pixels/NCC |") >= 6
 
 
-def test_runs_that_stop_and_prefixes(
-    repository: Repository, proposal: Repository, embedded: Release
-) -> None:
-    key = "digits/open-5w10s7q"
-    counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
-    stopped = proposal.add(
-        answers(
-            embedded,
-            {key: counts[:12]},
-            "stopped",
-            prefix=True,
-            stopping=Stopping("pixels/LR", 0.95),
-        )
-    )
-    part = proposal.add(answers(embedded, {key: counts[:14]}, "part", prefix=True))
-    text = review_text(review(proposal.files, [stopped, part], repository.files))
-    assert "| 12 of 19 | stopped ‡ | - |" in text
-    assert "| 14 of 19 | part | - |" in text
-    assert "neither excluded nor the leader" in text
-    assert "Methods without a rank" in text
-    # the confidence sequence's verdict on the one that it was run against, and none on others
-    lines = [line for line in text.splitlines() if line.startswith("| digits") and "‡ | pi" in line]
-    verdicts = {line.split(" | ")[4]: line.split(" | ")[6].strip("| ") for line in lines}
-    assert verdicts["pixels/LR"] in ("-", "0")
-    assert verdicts["pixels/NCC"] == "?"
-
-
 @pytest.mark.slow
 def test_at_most_a_comment(
     repository: Repository,
@@ -124,24 +96,6 @@ def test_at_most_a_comment(
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
-
-
-def test_files_from_anywhere(tmp_path: Path, example: Submission) -> None:
-    loose = tmp_path / "mine.parquet"
-    example.write(loose)
-    named = tmp_path / "results/submissions/odd name.parquet"
-    named.parent.mkdir(parents=True)
-    example.write(named)
-    link = tmp_path / "link.parquet"
-    link.symlink_to(loose)
-    files = LooseFiles([loose, named, link, tmp_path / "gone"])
-    names = list(files.names())
-    assert names[0].startswith("submissions/")
-    assert names[1:] == ["submissions/odd name.parquet", "link.parquet", str(tmp_path / "gone")]
-    assert files.path(names[0]) == loose
-    found = review(files, names, FolderFiles(_board(tmp_path)), None)
-    assert [one.name for one in found.accepted] == names[:1]
-    assert [each.name for each in found.rejected] == names[1:]
 
 
 def test_a_table_that_is_no_parquet_is_told_how_to_become_one(tmp_path: Path) -> None:

@@ -79,15 +79,6 @@ def test_reports_of_many_methods_are_cut() -> None:
     assert "and 10 more rows" in shown.text
 
 
-def test_a_report_made_of_rooms_alone_has_no_html(tmp_path: Path) -> None:
-    report = _report("my_results.parquet", tmp_path)
-    kept, Report.as_html = Report.as_html, None
-    try:
-        assert report._repr_html_() is None
-    finally:
-        Report.as_html = kept
-
-
 def test_in_a_notebook_a_text_is_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = _report("my_results.parquet", tmp_path)
     text = str(report)

@@ -20,7 +20,7 @@ from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
 from fslbench_data.scoring.paper import PaperRow
 
-OPEN, CLOSED = "cats/open-2w1s2q", "cats/closed-2w1s2q"
+OPEN = "cats/open-2w1s2q"
 DOGS = "dogs/open-2w1s2q"
 
 
@@ -147,22 +147,6 @@ def test_one_task_set_of_each_protocol_leads(root: Path) -> None:
     assert "new tasks of the very same images" in str(closed)
 
 
-@pytest.mark.parametrize(
-    ("name", "mark"), [("stopped.parquet", "‡"), ("prefix.parquet", "§"), ("unbound.csv", "¶")]
-)
-def test_marks(name: str, mark: str, tmp_path: Path) -> None:
-    golden_inputs.INPUTS[name](tmp_path / name)
-    table = fb.table(tmp_path / name, allow_unbound=mark == "¶")
-    marked = [cell for column in table.content.columns for cell in column.cells if cell is not None]
-    flags = {"‡": "stopped", "§": "first_tasks", "¶": "unbound"}[mark]
-    chosen = [cell for cell in marked if getattr(cell, flags)]
-    assert chosen
-    if mark != "¶":
-        assert not any(cell.strong or cell.not_told_apart for cell in chosen)
-    assert f"{mark} |" in table.markdown()
-    assert sum(note.startswith(mark) for note in table.notes) == 1
-
-
 def test_blocks_and_transposition(three: list[fb.Submission], toy: fb.Release) -> None:
     narrow = fb.table(three, toy, columns=1)
     assert [len(block.columns) for block in narrow.tables()] == [2, 2]
@@ -275,12 +259,3 @@ def test_cited_is_what_a_file_used(root: Path, tmp_path: Path) -> None:
     info = fb.load_release().task_set_info("cub", "published-5w10s7q")
     fb.Submission.from_accuracies([1.0] * info.n_tasks, info, "m").write(tmp_path / "cub.parquet")
     assert "triantafillou2020meta" in _keys(str(tmp_path / "cub.parquet"))
-
-
-def test_nothing_is_cited_for_what_is_not_there(root: Path) -> None:
-    for name, words in (("x.parquet", "no file"), ("nowhere", "no release")):
-        result = CliRunner().invoke(main, ["cite", name])
-        assert result.exit_code == 2
-        assert words in result.stderr
-    result = CliRunner().invoke(main, ["cite", "nowhere", "--release", "small"])
-    assert result.exit_code == 2

@@ -25,27 +25,11 @@ from fslbench_data.scoring.sql import connect
 
 FORMATS = ["table", "csv", "json", "parquet", "markdown", "latex"]
 ODD = [
-    "DATE '99999-12-31'",
-    "DATE '5877642-06-25 (BC)'",
     "DATE 'infinity'",
     "TIMESTAMP '-infinity'",
-    "TIMESTAMP '290309-12-22 (BC) 00:00:00'",
-    "TIMESTAMPTZ '2020-01-01 00:00:00+05'",
-    "TIMESTAMP_NS '2020-01-01 00:00:00.123456789'",
-    "TIME '24:00:00'",
-    "TIMETZ '10:00:00+15:59'",
-    "INTERVAL 3 DAYS",
     "INTERVAL '-178956970 years'",
     "union_value(a := 1)",
-    "'0101'::BIT",
-    "'\\x00\\xAA'::BLOB",
-    "'eeccb8c5-9943-b2bb-bb5e-222f4e14b687'::UUID",
-    "340282366920938463463374607431768211455::UHUGEINT",
-    "'-170141183460469231731687303715884105728'::HUGEINT",
-    "99999999999999999999999999999999999.999::DECIMAL(38, 3)",
-    "123456789012345678901234567890123456789012345678901::BIGNUM",
     "MAP {DATE '99999-01-01': [1, 2]}",
-    "'b'::ENUM('a', 'b')",
     "5::VARIANT",
     "[DATE '99999-01-01', NULL]",
     "{'a': INTERVAL 1 DAY, 'b': [1.5]}",
@@ -114,14 +98,17 @@ def test_every_type_that_duckdb_has(connection: duckdb.DuckDBPyConnection, tmp_p
     assert table.column_names == every
     assert table.num_rows == 3
     paths = _written(table, tmp_path)
+    for form in ("table", "markdown", "latex"):
+        assert all(c.isprintable() or c == "\n" for c in paths[form].read_text("utf-8")), form
     rows = json.loads(paths["json"].read_text("utf-8"), parse_constant=_no_constant)
+    cells = csv.DictReader(io.StringIO(paths["csv"].read_text("utf-8"), newline=""))
     texts = duckdb.sql(f"SELECT COLUMNS(*)::VARCHAR {sql}").fetchall()
-    for row, text in zip(rows, texts, strict=True):
+    for row, line, text in zip(rows, cells, texts, strict=True):
         for (name, value), exact in zip(row.items(), text, strict=True):
             if isinstance(value, str):
-                assert value == exact, name
+                assert value == line[name] == exact, name
             elif isinstance(value, int) and not isinstance(value, bool):
-                assert str(value) == exact, name
+                assert str(value) == line[name] == exact, name
             elif isinstance(value, float):
                 assert math.isclose(value, float(exact), rel_tol=1e-6), name
             else:

@@ -10,10 +10,8 @@ import pytest
 from recorded import recorded
 from rich.console import Console
 
-from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.release.release import Release
-from fslbench_data.render.console import page
-from fslbench_data.render.details_text import details_paper, print_details
+from fslbench_data.render.details_text import print_details
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.report import Report
@@ -85,49 +83,6 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     ]
 
 
-def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
-    tasks = embedded.task_set("dtd", "published-5w10s7q")
-    parts = [recorded(tasks, np.full(9, 30), "a"), recorded(tasks, np.full(9, 28), "b")]
-    report = score(merge(parts), embedded)
-    (found,) = report.comparisons
-    assert found.verdict is Verdict.BETTER
-    assert _sentences(report)["a", "b"] == (
-        "a is better than b by 5.71 points, the same on every task, on 9 tasks; not shown for new "
-        "classes: better than b; of this one trained model of a and b."
-    )
-    assert "+5.71 on every task" in _table(report)
-
-
-def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Release) -> None:
-    tasks = embedded.task_set("aircraft", "published-5w5s5q")
-    near, below = np.full(28, 25), np.full(28, 25)
-    near[:3], below[:20] = 24, 24
-    parts = [recorded(tasks, near, "near"), recorded(tasks, below, "below")]
-    report = score(merge(parts), embedded)
-    bounds = {each.method: each.near_perfect for each in report.scores}
-    assert bounds["below"] is None
-    assert bounds["near"] is not None
-    line = f"near, above 98 %, where ± covers too little: {bounds['near'].low:.2f} to "
-    assert line in " ".join(_table(report).split())
-    assert any(line in note for table in details_paper(report)[0] for note in table.notes)
-    scores = json.loads("".join(json_pieces(report)))["scores"]
-    (content,) = (score for score in scores if score["method"] == "near")
-    assert content["near_perfect"]["high"] == bounds["near"].high
-    assert content["accuracy"]["mean"] + content["accuracy"]["halfwidth"] > bounds["near"].high
-
-
-def test_what_no_verdict_for_new_classes_can_know_is_said_beside_it(report: Report) -> None:
-    """1 - 0.05^(1/10) = 25.9 % of ten classes; nothing of sets that reuse images."""
-    said = "New classes: up to 26 % of all may be of a kind that none of these 10 is (95 %)."
-    aware = [each for each in report.sets if each.design is not None]
-    assert 0 < len(aware) < len(report.sets)
-    assert " ".join(_table(report, height=400).split()).count(said) == len(aware)
-    assert sum(said in table.notes for table in details_paper(report)[0]) == len(aware)
-    found = json.loads("".join(json_pieces(report)))["new_classes"]
-    assert [each["sentence"] for each in found] == [said] * len(aware)
-    assert found[0]["unseen_bound"] == pytest.approx(100 * (1 - 0.05**0.1))
-
-
 def test_one_task_is_a_question(toy: Release) -> None:
     merged = merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])])
     beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
@@ -145,38 +100,12 @@ def test_one_task_is_a_question(toy: Release) -> None:
     assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")
 
 
-def test_a_method_with_nothing_to_compare_with_keeps_its_mean(toy: Release) -> None:
-    report = score(_counts(toy, "a", [4, 3, 2, 1]), toy)
-    row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
-    assert (aware["versus"], aware["mean"], aware["interval"]) == ("", "62.5", "class-aware")
-    assert (row["method"], row["versus"], row["mean"], row["diff"]) == ("a", "", "62.5", "")
-    assert "4 of 4" in _table(report)
-
-
 def test_tiny_widths_are_not_rounded_to_nothing() -> None:
     from analysis_sql.intervals.intervals import Interval
 
     assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.0012, False)) == "99.00 ± 0.0012"
     assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.3, False)) == "99.00 ± 0.30"
     assert plus_minus(Interval("open", 0.95, 9, 1.0, 0.3, False), signed=True) == "+1.00 ± 0.30"
-
-
-def test_names_are_printed_as_they_are(toy: Release) -> None:
-    report = score(
-        merge([_counts(toy, "[red]a[/red]", [4, 3, 2, 1]), _counts(toy, ":smile:", [4, 3, 2, 2])]),
-        toy,
-    )
-    text = _table(report)
-    assert "[red]a[/red]" in text
-    assert ":smile:" in text
-
-
-def test_a_page_is_as_wide_as_it_is_told_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "77")
-    with page() as (console, text):
-        console.print("x")
-    assert console.width == 77
-    assert text() == "x\n"
 
 
 def test_a_narrow_terminal_keeps_every_name_and_number(report: Report) -> None:

@@ -1,7 +1,6 @@
 """The summary as people read it: at most thirty lines, at any width, and no number is cut."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from golden_inputs import (
 from rich.cells import cell_len
 
 import fslbench_data as fb
-from fslbench_data.render.console import SCREEN_LINES, folded, page, shortened
+from fslbench_data.render.console import SCREEN_LINES, page, shortened
 from fslbench_data.render.summary_text import print_summary, report_text, summary_paper
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import summarize
@@ -122,20 +121,6 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(
     assert str(report) == report_text(report)
 
 
-def test_the_example_takes_twelve_lines_at_eighty_characters(embedded, example) -> None:
-    lines = _at(fb.score(example, embedded), 80)
-    assert len(lines) <= 12  # the last is the signature
-    assert lines[:3] == [
-        "pixels/Ridge against 3 methods, corrected for 9 comparisons (Holm):",
-        "new images: better in 4, worse in 0, no significant difference (ns) in 5",
-        "new classes: better in 0, worse in 0, no significant difference (ns) in 9",
-    ]
-    row = summarize(fb.score(example, embedded)).rows[2]
-    mean, usual = row.score.intervals["images"], row.score.intervals["closed"]
-    cells = f"{mean.mean:.2f} ± {mean.halfwidth:.2f}   {usual.halfwidth:.2f}  pixels/LR"
-    assert any(f"{cells}   +0.98 ± 0.51  better  ns" in line for line in lines)
-
-
 def _words(report: Report) -> str:
     return " ".join(report_text(report).split())
 
@@ -228,28 +213,6 @@ def test_what_holm_loses_is_said(embedded) -> None:
     assert lost == ("not corrected for multiple comparisons" in " ".join(table.notes))
 
 
-def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
-    for make, said in (
-        (prefix, "part: prefix chosen by the submitter; its intervals are shown"),
-        (stopped, "‡ run with a rule to stop: its ordinary intervals do not hold"),
-        (runs, "several training runs, counted in ± and verdicts: seeded, twice"),
-        (three, "† transductive: uses a task's queries together"),
-        (unbound, "rests on the word of whoever made them"),
-    ):
-        path = tmp_path / f"{make.__name__}{'.csv' if make is unbound else '.parquet'}"
-        make(path)
-        yield make.__name__, fb.score(path, embedded, allow_unbound=True), said
-
-
-@pytest.mark.slow
-def test_what_must_be_known_is_said(embedded, tmp_path: Path) -> None:
-    for name, report, said in _kinds(embedded, tmp_path):
-        (table,), signature, _ = summary_paper(summarize(report))
-        assert said in " ".join(table.notes), name
-        assert said in _words(report) or name == "runs", name
-        assert signature == str(report.signature)
-
-
 def test_a_method_without_others_has_its_accuracies(embedded, tmp_path: Path) -> None:
     infos = _sets(embedded, "published")[:2]
     path = _of(infos, ["alone"], tmp_path / "alone.parquet")
@@ -268,25 +231,3 @@ def test_names_are_cut_in_front_of_what_tells_them_apart(name: str, most: int) -
     head = name.rpartition("/")[2]
     if cell_len(head) + 4 <= most:
         assert cut.endswith(head)
-
-
-@pytest.mark.parametrize("width", [8, 9, 13])
-@pytest.mark.parametrize("name", ["new classes", f"{PCA}/MatchingNet (ref.)", "頭" * 50 + "/LR"])
-def test_headings_are_folded_to_a_few_lines(name: str, width: int) -> None:
-    lines = folded(name, width).splitlines()
-    assert len(lines) <= 4
-    assert max(map(cell_len, lines)) <= width
-    if "…" not in "".join(lines):
-        assert "".join(lines).replace(" ", "") == name.replace(" ", "")
-
-
-def test_names_of_random_lengths_never_make_the_table_too_wide(embedded, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    infos = _sets(embedded, "open")
-    for number in range(3):
-        names = ["n" * int(rng.integers(1, 90)) + str(i) for i in range(int(rng.integers(1, 6)))]
-        path = _of(infos[: int(rng.integers(1, 9))], names, tmp_path / f"{number}.parquet")
-        report = fb.score(path, embedded)
-        for width in rng.integers(40, 201, 4).tolist():
-            *lines, _ = _at(report, width)
-            assert max(map(cell_len, lines)) <= width

@@ -93,10 +93,3 @@ def test_a_log_file_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys
     for times["now"] in (10.0, 40.0, 50.0):
         advance(100)
     assert capsys.readouterr().err == "300 of 4,000 tasks, 5.0 tasks/s, 0:12:20 left\n"
-
-
-def test_the_help_has_groups() -> None:
-    text = CliRunner().invoke(main, ["--help"]).output
-    heads = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    assert heads == ["Options", "Commands", "For maintainers", "More commands"]
-    assert all(f"\n  {name} " in text for name in main.commands)

@@ -80,16 +80,6 @@ def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProc
 
 
 @pytest.mark.slow
-def test_the_command_ends_it_too(toy: Release) -> None:
-    out = CliRunner().invoke(
-        main, ["sql", "--seconds", "1", HUGE, "--release", str(toy.files.where)]
-    )
-    assert out.exit_code == 2
-    assert out.stdout == ""
-    assert out.stderr.startswith("Error: the query ran for more than 1 seconds\n")
-
-
-@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize(
     "sql",

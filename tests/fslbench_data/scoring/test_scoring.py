@@ -2,8 +2,6 @@
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -126,14 +124,11 @@ def test_against_chooses(embedded: Release, example: Submission) -> None:
         score(example, embedded, against="pixels/Ridge")
 
 
-def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    path = tmp_path / "x.parquet"
-    pq.write_table(long_form([4, 3, 2, 1]), path)
+def test_unbound_results_say_so(toy: Release) -> None:
+    unbound = Submission(_recorded(toy, "mine", {OPEN: [4, 3, 2, 1]}).table)
     with pytest.raises(UnboundError):
-        score(Submission.read(path), toy)
-    report = score(Submission.read(path), toy, allow_unbound=True)
+        score(unbound, toy)
+    report = score(unbound, toy, allow_unbound=True)
     assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
     assert "|unbound|" in str(report.signature)
 

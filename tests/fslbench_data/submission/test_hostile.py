@@ -4,7 +4,6 @@ import csv
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,14 +65,6 @@ def test_texts_in_errors_are_printable_and_short(
     pq.write_table(few(**{**more, column: [text] * 31}), path)
     with pytest.raises(errors.FSLBenchError) as caught:
         validate(Submission.read(path), embedded)
-    _clean(caught.value)
-
-
-def test_columns_of_endless_names(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({f"{i}\x1b" + "x" * 10_000: [1] for i in range(100)}), path)
-    with pytest.raises(errors.SchemaError) as caught:
-        Submission.read(path)
     _clean(caught.value)
 
 
@@ -194,22 +185,12 @@ def test_names_in_the_terminal(outputs: dict[str, str]) -> None:
 
 
 def test_names_in_json_and_csv_are_what_they_are(outputs: dict[str, str]) -> None:
-    assert set(NAMES) <= set(
-        re.findall(r"[^\x00]+", "\0".join(_texts(json.loads(outputs["json"]))))
-    )
+    assert set(NAMES) <= {score["method"] for score in json.loads(outputs["json"])["scores"]}
     head, *lines = outputs["csv"].splitlines()
     assert head.startswith("# ")
     rows = list(csv.DictReader(lines))
     assert {row["method"] for row in rows} >= set(NAMES)
     assert not any(row["method"].startswith(("=", "+", "-", "@")) for row in rows)
-
-
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, dict):
-        content = [*content, *content.values()]
-    if isinstance(content, list):
-        return [text for item in content for text in _texts(item)]
-    return [content] if isinstance(content, str) else []
 
 
 def test_names_in_markdown(outputs: dict[str, str]) -> None:

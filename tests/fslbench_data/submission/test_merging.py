@@ -57,7 +57,7 @@ def in_run(submission: Submission, run: str) -> Submission:
     return replace(submission, table=submission.table.append_column("run", column))
 
 
-def rows_of(submission: Submission, release: Release, **more: Any) -> Columns:
+def rows_of(submission: Submission, **more: Any) -> Columns:
     """Columns as a CSV or JSON Lines file has them, with the fingerprint in one."""
     columns = with_fingerprints(submission.table.to_pydict())
     rows = submission.table.num_rows
@@ -84,7 +84,7 @@ def files(tmp_path: Path, embedded: Release) -> list[Path]:
             for key, bound in some.bindings.items()
         },
     )
-    by_class = rows_of(answers(embedded, "counted"), embedded)
+    by_class = rows_of(answers(embedded, "counted"))
     by_class["class_correct"] = [
         [min(5, max(0, count - 5 * k)) for k in range(5)] for count in by_class["n_correct"]
     ]
@@ -95,11 +95,11 @@ def files(tmp_path: Path, embedded: Release) -> list[Path]:
         write(tmp_path / "first.parquet", first),
         write(tmp_path / "a.parquet", in_run(answers(embedded, "runs"), "a")),
         write(tmp_path / "b.parquet", in_run(answers(embedded, "runs"), "b")),
-        write(tmp_path / "rows.csv", rows_of(answers(embedded, "plain"), embedded)),
+        write(tmp_path / "rows.csv", rows_of(answers(embedded, "plain"))),
         write(tmp_path / "rows.jsonl", by_class),
         write(
             tmp_path / "marked.csv",
-            rows_of(answers(embedded, "together"), embedded, transductive=True),
+            rows_of(answers(embedded, "together"), transductive=True),
         ),
     ]
 
@@ -129,6 +129,9 @@ def test_a_merged_file_says_all_that_its_parts_say(
     assert own["together"].transductive
     assert own["some"].stopped is not None
     assert fb.validate(files, embedded).methods == fb.validate(out, embedded).methods
+    asked = "SELECT method, max(asked) FROM by_task WHERE method IN ('plain', 'runs') GROUP BY ALL"
+    with fb.connect(embedded, files) as connection:  # rows without a run are one run
+        assert {*connection.execute(asked).fetchall()} == {("plain", 25), ("runs", 50)}
 
 
 def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Path) -> None:
@@ -167,11 +170,11 @@ def _other_tasks(submission: Submission, _: Release) -> Submission:
 
 DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
     "the same file": (DoubledTaskError, "mine answers digits/open-5w5s5q in two", lambda s, _: s),
-    "the same in CSV": (DoubledTaskError, "in two submissions", rows_of),
+    "the same in CSV": (DoubledTaskError, "in two submissions", lambda s, _: rows_of(s)),
     "tasks split": (
         DoubledTaskError,
         "in two submissions",
-        lambda s, r: rows_of(replace(s, table=s.table.slice(20)), r),
+        lambda s, _: rows_of(replace(s, table=s.table.slice(20))),
     ),
     "a run beside none": (DoubledTaskError, "in two submissions", lambda s, _: in_run(s, "a")),
     "another description": (
@@ -187,7 +190,7 @@ DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
     "another mark in a column": (
         ContradictionError,
         "transductive is False and True",
-        lambda _, r: rows_of(answers(r, "mine", SETS[1]), r, transductive=True),
+        lambda _, r: rows_of(answers(r, "mine", SETS[1]), transductive=True),
     ),
     "other tasks": (FingerprintError, "not the same tasks", _other_tasks),
 }
@@ -228,7 +231,7 @@ def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_pat
 
 
 def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_path: Path) -> None:
-    rows = rows_of(answers(embedded, "bad"), embedded)
+    rows = rows_of(answers(embedded, "bad"))
     rows["n_correct"][4] = 26
     files = [
         write(tmp_path / "good.parquet", answers(embedded, "mine")),
@@ -269,7 +272,7 @@ def test_whole_floats_are_integers_in_any_file(
 ) -> None:
     """As pandas makes of integers when a column was once without a value."""
     expected = answers(embedded, "mine")
-    rows = rows_of(expected, embedded)
+    rows = rows_of(expected)
     for name in ("task_id", "n_correct", "n_query"):
         rows[name] = [*map(float, rows[name])]
     path = write(tmp_path / f"x.{ending}", rows)

@@ -15,7 +15,6 @@ from benchmark_spec.errors import (
     PredictionError,
     SubmissionError,
 )
-from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -79,15 +78,6 @@ def test_the_first_tasks_may_be_answered_alone(toy: Release, tmp_path: Path) -> 
     declared = json.loads(metadata)["methods"]["mine"]["task_sets"]
     assert declared == {"cats/closed-2w1s2q": {"fingerprint": tasks.info.fingerprint, "tasks": 2}}
     assert validate(Submission.read(tmp_path / "x.parquet"), toy).groups[0].tasks == 2
-
-
-def test_numbers_alone(toy: Release) -> None:
-    tasks = toy.task_set("cats", "closed-2w1s2q")
-    recorder = Recorder("mine")
-    recorder.add_counts(tasks, [4, 3, 2, 1, 0])
-    table = recorder.submission().table
-    assert table.column_names == SUBMISSION.names
-    assert table.column("n_correct").to_pylist() == [4, 3, 2, 1, 0]
 
 
 def test_what_cannot_be_recorded(toy: Release) -> None:

@@ -1,6 +1,5 @@
 """Accuracies, runs, and two methods against each other."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,11 @@ import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     AccuracyError,
-    SubmissionError,
     UnboundError,
-    UnknownNameError,
     UnreadableError,
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.score import find_two, score_selected
-from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_accuracies
@@ -70,7 +64,7 @@ def test_accuracies_that_no_tasks_give(values: Any, said: str, embedded: Release
         Submission.from_accuracies(values, embedded.task_set_info(*SET.split("/")), "mine")
 
 
-def test_every_way_to_write_a_list(tmp_path: Path, embedded: Release) -> None:
+def test_every_way_to_write_a_list(tmp_path: Path) -> None:
     values = 100 * np.array(COUNTS) / 35
     np.save(tmp_path / "a.npy", values.astype(np.float32))
     (tmp_path / "b.txt").write_text("\n".join(map(repr, values.tolist())))
@@ -81,13 +75,6 @@ def test_every_way_to_write_a_list(tmp_path: Path, embedded: Release) -> None:
     (tmp_path / "f.csv").write_text("task,accuracy\n" + rows)
     for name in ("a.npy", "b.txt", "c.txt", "d.csv", "e.csv", "f.csv"):
         assert read_accuracies(tmp_path / name) == pytest.approx(values)
-    out = tmp_path / "x.parquet"
-    chosen = ("--task-set", SET, "--method", "mine", "-o", out)
-    result = _run("import-accuracies", tmp_path / "f.csv", *chosen)
-    assert result.exit_code == 0, result.output
-    assert "unbound" in result.stderr
-    assert Submission.read(out).table.column("n_correct").to_pylist() == COUNTS
-    assert "|unbound|" in _run("score", out, "--unbound").stdout
 
 
 def test_lists_that_cannot_be_read(tmp_path: Path) -> None:
@@ -98,15 +85,6 @@ def test_lists_that_cannot_be_read(tmp_path: Path) -> None:
     for name in ("objects.npy", "words.txt", "wide.csv", "empty.csv", "nowhere.txt"):
         with pytest.raises(UnreadableError):
             read_accuracies(tmp_path / name)
-    out = ("--method", "m", "-o", tmp_path / "x.parquet")
-    for arguments, said in (
-        ((tmp_path / "words.txt", "--task-set", SET, *out), "cannot be read"),
-        ((tmp_path / "words.txt", "--task-set", "open-5w5s5q", *out), "of which data set"),
-        ((tmp_path / "words.txt", "--task-set", "dtd/open-5w5s5q", *out), "unknown task set"),
-    ):
-        result = _run("import-accuracies", *arguments)
-        assert (result.exit_code, "Traceback" in result.stderr) == (2, False)
-        assert said in result.stderr
 
 
 # ---- runs ----------------------------------------------------------------------------------------
@@ -145,11 +123,6 @@ def test_counts_are_summed_over_runs(embedded: Release, tmp_path: Path) -> None:
     expected = stats.t.ppf(0.975, degrees) * np.sqrt(whole)
     assert score.accuracy.halfwidth == pytest.approx(expected, rel=1e-6)
     assert (score.runs, score.run_spread) == (3, pytest.approx(np.std(means, ddof=1)))
-    for form in ("table", "markdown", "latex"):
-        text = _run("score", path, "--details", "--format", form).stdout
-        assert "mine: 3 runs, standard deviation between them" in text
-    content = json.loads(_run("score", path, "--format", "json").stdout)
-    assert content["scores"][0]["runs"] == 3
 
 
 def test_methods_of_different_numbers_of_runs_are_compared_exactly(embedded: Release) -> None:
@@ -215,60 +188,6 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
     assert only.exit_code == 0
     assert "identical" in only.stdout
-
-
-def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
-    answers, selection = find_two([a, b], release, Selection.of(**chosen))  # type: ignore[arg-type]
-    return score_selected(answers, release, selection, only_compared=True)
-
-
-@pytest.mark.slow
-def test_compare_takes_files_methods_of_files_and_references(
-    files: tuple[Path, Path], embedded: Release, root: Path, tmp_path: Path
-) -> None:
-    old, _ = files
-    example = str(root / "examples/my_results.parquet")
-    report = compare_two(example, "pixels/LR", embedded)
-    expected = fb.score(example, embedded, against="pixels/LR")
-    assert [(c.method, c.versus) for c in report.comparisons] == [("pixels/Ridge", "pixels/LR")] * 6
-    assert [c.difference for c in report.comparisons] == [
-        c.difference for c in expected.comparisons
-    ]
-    assert [c.verdict_closed for c in report.comparisons] == [
-        c.verdict_closed for c in expected.comparisons
-    ]
-    two = compare_two("pixels/NCC", "pixels/MatchingNet", embedded, task_sets="open-5w1s1q")
-    assert [(c.dataset, c.verdict) for c in two.comparisons] == [
-        ("digits", "="),
-        ("glyphs_sample", "="),
-    ]
-    both = tmp_path / "both.parquet"
-    merge([Submission.read(example), Submission.read(old)]).write(both)
-    with pytest.raises(SubmissionError, match=r"hold 3 methods(.|\n)*both\.parquet::pixels/Ridge"):
-        compare_two(str(both), "pixels/LR", embedded)
-    answers, selection = find_two([str(both)], embedded, Selection())
-    together = score_selected(answers, embedded, selection, only_compared=True)
-    assert {(c.method, c.versus) for c in together.comparisons} == {("pixels/Ridge", "mine")}
-    chosen = compare_two(f"{both}::mine", f"{both}::pixels/Ridge", embedded)
-    assert {(c.method, c.versus) for c in chosen.comparisons} == {("mine", "pixels/Ridge")}
-    with pytest.raises(UnknownNameError, match="did you mean 'mine'"):
-        compare_two(f"{both}::min", "pixels/LR", embedded)
-    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
-        compare_two("pixels/lr", "pixels/NCC", embedded)
-    with pytest.raises(SubmissionError, match="nothing to compare"):
-        compare_two(*_apart(embedded, tmp_path), embedded)
-
-
-def _apart(embedded: Release, folder: Path) -> tuple[str, str]:
-    """Two submissions without a task set in common."""
-    names = []
-    for method, task_set in (("a", "published-5w10s7q"), ("b", "published-5w5s5q")):
-        tasks = embedded.task_set("dtd", task_set)
-        recorder = fb.Recorder(method)
-        recorder.add_counts(tasks, np.full(len(tasks), 20))
-        recorder.submission().write(folder / f"{method}.parquet")
-        names.append(str(folder / f"{method}.parquet"))
-    return names[0], names[1]
 
 
 def test_selecting_and_merging_keep_what_is_bound(root: Path, files: tuple[Path, Path]) -> None:

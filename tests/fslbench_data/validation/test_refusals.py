@@ -53,23 +53,6 @@ def _refused(path: Path, said: list[str], *options: str) -> None:
             assert text in result.stderr
 
 
-def test_commands_refuse(good: dict[str, list[Any]], tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    _refused(path, ["there is no file"])
-    twice = {name: [*values, values[4]] for name, values in good.items()}
-    pq.write_table(pa.table(twice), path)
-    _refused(path, ["task 4 is answered more than once", "x.parquet, data rows 5, 32"])
-    path.write_text("hello")
-    _refused(path, ["cannot be read as parquet"])
-
-
-def test_what_is_wrong_with_a_csv_file_is_found_by_its_row(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text(f"method,dataset,task_set,task_id\na,digits,{SET},0\na,digits\n")
-    with pytest.raises(errors.UnreadableError, match="Row #3: Expected 4 columns, got 2"):
-        Submission.read(path)
-
-
 def test_untouched_it_is_accepted(
     good: dict[str, list[Any]], tmp_path: Path, embedded: Release
 ) -> None:
@@ -84,51 +67,6 @@ def test_untouched_it_is_accepted(
     short = {**good, "fingerprint": [text[:12].upper() for text in good["fingerprint"]]}
     pq.write_table(pa.table(short), path)
     assert validate(Submission.read(path), embedded).groups[0].bound
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--against", "pixels/NNC"], ["did you mean 'pixels/NCC'", "pixels/Ridge"]),
-        (["--dataset", "digit"], ["unknown data set 'digit'", "did you mean 'digits'"]),
-        (["--dataset", "cub"], ["unknown data set 'cub'"]),
-        (["--task-set", "open-5w5s6q"], ["unknown task set", "open-5w5s5q"]),
-        (["--level", "95"], ["95.0 is not a confidence level"]),
-        (["--release", "nowhere"], ["there is no release at"]),
-        (["-o", "nowhere/x.csv", "--format", "csv"], ["cannot write nowhere/x.csv"]),
-        (["-o", ".", "--format", "csv"], ["is a folder"]),
-        (["-o", "x.xlsx"], ["no output of that kind", ".csv, .json"]),
-        (["--against", "pixels/Ridge"], ["nothing to compare"]),
-    ],
-)
-def test_options_that_are_wrong(options: list[str], said: list[str], root: Path) -> None:
-    result = CliRunner().invoke(
-        main, ["score", str(root / "examples/my_results.parquet"), *options]
-    )
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert "Traceback" not in result.stderr
-    for text in said:
-        assert text in result.stderr
-
-
-def test_errors_are_raised_to_library_users_too(example: Submission, embedded: Release) -> None:
-    with pytest.raises(errors.UnknownNameError, match="unknown method 'x'"):
-        score(example, embedded, against=["x"])
-    with pytest.raises(errors.FSLBenchError):
-        score(example, embedded, datasets=["x"])
-
-
-def test_the_submission_itself_is_not_written_over(
-    good: dict[str, list[Any]], tmp_path: Path
-) -> None:
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table(good), path)
-    before = path.read_bytes()
-    result = CliRunner().invoke(main, ["score", str(path), "-o", str(path)])
-    assert result.exit_code == 2
-    assert "is the submission itself" in result.stderr
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -180,15 +118,6 @@ def test_tables_made_by_hand_are_checked_like_files(
         validate(Submission(table.set_column(0, "method", hidden)), embedded)
     with pytest.raises(errors.SchemaError, match="misses"):
         validate(Submission(table.drop_columns("method")), embedded)
-
-
-def test_runs_named_like_dates_in_json_lines(
-    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
-) -> None:
-    path = tmp_path / "x.jsonl"
-    rows = [dict(zip(good, row, strict=True)) for row in zip(*good.values(), strict=True)]
-    path.write_text("\n".join(json.dumps({**row, "run": "2024-01-01"}) for row in rows))
-    assert validate(Submission.read(path), embedded).groups[0].runs == ("2024-01-01",)
 
 
 def test_cells_in_quotes_are_as_good_as_bare_ones(

@@ -6,9 +6,7 @@
 >>> hub.faults.add(Fault(r"resolve/.*README.md", kind="status", status=503, times=2))
 """
 
-from hub_server.answers import HubError
 from hub_server.faults import Fault
-from hub_server.handler import Request
 from hub_server.server import HubServer
 
-__all__ = ["Fault", "HubError", "HubServer", "Request"]
+__all__ = ["Fault", "HubServer"]

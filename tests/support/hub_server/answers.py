@@ -68,20 +68,14 @@ def as_page(html: str) -> Answer:
 
 
 def as_file(content: bytes | FilePart, headers: dict[str, str], wanted: str | None) -> Answer:
-    """A file or the range that a `Range` header asks for: 200, 206 or 416."""
+    """A file, or of one on disk the range that a `Range` header asks for: 200 or 206."""
     headers = {"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"} | headers
-    size = len(content)
-    match = re.fullmatch(r"bytes=(\d*)-(\d*)", (wanted or "").strip())
-    if match is None or match.groups() == ("", ""):
+    match = re.fullmatch(r"bytes=(\d+)-(\d*)", (wanted or "").strip())
+    if match is None or isinstance(content, bytes):
         return Answer(200, headers, content)
-    first, last = match.groups()
-    start = int(first) if first else max(0, size - int(last))
-    end = min(size, int(last) + 1) if first and last else size
-    if start >= size or start >= end:
-        return Answer(416, headers | {"Content-Range": f"bytes */{size}"})
+    size, start = len(content), int(match[1])
+    end = min(size, int(match[2]) + 1) if match[2] else size
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-    if isinstance(content, bytes):
-        return Answer(206, headers, content[start:end])
     part = replace(content, start=content.start + start, length=end - start)
     return Answer(206, headers, part)
 

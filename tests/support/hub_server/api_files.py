@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from hub_server.access import check_contents
 from hub_server.answers import Answer, HubError, as_file, as_json
@@ -29,12 +29,12 @@ def tree(call: Call, repo: Repo, rev: str, path: str = "") -> Answer:
         depth = len(parts) if call.flag("recursive") else 1
         names |= {below + "/".join(parts[:n]) for n in range(1, depth + 1)}
     entries = [_entry(call, repo, commit, name, call.flag("expand")) for name in sorted(names)]
-    return _paged(call, entries)
+    return as_json(entries)
 
 
 @route("POST", "/api/{kind}/{repo}/paths-info/{rev}")
 def paths_info(call: Call, repo: Repo, rev: str) -> Answer:
-    commit, fields = repo.at(rev), call.fields()
+    commit, fields = repo.at(rev), parse_qs(call.body().decode())
     expand = fields.get("expand", ["false"])[-1].lower() == "true"
     folders = {str(f) for p in commit.tree for f in PurePosixPath(p).parents} - {"."}
     asked = [path.strip("/") for path in fields.get("paths", [])]
@@ -68,30 +68,17 @@ def _entry(call: Call, repo: Repo, commit: Commit, path: str, expand: bool) -> d
 
 @route("GET", "/api/{kind}/{repo}/commits/{rev}")
 def commits(call: Call, repo: Repo, rev: str) -> Answer:
-    return _paged(
-        call,
-        [
-            {
-                "id": c.oid,
-                "title": c.title,
-                "message": c.message,
-                "authors": [{"user": c.author}],
-                "date": c.date,
-            }
-            for c in repo.history(repo.at(rev).oid)
-        ],
-    )
-
-
-def _paged(call: Call, entries: list[dict[str, Any]]) -> Answer:
-    """One page of a list; a `Link` header leads to the next."""
-    start = int(call.query.get("cursor", ["0"])[-1])
-    end = start + call.hub.page_size
-    answer = as_json(entries[start:end])
-    if end < len(entries):
-        query = urlencode({**call.query, "cursor": end}, doseq=True)
-        answer.headers["Link"] = f'<{call.hub.endpoint}{call.path}?{query}>; rel="next"'
-    return answer
+    found = [
+        {
+            "id": c.oid,
+            "title": c.title,
+            "message": c.message,
+            "authors": [{"user": c.author}],
+            "date": c.date,
+        }
+        for c in repo.history(repo.at(rev).oid)
+    ]
+    return as_json(found)
 
 
 @route("GET HEAD", "/{prefix}{repo}/resolve/{rev}/{rest}")

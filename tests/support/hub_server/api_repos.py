@@ -9,7 +9,6 @@ import yaml
 
 from hub_server.access import check_write, logged_in
 from hub_server.answers import Answer, HubError, as_json
-from hub_server.objects import Blob
 from hub_server.repos import Commit, Repo
 from hub_server.routing import Call, route
 
@@ -43,19 +42,11 @@ def validate_yaml(call: Call) -> Answer:
     return as_json({"errors": [], "warnings": []})
 
 
-def front_matter(text: str) -> str | None:
-    match = re.match(r"^---\r?\n(.*?)\r?\n---\s*(\n|$)", text, re.DOTALL)
-    return match[1] if match else None
-
-
 @route("GET", "/api/{kind}/{repo}")
 @route("GET", "/api/{kind}/{repo}/revision/{rev}")
 def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
     commit = repo.at(rev)
-    card = _card(call, commit)
-    licences = card.get("license") or []
-    licences = licences if isinstance(licences, list) else [licences]
-    data: dict[str, Any] = {
+    data = {
         "_id": f"{len(repo.id):024x}",
         "id": repo.id,
         "author": repo.namespace,
@@ -64,39 +55,18 @@ def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
         "createdAt": repo.created,
         "private": repo.private,
         "gated": "auto" if repo.gated else False,
-        "disabled": False,
-        "downloads": 0,
-        "likes": 0,
-        "tags": [*(card.get("tags") or []), *(f"license:{x}" for x in licences)],
-        "cardData": card,
-        "usedStorage": sum(blob.size for blob in commit.tree.values()),
-        "siblings": [sibling(p, b, call.flag("blobs")) for p, b in commit.tree.items()],
+        "cardData": _card(call, commit),
+        "siblings": [{"rfilename": path} for path in commit.tree],
     }
-    if repo.kind == "model":
-        data["modelId"] = repo.id
-    wanted = {*call.query.get("expand", []), *call.query.get("expand[]", [])}
-    if wanted:
-        data = {key: data[key] for key in data if key in {"_id", "id", *wanted}}
-    elif repo.kind != "space":
-        del data["usedStorage"]
     return as_json(data)
-
-
-def sibling(path: str, blob: Blob, with_blobs: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"rfilename": path}
-    if with_blobs:
-        found |= {"size": blob.size, "blobId": blob.oid}
-        if blob.sha256:
-            lfs = {"sha256": blob.sha256, "size": blob.size, "pointerSize": blob.pointer_size}
-            found["lfs"] = lfs
-    return found
 
 
 def _card(call: Call, commit: Commit) -> dict[str, Any]:
     if "README.md" not in commit.tree:
         return {}
     text = call.hub.store.read(commit.tree["README.md"]).decode(errors="replace")
-    return yaml.safe_load(front_matter(text) or "") or {}
+    front_matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    return yaml.safe_load(front_matter[1]) if front_matter else {}
 
 
 @route("GET", "/api/{kind}/{repo}/refs")

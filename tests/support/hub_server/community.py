@@ -1,4 +1,4 @@
-"""Pull requests of a repository, with their events."""
+"""Pull requests of a repository with their events, and the API of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import html
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hub_server.answers import HubError
+from hub_server.access import check_discuss
+from hub_server.answers import Answer, HubError, as_json
 from hub_server.objects import Blob
 from hub_server.repos import Commit, Repo, Tree
+from hub_server.routing import Call, route
 
 Event = dict[str, Any]
 Status = Literal["open", "merged"]
@@ -23,7 +25,6 @@ class PullRequest:
     created: str
     status: Status = "open"
     events: list[Event] = field(default_factory=list)
-    merge_commit: str | None = None
 
     @property
     def comments(self) -> list[str]:
@@ -60,8 +61,6 @@ def changed(repo: Repo, num: int) -> tuple[Commit, dict[str, Blob | None]]:
     """Where a pull request started, and what it puts in place of which files (None: deleted)."""
     head = repo.commits[repo.pulls[num]]
     base = repo.base(repo.branches["main"], head.oid)
-    if head.oid in {c.oid for c in repo.history(repo.branches["main"])}:
-        return head, {}
     return base, _difference(base.tree, head.tree)
 
 
@@ -75,8 +74,6 @@ def conflicts(repo: Repo, num: int) -> list[str]:
 def merge(repo: Repo, num: int, author: str) -> Commit:
     """Merge a pull request into main."""
     pull = repo.discussions[num]
-    if pull.status != "open":
-        raise HubError(400, f"Cannot merge: #{num} is not an open pull request")
     if found := conflicts(repo, num):
         raise HubError(409, f"Cannot merge: conflicts in {', '.join(found)}")
     _, changes = changed(repo, num)
@@ -86,7 +83,6 @@ def merge(repo: Repo, num: int, author: str) -> Commit:
     parents = (main.oid, repo.pulls[num])
     new = repo.commit(tree, parents, f"{pull.title} (#{num})", "", author)
     repo.move("main", new.oid)
-    pull.merge_commit = new.oid
     pull.status = "merged"
     pull.add(repo, "status-change", author, {"status": "merged"})
     return new
@@ -99,3 +95,49 @@ def _difference(old: Tree, new: Tree) -> dict[str, Blob | None]:
 def _version(raw: str, author: str, date: str) -> dict[str, Any]:
     page = f"<p>{html.escape(raw)}</p>"
     return {"raw": raw, "html": page, "updatedAt": date, "author": {"name": author}}
+
+
+def _summary(repo: Repo, found: PullRequest) -> dict[str, Any]:
+    return {
+        "num": found.num,
+        "title": found.title,
+        "status": found.status,
+        "author": {"name": found.author, "type": "user"},
+        "repo": {"name": repo.id, "type": repo.kind},
+        "createdAt": found.created,
+        "isPullRequest": True,
+        "numComments": len(found.comments),
+    }
+
+
+@route("GET", "/api/{kind}/{repo}/discussions")
+def listed(call: Call, repo: Repo) -> Answer:
+    def asked(name: str) -> str | None:
+        value = call.query.get(name, ["all"])[-1]
+        return None if value == "all" else value
+
+    status, author = asked("status"), asked("author")
+    found = [
+        d
+        for d in sorted(repo.discussions.values(), key=lambda d: -d.num)
+        if status is None or (d.status == "open") == (status == "open")
+        if author is None or d.author == author
+    ]
+    start = 50 * int(call.query.get("p", ["0"])[-1])
+    page = [_summary(repo, d) for d in found[start : start + 50]]
+    return as_json({"discussions": page, "count": len(found), "start": start})
+
+
+@route("GET", "/api/{kind}/{repo}/discussions/{num}")
+def details(call: Call, repo: Repo, num: int) -> Answer:
+    found = repo.discussions[num]
+    data = _summary(repo, found) | {"events": found.events}
+    data["changes"] = {"base": "refs/heads/main"}
+    data["filesWithConflicts"] = conflicts(repo, num) if found.status == "open" else []
+    return as_json(data)
+
+
+@route("POST", "/api/{kind}/{repo}/discussions/{num}/comment")
+def comment(call: Call, repo: Repo, num: int) -> Answer:
+    user, text = check_discuss(call.user), call.json()["comment"]
+    return as_json({"newMessage": repo.discussions[num].comment(repo, user.name, text)})

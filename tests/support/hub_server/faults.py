@@ -18,8 +18,8 @@ Kind = Literal[
     "html",  # 200 and a page of HTML, as captive portals answer
     "delay",  # the answer comes `seconds` late
     "wrong_etag",  # `etag`, or a made-up one, in ETag and X-Linked-Etag
-    "wrong_length",  # a body `missing` bytes short, with headers that agree with it
-    "tampered",  # byte `at` of the body (the middle one by default) is another
+    "wrong_length",  # a body on disk a byte short, with headers that agree with it
+    "tampered",  # the byte in the middle of the body is another
     "cut",  # the connection ends after `after` bytes of the body; by a reset if `abrupt`
     "truncated",  # like cut, the last `missing` bytes (half the body by default) never come
 ]
@@ -61,7 +61,6 @@ class Fault:
     seconds: float = 0.5
     after: int = 0
     missing: int | None = None
-    at: int | None = None
     etag: str | None = None
     abrupt: bool = False
 
@@ -135,19 +134,11 @@ def _spoil(fault: Fault, answer: Answer) -> Answer:
             made_up = hashlib.sha256(old.encode()).hexdigest()[: len(old)]
             headers[name] = f'"{fault.etag or made_up}"'
         return replace(answer, headers=headers)
-    if fault.kind == "wrong_length":
-        return _shorter(answer, 1 if fault.missing is None else fault.missing)
+    if fault.kind == "wrong_length" and isinstance(answer.body, FilePart):
+        return replace(answer, body=replace(answer.body, length=size - 1))
     if fault.kind == "tampered":
-        return replace(answer, flip=size // 2 if fault.at is None else fault.at)
+        return replace(answer, flip=size // 2)
     if fault.kind == "cut":
         return replace(answer, stop_after=min(fault.after, size), abrupt=fault.abrupt)
     missing = size - size // 2 if fault.missing is None else fault.missing
     return replace(answer, stop_after=max(0, size - missing), abrupt=fault.abrupt)
-
-
-def _shorter(answer: Answer, missing: int) -> Answer:
-    """The same answer for a file that is `missing` bytes shorter."""
-    length = max(0, len(answer.body) - missing)
-    if isinstance(answer.body, FilePart):
-        return replace(answer, body=replace(answer.body, length=length))
-    return replace(answer, body=answer.body[:length])

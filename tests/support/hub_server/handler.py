@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import sys
@@ -32,9 +31,6 @@ class Request:
     path: str  # unquoted, without the query
     status: int | None = None  # None: reset without an answer
     range: str | None = None
-    user: str | None = None
-    sent: int = 0  # bytes of the answer's body
-    received: int = 0  # bytes of the request's body
 
 
 class HubHttpServer(ThreadingHTTPServer):
@@ -77,14 +73,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         hub, parts = self.server.hub, urlsplit(self.path)
-        self._left = None if self._is_chunked() else int(self.headers.get("Content-Length") or 0)
+        self._left = int(self.headers.get("Content-Length") or 0)
         self._line = Request(self.command, unquote(parts.path), range=self.headers.get("Range"))
         if parts.path not in _UNLOGGED:
             hub.requests.append(self._line)
         call = Call(hub, self.command, parts.path, parse_qs(parts.query), self.headers, self._body)
         wanted = unquote(self.path)
         try:
-            self._line.user = self._name(call)
             answer = hub.faults.before(self.command, wanted)
             if answer is None:
                 answer = hub.faults.after(self.command, wanted, self._answer(call))
@@ -97,12 +92,6 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
-
-    def _name(self, call: Call) -> str | None:
-        with contextlib.suppress(HubError):
-            user = self.server.hub.accounts.of(call.headers.get("Authorization"))
-            return user.name if user else None
-        return "(unknown token)"
 
     def _answer(self, call: Call) -> Answer:
         try:
@@ -128,7 +117,6 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             for chunk in answer.chunks():
                 self.wfile.write(chunk)
-                self._line.sent += len(chunk)
         self.wfile.flush()
         if answer.stop_after is not None and self.command != "HEAD":
             self.close_connection = True
@@ -140,21 +128,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    def _is_chunked(self) -> bool:
-        return "chunked" in (self.headers.get("Transfer-Encoding") or "").lower()
-
     def _body(self) -> Iterator[bytes]:
         """The body of the request, piece by piece; nothing when it is read already."""
-        while self._left is None or self._left > 0:
-            if self._left is None:
-                size = int(self.rfile.readline().split(b";")[0], 16)
-                data = self.rfile.read(size)
-                self.rfile.readline()
-                if not size:
-                    self._left = 0
-            else:
-                data = self.rfile.read(min(CHUNK, self._left))
-                self._left = self._left - len(data) if data else 0
-            self._line.received += len(data)
-            if data:
-                yield data
+        while self._left > 0:
+            data = self.rfile.read(min(CHUNK, self._left))
+            self._left = self._left - len(data) if data else 0
+            yield data

@@ -46,10 +46,6 @@ class FilePart:
                 yield data
 
 
-class BadObjectError(ValueError):
-    """The bytes that came are not those announced."""
-
-
 def git_sha1(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
@@ -100,7 +96,7 @@ class ObjectStore:
                     digest.update(chunk)
                     file.write(chunk)
             if digest.hexdigest() != sha256:
-                raise BadObjectError(f"SHA-256 is {digest.hexdigest()}, not {sha256}")
+                raise ValueError(f"SHA-256 is {digest.hexdigest()}, not {sha256}")
             temporary.replace(self.folder / sha256)
         finally:
             temporary.unlink(missing_ok=True)
@@ -123,13 +119,8 @@ class ObjectStore:
         found = self.content(blob)
         return found if isinstance(found, bytes) else b"".join(found.chunks())
 
-    def tamper(self, blob: Blob, data: bytes | None = None) -> None:
-        """Other bytes of the same length under the same name and ETag."""
-        old = self.read(blob)
-        if data is None:
-            middle = len(old) // 2
-            data = old[:middle] + bytes([old[middle] ^ 0xFF]) + old[middle + 1 :]
-        if blob.sha256 is None:
-            self._regular[blob.oid] = data
-        else:
-            (self.folder / blob.sha256).write_bytes(data)
+    def tamper(self, blob: Blob) -> None:
+        """Flip a byte of an LFS object, under the same name and ETag."""
+        data = bytearray(self.read(blob))
+        data[len(data) // 2] ^= 0xFF
+        (self.folder / str(blob.sha256)).write_bytes(data)

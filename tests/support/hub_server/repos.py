@@ -77,7 +77,7 @@ class Repo:
         )
 
     def at(self, revision: str) -> Commit:
-        """The commit of a branch, tag, pull request or (short) commit id."""
+        """The commit of a branch, tag, pull request or commit id."""
         short = revision.removeprefix("refs/heads/")
         oid = self.branches.get(short) or self.tags.get(revision.removeprefix("refs/tags/"))
         if pull := re.fullmatch(r"refs/pr/(\d+)", revision):
@@ -85,10 +85,6 @@ class Repo:
         oid = oid or revision
         if oid in self.commits:
             return self.commits[oid]
-        if re.fullmatch(r"[0-9a-f]{7,39}", revision):
-            for commit in self.commits.values():
-                if commit.oid.startswith(revision):
-                    return commit
         raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
 
     def blob(self, revision: str, path: str) -> tuple[Commit, Blob]:
@@ -125,16 +121,10 @@ class Repo:
             parents = commit.parents
 
     def last_change(self, oid: str, path: str) -> Commit:
-        """The commit that gave a file, or anything in a folder, its present contents."""
-
-        def state(commit: Commit) -> Blob | Tree | None:
-            if path in found.tree:
-                return commit.tree.get(path)
-            return {p: b for p, b in commit.tree.items() if p.startswith(f"{path}/")}
-
+        """The commit that gave a file its present contents."""
         found = self.commits[oid]
         for commit in self.history(oid):
-            if state(commit) != state(found):
+            if commit.tree.get(path) != found.tree.get(path):
                 break
             found = commit
         return found

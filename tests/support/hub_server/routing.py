@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
 from hub_server.access import User, check_read
 from hub_server.answers import Answer, HubError
@@ -42,13 +42,6 @@ class Call:
     def json(self) -> dict[str, Any]:
         data = json.loads(self.body() or b"{}")
         return data if isinstance(data, dict) else {}
-
-    def fields(self) -> dict[str, list[str]]:
-        """The body of a form, or of JSON, as lists of strings."""
-        if "json" in (self.headers.get("Content-Type") or ""):
-            pairs = self.json().items()
-            return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in pairs}
-        return parse_qs(self.body().decode())
 
     def flag(self, name: str) -> bool:
         return self.query.get(name, ["0"])[-1].lower() in ("1", "true")

@@ -14,7 +14,6 @@ from typing import Literal, Self
 
 from hub_server import (
     api_commit,
-    api_discussions,
     api_files,
     api_repos,
     api_xet,
@@ -27,7 +26,8 @@ from hub_server.handler import HubHttpServer, Request
 from hub_server.objects import Blob, ObjectStore
 from hub_server.repos import GITATTRIBUTES, Clock, Commit, Repo
 
-APIS = (api_repos, api_files, api_commit, api_discussions, api_xet)
+APIS = (api_repos, api_files, api_commit, api_xet, community)
+"""What registers the answers to requests."""
 
 
 def bound_socket() -> socket.socket:
@@ -57,8 +57,6 @@ class HubServer:
         What goes wrong; empty at first.
     crashes
         Tracebacks of the server's own mistakes; tests check that there are none.
-    page_size
-        Entries in a page of a list.
     xet
         Whether it has xet: "off" as at first, "on", or "broken", where its storage refuses.
     client_env
@@ -84,7 +82,6 @@ class HubServer:
             self.requests: list[Request] = []
             self.crashes: list[str] = []
             self.clock = Clock()
-            self.page_size = 1000
             self.xet: Literal["off", "on", "broken"] = "off"
             self.accounts.clear()
             self.store.clear()
@@ -193,30 +190,17 @@ class HubServer:
         self.repo(repo_id, kind).tags[tag] = oid
         return oid
 
-    def tamper(
-        self,
-        repo_id: str,
-        path: str,
-        revision: str = "main",
-        *,
-        data: bytes | None = None,
-        kind: str = "dataset",
-    ) -> None:
-        """Put other bytes of the same length under a file's name and ETag; by default flip one."""
-        self.store.tamper(self.repo(repo_id, kind).blob(revision, path)[1], data)
+    def tamper(self, repo_id: str, path: str) -> None:
+        """Flip a byte of a file, under the same name and ETag."""
+        self.store.tamper(self.repo(repo_id).blob("main", path)[1])
 
-    def merge(
-        self, repo_id: str, num: int, kind: str = "dataset", author: str = "somebody"
-    ) -> Commit:
+    def merge(self, repo_id: str, num: int) -> Commit:
         with self.lock:
-            return community.merge(self.repo(repo_id, kind), num, author)
+            return community.merge(self.repo(repo_id), num, "somebody")
 
-    def discussion(self, repo_id: str, num: int, kind: str = "dataset") -> community.PullRequest:
-        return self.repo(repo_id, kind).discussions[num]
-
-    def comments(self, repo_id: str, num: int, kind: str = "dataset") -> list[str]:
-        """Comments of a discussion or pull request; the first is its description."""
-        return self.discussion(repo_id, num, kind).comments
+    def comments(self, repo_id: str, num: int) -> list[str]:
+        """Comments of a pull request; the first is its description."""
+        return self.repo(repo_id).discussions[num].comments
 
     def seen(self, match: str = "", method: str | None = None) -> list[Request]:
         """Requests whose path matches a regular expression, oldest first."""

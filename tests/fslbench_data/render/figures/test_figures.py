@@ -195,17 +195,6 @@ def test_rows_of_task_by_task(embedded: Release, example: Submission) -> None:
         rows.scatter(each, "pixels/Ridge", "pixels/LF")
 
 
-def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
-    (each,) = score(None, embedded, datasets="openclipart", task_sets="open-5w5s5q").sets
-    figure = rows.accuracies(each)
-    means = [row["mean"] for row in figure.rows]
-    assert means == sorted(means, reverse=True)
-    assert each.ties is not None
-    tied = [row["label"] for row in figure.rows if row["standing"].startswith("highest")]
-    assert tied == list(each.ties.tied["open"])
-    assert f"for new images (Holm, {each.ties.family} pairs)." in figure.caption
-
-
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
     report = score(None, embedded, datasets="groceries")
     counted = {

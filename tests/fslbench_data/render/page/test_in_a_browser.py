@@ -15,12 +15,11 @@ from click.testing import CliRunner
 from recorded import recorded
 
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.figures.charts import TIES, VERDICT_NAMES
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.render.page.make import make_page
-from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 
@@ -271,58 +270,6 @@ def _as_drawn(row: dict[str, Any]) -> dict[str, Any]:
     )
     shown = f"{mean:+.2f} ± {half:.2f} ({more})"
     return {**made, "verdict": VERDICT_NAMES[row["verdicts"]["new images"]], "shown": shown}
-
-
-def test_ties_and_ladders_follow_the_level(open_page: Open, embedded: Release) -> None:
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q&ladder=emoji/open_*_style-5w5s5q counter")
-    captions, ladders = set(), set()
-    for level in (0.9, 0.95, 0.99):
-        tab.choose("level", f"{level:g}")
-        (each,) = score(None, embedded, datasets="emoji", task_sets="open-5w5s5q", level=level).sets
-        assert each.ties is not None
-        best, *others = each.ties.tied["open"]
-        caption = tab.page.inner_text("#accuracies-caption")
-        names = ", ".join(others[:8]) or "none"
-        assert (
-            f"Highest mean: {best}. No significant difference from it at {100 * level:g} %"
-            in caption
-        )
-        assert f"for new images: {names}" in caption
-        captions.add(names)
-        assert f"{100 * level:g} % intervals" in tab.page.inner_text("#ladder-caption")
-        ladders.add(_rows(tab, "ladder")[0]["low"])
-    assert len(captions) > 1
-    assert len(ladders) == 3
-
-
-OLD_WORDS = r"\b(paired|unpaired|tied|ties|separate(?! intervals))\b"
-VISIBLE = """() => [document.body.innerText,
-    ...[...document.querySelectorAll("details.words")].map((e) => e.textContent),
-    ...[...document.querySelectorAll("[aria-label], [title]")].flatMap(
-        (e) => [e.ariaLabel || "", e.title]),
-    ...[...document.querySelectorAll("option, svg text")].map((e) => e.textContent)].join("\\n")"""
-
-
-def test_the_page_keeps_to_the_words(open_page: Open) -> None:
-    """Those of the glossary, whatever is chosen, also in what only a pointer or a reader hears."""
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
-    _keeps_to_the_words(tab)
-    tab.choose("task_set", "closed-5w5s5q")
-    _keeps_to_the_words(tab)
-
-
-def _keeps_to_the_words(tab: Tab) -> None:
-    for interval in tab.page.evaluate("[...document.getElementById('interval').options].length"), 0:
-        tab.page.evaluate(
-            "(i) => { const e = document.getElementById('interval'); "
-            "e.selectedIndex = Math.max(i - 1, 0); e.dispatchEvent(new Event('change')); }",
-            interval,
-        )
-        tab.choose("scope", "dataset" if interval else "method")
-        text = tab.page.evaluate(VISIBLE)
-        assert "ns" in text
-        assert "separate intervals" in text
-        assert re.findall(OLD_WORDS, text, re.IGNORECASE) == []
 
 
 def test_words_are_explained_where_they_stand(open_page: Open) -> None:
