@@ -1,4 +1,4 @@
-"""Class-aware intervals by hand, against plain dense algebra, statsmodels and identities."""
+"""Class-aware intervals by hand, against plain dense algebra, and by simulation."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
 """Confidence sequences: by hand, one task at a time, and how often they err."""
 
 from importlib import import_module
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -105,18 +104,3 @@ def test_zero_is_seldom_ever_excluded(
     monkeypatch.syspath_prepend(str(root))
     check = import_module("studies.checks.stopping")
     check.hold(check.errors(300, 400, assumption), 300, assumption)
-
-
-def test_what_stopping_costs() -> None:
-    """Tasks to a verdict, median of 200: mean difference 5 points, deviation 10; Student needs 18.
-
-    That is (1.96/0.5)², rounded up, with some for Student's quantile.
-    """
-    rng = np.random.default_rng(2)
-    d = np.rint(25 * rng.normal(0.05, 0.1, (200, 600))).astype(int)
-    stopped = {a: first_conclusive(d, 25, 0.95, a) for a in BOTH}
-    assert all((each > 0).all() for each in stopped.values())
-    assert 85 < np.median(stopped["bounded"]) < 115
-    assert 30 < np.median(stopped["symmetric"]) < 60
-    # no sequence can be faster than one whole bet on every task
-    assert np.median(stopped["bounded"]) > log(40) / log(1.05)
