@@ -58,11 +58,6 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
     """Compute the mean wAcc of K independent classes whose queries are right this often."""
-    if not 0.0 <= accuracy <= 1.0 or way < 1 or queries < 1:
-        raise SpecError(
-            f"accuracy {accuracy}, {way} classes and {queries} queries of each",
-            expected="an accuracy from 0 to 1, at least one class and one query",
-        )
     at_least = bdtrc(np.arange(queries), queries, accuracy)  # P(X >= 1), ..., P(X >= Q)
     return float((at_least**way).mean())
 
@@ -439,7 +434,13 @@ def rank_correlation(
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
     if min(a.shape[1], b.shape[1]) > 1:
-        correlations = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
+        stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
+        for start in range(0, resamples, _RESAMPLES_AT_ONCE):
+            number = min(_RESAMPLES_AT_ONCE, resamples - start)
+            one = _weights(stream, a.shape[1], number)
+            other = one if same_tasks else _weights(stream, b.shape[1], number)
+            found.append(_spearman(a @ one, b @ other))
+        correlations = np.concatenate(found)
         correlations = correlations[~np.isnan(correlations)]
         if correlations.size:
             tail = (1 - level) / 2
@@ -447,18 +448,6 @@ def rank_correlation(
     correlation = None if np.isnan(value) else value
     methods, tasks, other = len(a), a.shape[1], b.shape[1]
     return RankCorrelation(methods, tasks, other, level, resamples, seed, correlation, low, high)
-
-
-def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
-    """Correlate resamples of the tasks, a block of them at a time."""
-    stream = Stream("rank-correlation", a.shape[1], b.shape[1], seed)
-    correlations = []
-    for start in range(0, resamples, _RESAMPLES_AT_ONCE):
-        number = min(_RESAMPLES_AT_ONCE, resamples - start)
-        one = _weights(stream, a.shape[1], number)
-        other = one if same else _weights(stream, b.shape[1], number)
-        correlations.append(_spearman(a @ one, b @ other))
-    return correlations
 
 
 def _weights(stream: Stream, tasks: int, number: int) -> Floats:

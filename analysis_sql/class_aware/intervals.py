@@ -17,7 +17,7 @@ fall for large g: the second prior does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -78,12 +78,19 @@ def relative_halfwidths(
     if design.obstacle is not None:
         return widths
     usable = np.flatnonzero(norm2 > 0)
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
-    for start in range(0, usable.size, step):
-        rows = usable[start : start + step]
-        weights, errors = mixture(Shares.of(design, u[rows], norm2[rows]))
-        widths[rows] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+    for some, weights, errors in _mixtures(design, u[usable], norm2[usable]):
+        widths[usable[some]] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
     return widths
+
+
+def _mixtures(
+    design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Rows at a time, with their :func:`mixture`."""
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
+    for start in range(0, len(norm2), step):
+        some = slice(start, start + step)
+        yield some, *mixture(Shares.of(design, u[some], norm2[some]))
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:
@@ -158,10 +165,7 @@ def mixture_p_values(
 def tails(design: ClassDesign, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
     """Compute P(t_(T-1) > mean/se_g) (P,), averaged over the ratios g."""
     p = np.empty(len(mean))
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
-    for start in range(0, len(mean), step):
-        some = slice(start, start + step)
-        weights, errors = mixture(Shares.of(design, u[some], norm2[some]))
+    for some, weights, errors in _mixtures(design, u, norm2):
         score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
         p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
     return p

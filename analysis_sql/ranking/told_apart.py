@@ -21,11 +21,10 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import VERDICTS, Adjustment, adjust, conclusive, paired_p
 from analysis_sql.interval_kinds import Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
-from analysis_sql.intervals.bounds import Saturation, saturation
+from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, subtract
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.sign_flip import sign_flip
-from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
@@ -90,7 +89,8 @@ def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | 
     """What T tasks without an error, or without a difference, leave open; None for closed sets."""
     if design is None or tasks < 1:
         return None
-    return saturation(tasks, design.prefix(tasks).disjoint_tasks, level)
+    disjoint = design.prefix(tasks).disjoint_tasks
+    return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,6 @@ class VerdictCounts:
     def share(self) -> float | None:
         """Conclusive ones among those that could be made."""
         return self.conclusive / self.compared if self.compared else None
-
-
-def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
-    """Positions from the highest mean down; methods of equal means in the order they came in."""
-    values = np.asarray(means, float)
-    if values.ndim != 1 or np.isnan(values).any():
-        raise SpecError("methods are ordered by their means", expected="a number for each method")
-    return [int(i) for i in np.argsort(-values, kind="stable")]
 
 
 def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
@@ -217,7 +209,7 @@ class Contest:
 
     def at(self, level: float) -> Ties:
         """Say who cannot be told from the best at a level."""
-        order = by_mean(self.means)
+        order = np.argsort(-self.means, kind="stable").tolist()
         carried, *_ = self.pairs.values()
         apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
         return Ties(

@@ -74,11 +74,3 @@ def test_simulation_of_tasks_whose_difficulty_varies() -> None:
 def test_refusals(correct: object, queries: int, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         expected_if_equal(np.array(correct), queries)
-
-
-@pytest.mark.parametrize(
-    ("p", "way", "queries"), [(1.1, 5, 5), (-0.1, 5, 5), (0.5, 0, 5), (0.5, 5, 0)]
-)
-def test_no_such_probability(p: float, way: int, queries: int) -> None:
-    with pytest.raises(SpecError, match="an accuracy from 0 to 1"):
-        expected_if_independent(p, way, queries)
