@@ -217,14 +217,14 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class RightQueries:
-    """In how many of its runs a method answers each query rightly.
+    """In how many of its runs a method answers each query rightly, or by how much a share differs.
 
-    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes. `regained`
+    `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
     (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,
     else -1.
     """
 
-    counts: NDArray[np.integer[Any]]
+    counts: NDArray[Any]
     runs: int
     regained: NDArray[np.integer[Any]] | None = None
 
@@ -238,10 +238,10 @@ class RightQueries:
 
     def first(self, tasks: int) -> RightQueries | None:
         """Return the same of the first tasks; None where not all of them are answered."""
+        if len(self) < tasks:
+            return None
         regained = None if self.regained is None else self.regained[:, :tasks]
-        return (
-            RightQueries(self.counts[:tasks], self.runs, regained) if len(self) >= tasks else None
-        )
+        return RightQueries(self.counts[:tasks], self.runs, regained)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -125,7 +125,7 @@ class Influences:
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
-        self._queries: ProductSums[Any] | None = None
+        self._queries: ProductSums | None = None
         self._width = 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]
@@ -173,7 +173,7 @@ class Influences:
         if not both.size or self._design.queries is None:
             return
         told = [
-            self._right[j].shares - self._right[k].shares
+            RightQueries(self._right[j].shares - self._right[k].shares, 1)
             for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
         ]
         u = self._design.residuals(apart[both])
@@ -466,14 +466,13 @@ _KEPT = 20
 """Such blocks that are kept."""
 
 
-@dataclass(frozen=True, eq=False)
 class FirstTasks:
-    """The design of a set, and of its first tasks, as many as methods answered."""
+    """The design of a set, `whole`, and of its first tasks, as many as methods answered."""
 
-    whole: Design
-    """Of all tasks."""
-    _designs: dict[int, Design] = field(default_factory=dict, repr=False)
-    _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
+    def __init__(self, whole: Design) -> None:
+        self.whole = whole
+        self._designs: dict[int, Design] = {}
+        self._pairs: _AllPairs | None = None
 
     def at(self, tasks: int, name: LeftOut) -> Design | None:
         """Return the design of the first tasks; None where they have no interval of the kind."""
@@ -488,11 +487,12 @@ class FirstTasks:
 
         What they have at every level is kept, too.
         """
-        kept = self._pairs.get(0)
+        kept = self._pairs
         if kept is None or kept.counts is not counts:
-            kept = self._pairs[0] = _AllPairs(self, counts, level, {})
+            kept = _AllPairs(self, counts, level, {})
         elif kept.level != level:
-            kept = self._pairs[0] = _AllPairs(self, counts, level, kept.influences)
+            kept = _AllPairs(self, counts, level, kept.influences)
+        self._pairs = kept
         return kept
 
 

@@ -130,7 +130,7 @@ def test_runs_are_their_mean(design, right) -> None:
     runs = RightQueries(right[:2].sum(0).reshape(TASKS, -1), 2)
     shares = right[:2].mean(0).reshape(TASKS, -1)
     assert QuerySums(design.queries, u, [runs]).own[0] == pytest.approx(
-        QuerySums(design.queries, u, [shares]).own[0]
+        QuerySums(design.queries, u, [RightQueries(shares, 1)]).own[0]
     )
 
 
@@ -148,7 +148,7 @@ def test_methods_that_hardly_differ_are_compared_by_their_difference(design, rig
     found = leave_one_out(design, y, 0.95, told(alike))
     u = design.residuals((y[0] - y[1])[None])
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [apart]).own
+    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
     noise = (y[0] - y[1]).var(ddof=1) / TASKS
     width = _width(variance[0], tau[0], noise)
     assert found.images is not None
@@ -161,7 +161,7 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None
     found = leave_one_out(design, y, 0.95, told(alike))
     u = design.residuals(np.zeros((1, TASKS)))
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [apart]).own
+    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
     width = _width(variance[0], tau[0], 0.0)
     assert found.images is not None
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
