@@ -1,8 +1,8 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
-The files in ``queries/`` are views of the connection. A rule in ``rules/`` has two SELECTs: the
-first looks at groups of rows and finds whether one breaks it, the second gives the first of these
-rows, in the order of the file, and how many they are; it may use what the first gave.
+The files in ``queries/`` are views of the connection. A rule in ``rules/`` is a SELECT of the first
+rows that break it, in the order of the file, and of how many they are. Before it may stand one that
+finds out by groups of rows whether there are any; what that gives the second may use.
 """
 
 from __future__ import annotations
@@ -211,11 +211,13 @@ def _first_line(error: Exception) -> str:
 
 def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
     """Return the first rows that break a rule, and in `total` how many do; none if none does."""
-    whether, which = _text("rules", rule).split(";\n")
-    groups = records(connection, whether)
-    if not groups:
-        return []
-    parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
+    *whether, which = _text("rules", rule).split(";\n")
+    parameters: dict[str, Any] = {}
+    for select in whether:
+        groups = records(connection, select)
+        if not groups:
+            return []
+        parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
     return records(connection, which, parameters)
 
 
