@@ -241,24 +241,7 @@ def _slope(class_correct: AnyInts, queries: int, variance: float) -> float:
     return float(ends[1] - ends[0]) / step
 
 
-@dataclass(frozen=True)
-class StepScore:
-    """A method on one step, in percentage points.
-
-    `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
-    `of_level` the excess that the level alone would give; None where it cannot be known.
-    """
-
-    accuracy: Interval
-    worst: Interval
-    independent: float
-    equal: float | None
-    excess: Interval | None
-    of_level: float | None = None
-    beyond_level: Interval | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contrast:
     """A weighted sum of measures on the same tasks, or a gap between steps, in points."""
 
@@ -266,6 +249,19 @@ class Contrast:
     worst: Interval
     excess: Interval | None
     beyond_level: Interval | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepScore(Contrast):
+    """A method on one step, in percentage points.
+
+    `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
+    `of_level` the excess that the level alone would give; None where it cannot be known.
+    """
+
+    independent: float
+    equal: float | None
+    of_level: float | None = None
 
 
 def step_score(
@@ -280,13 +276,10 @@ def step_score(
     share = float(counts.mean() / queries)
     measures = contrast([(1, counts)], queries, kind, level, [at_level] if at_level else ())
     return StepScore(
-        accuracy=measures.accuracy,
-        worst=measures.worst,
+        **vars(measures),
         independent=100 * expected_if_independent(share, counts.shape[1], queries),
         equal=100 * float(expected_if_equal(counts, queries).mean()) if queries > 1 else None,
-        excess=measures.excess,
         of_level=100 * at_level.excess if at_level else None,
-        beyond_level=measures.beyond_level,
     )
 
 

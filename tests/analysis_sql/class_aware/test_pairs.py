@@ -53,7 +53,6 @@ def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, count
             assert each.difference.halfwidth == pytest.approx(apart.halfwidth, rel=1e-12)
     one, same, part = found
     width = one.difference.halfwidth
-    assert width is not None
     outside = abs(one.difference.mean) > width
     assert one.verdict is (Verdict.WORSE if outside else Verdict.INCONCLUSIVE)
     assert (same.verdict, same.difference.halfwidth) == (Verdict.IDENTICAL, None)
@@ -114,12 +113,10 @@ def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     some, none = evidence(_differences(d), "open", 0.95, design)
     assert some.p == pytest.approx(ttest_rel(d[0], np.zeros(30)).pvalue)
     assert some.p_sign_flip == pytest.approx(some.p, abs=0.05)
-    assert some.detectable is not None
     # t and normal power agree roughly: (2.05 + .85) standard errors
     error = 100 * d[0].std(ddof=1) / UNIT / np.sqrt(30)
     assert some.detectable == pytest.approx(2.9 * error, rel=0.02)
     assert (none.p, none.p_sign_flip, none.detectable) == (1.0, 1.0, None)
-    assert none.identical is not None
     assert none.identical.bound == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
     disjoint = design.prefix(30).disjoint_tasks
     assert none.identical.new_classes_bound == zero_bound(disjoint)

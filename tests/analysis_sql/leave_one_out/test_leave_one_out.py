@@ -54,8 +54,6 @@ def test_pairs_that_hardly_differ_by_class_keep_their_digits() -> None:
     design = TaskDesign.of(ids, images, owner)
     pair = leave_one_out(design, y, 0.95).classes
     one = leave_one_out(design, y[:1] - y[1:], 0.95).classes
-    assert pair is not None
-    assert one is not None
     assert pair.df[0, 1] == pytest.approx(one.df[0, 0], rel=1e-9)
     assert pair.halfwidth[0, 1] == pytest.approx(one.halfwidth[0, 0], rel=1e-9)
 

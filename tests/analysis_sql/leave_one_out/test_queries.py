@@ -151,7 +151,6 @@ def test_methods_that_hardly_differ_are_compared_by_their_difference(design, rig
     variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
     noise = (y[0] - y[1]).var(ddof=1) / TASKS
     width = _width(variance[0], tau[0], noise)
-    assert found.images is not None
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
 
 
@@ -163,7 +162,6 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
     variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
     width = _width(variance[0], tau[0], 0.0)
-    assert found.images is not None
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
     assert found.images.halfwidth[0, 2] == 0
     counts = Counts.of(list(alike.sum((2, 3))), [WAY * QUERY] * 3, right=told(alike))
@@ -187,7 +185,6 @@ def test_counts_carry_them_to_widths_pairs_and_p_values(design, right) -> None:
     counts = Counts.of(list(right.sum((2, 3))), [WAY * QUERY] * 3, right=told(right))
     first = FirstTasks(design)
     found = leave_one_out(design, right.mean((2, 3)), 0.95, told(right))
-    assert found.images is not None
     own = method_halfwidths("images", first, counts, 0.95)
     assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
     made = pairs("images", first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
@@ -205,7 +202,6 @@ def test_without_roles_or_with_small_classes_alone_there_is_no_such_design(tasks
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
     assert TaskDesign.of(*tasks, owner).queries is None
     small = TaskDesign.of(tasks[0], tasks[1], owner, shots=SHOT)
-    assert small.queries is not None
     assert small.queries.rest is not None
     groups = np.arange(owner.size) // 2  # of which a task has several images
     assert TaskDesign.of(*tasks, owner, groups, shots=SHOT).queries is None
@@ -243,7 +239,6 @@ def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -
     right = (apart.argmin(2) == np.arange(2)).astype(np.uint8)
     design = TaskDesign.of(ids, images, np.repeat(np.arange(classes), size), shots=1)
     y = right.mean(1, keepdims=True).T
-    assert design.queries is not None
     variance, _ = QuerySums(design.queries, design.residuals(y), [RightQueries(right, 1)]).own
     whole = Influences(design, y).variance("images")[0]
     assert whole == pytest.approx(deletion, rel=0.05)
