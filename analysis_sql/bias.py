@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import comb, lcm
 
 import numpy as np
@@ -210,20 +210,16 @@ class ClassSpread:
     def at(self, class_correct: AnyInts) -> AtLevel:
         """Carry it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
         counts = class_correct[: len(self.influence)]
-        expected = _expected(counts, self.queries, self.variance)
+        expected_of = partial(_expected, queries=self.queries, variance=self.variance)
+        expected = expected_of(counts)
         moved = self.influence[: len(counts)]
         runs = [counts] if counts.ndim == 2 else np.moveaxis(counts, 2, 0)
         error = _slope(counts, self.queries, self.variance) * (moved - moved.mean())
         return AtLevel(
             max(0.0, float((expected_if_equal(counts, self.queries) - expected).mean())),
             expected - worst_class(counts, self.queries) + error,
-            np.array([self._beyond(run) for run in runs]),
+            np.array([(expected_of(run) - worst_class(run, self.queries)).mean() for run in runs]),
         )
-
-    def _beyond(self, class_correct: AnyInts) -> float:
-        """Compute the mean of ``h - wAcc`` over tasks."""
-        expected = _expected(class_correct, self.queries, self.variance)
-        return float((expected - worst_class(class_correct, self.queries)).mean())
 
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:

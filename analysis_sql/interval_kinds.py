@@ -9,21 +9,20 @@ and ranking takes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
-from analysis_sql.comparison.pairs import Pairs, pair_differences
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
+from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import paired_p
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.leave_one_out import leave_one_out as left_out
 from analysis_sql.leave_one_out.design import LeftOut
+from analysis_sql.leave_one_out.leave_one_out import LeftOutKind
 from benchmark_spec.protocol import IntervalKind
 
 Designs = Mapping[IntervalKind, Any]
@@ -46,15 +45,8 @@ class Beside:
     """Its name in JSON, and at the end of the names that it has there for every kind."""
     legend: str
     """A sentence on its column."""
-    halfwidths: Callable[[Any, Counts, float], Floats]
-    """Of some methods' means, or of some pairs' mean differences (N,), percentage points; NaN where
-    there is no interval."""
-    pairs: Callable[[Any, Counts, float], Pairs]
-    """Makes what compares the methods of a task set."""
-    p_values: Callable[[Any, Counts, Ints, Ints], Floats]
-    """Two-sided, of the pairs of methods at two lists of positions."""
-    one_sided_p: Callable[[Any, Counts], Floats]
-    """Of "the leader is better", by how much it is ahead."""
+    how: AwareKind | LeftOutKind
+    """Computes half-widths and p-values, and makes what compares methods, by a set's design."""
 
 
 def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
@@ -65,10 +57,7 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
         family="leave-one-out",
         key=f"left_out_{name}",
         legend=legend,
-        halfwidths=partial(left_out.method_halfwidths, name),
-        pairs=partial(left_out.pairs, name),
-        p_values=partial(left_out.p_values, name),
-        one_sided_p=partial(left_out.one_sided_p, name),
+        how=LeftOutKind(name),
     )
 
 
@@ -82,10 +71,7 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             key="new_classes",
             legend="the same with the class-aware interval, which counts the classes as a sample "
             "too; its half-width stands in brackets.",
-            halfwidths=NEW_CLASSES.method_halfwidths,
-            pairs=NEW_CLASSES.pairs,
-            p_values=NEW_CLASSES.p_values,
-            one_sided_p=NEW_CLASSES.one_sided_p,
+            how=NEW_CLASSES,
         ),
         "superclass-aware": Beside(
             about="new superclasses",
@@ -94,10 +80,7 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             family="superclass-aware",
             key="new_superclasses",
             legend="as new classes, with the superclasses counted as a sample too.",
-            halfwidths=NEW_SUPERCLASSES.method_halfwidths,
-            pairs=NEW_SUPERCLASSES.pairs,
-            p_values=NEW_SUPERCLASSES.p_values,
-            one_sided_p=NEW_SUPERCLASSES.one_sided_p,
+            how=NEW_SUPERCLASSES,
         ),
         "images": _leaves_out(
             "images",
@@ -162,5 +145,5 @@ def pair_p(
     if not first.size:
         return np.empty(0)
     if design is not None:
-        return np.asarray(BESIDE[kind].p_values(design, counts, first, second))
+        return np.asarray(BESIDE[kind].how.p_values(design, counts, first, second))
     return np.asarray(paired_p(pair_differences(counts, first, second), kind))

@@ -496,41 +496,6 @@ class FirstTasks:
         return kept
 
 
-def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Floats:
-    """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
-    widths = np.full(len(counts), np.nan)
-    for _, rows, found in _own(name, design, counts, level):
-        terms = counts.run_variance[rows], counts.run_square[rows]
-        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
-    return widths
-
-
-def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
-    """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
-    p = np.full(len(ahead), np.nan)
-    moments = ahead.moments()
-    for at, rows, found in _own(name, design, ahead, REFERENCE):
-        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
-    return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
-
-
-def p_values(
-    name: LeftOut, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints
-) -> Floats:
-    """Compute two-sided p-values (P,) of pairs of methods at two lists of positions."""
-    p = np.full(len(methods), np.nan)
-    pairs = design.pairs(counts, REFERENCE)
-    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-    for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
-        at = np.flatnonzero((methods == method) & (common == tasks))
-        found, row = pairs.row(name, method, tasks)
-        first = design.at(tasks, name)
-        if found is not None and first is not None:
-            difference = counts.differences(method, versus[at], tasks).moments()
-            p[at] = _p_values(name, first, found, (row, versus[at]), difference)
-    return p
-
-
 def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
     """Give half-widths in percentage points, none below those of kinds before; NaN if infinite."""
     widths: Floats = np.array(-np.inf)
@@ -619,28 +584,65 @@ class _AllPairs:
         return self.influences[tasks]
 
 
-def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:
-    """Make what compares the methods of a task set by one kind."""
-    every = design.pairs(counts, level)
+@dataclass(frozen=True)
+class LeftOutKind:
+    """A kind of interval that leaves out images, classes or superclasses; see the module."""
 
-    def own(tasks: int, rows: Ints, own: Moments) -> Floats:
-        found = every.own(name, tasks)
-        nothing = np.full(len(rows), np.nan)
-        return nothing if found is None else _widths(name, found, (rows, 0), own.run_terms, level)
+    name: LeftOut
 
-    def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-        widths = np.full(len(methods), np.nan)
-        for block in np.unique(methods // _ROWS).tolist():
-            at = np.flatnonzero(methods // _ROWS == block)
-            found, _ = every.row(name, int(methods[at[0]]), tasks)
-            if found is not None:
-                terms = difference.some(at).run_terms
-                places = methods[at] % _ROWS, versus[at]
-                widths[at] = _widths(name, found, places, terms, level)
+    def method_halfwidths(self, design: FirstTasks, counts: Counts, level: float) -> Floats:
+        """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
+        widths = np.full(len(counts), np.nan)
+        for _, rows, found in _own(self.name, design, counts, level):
+            terms = counts.run_variance[rows], counts.run_square[rows]
+            widths[rows] = _widths(self.name, found, (slice(None), 0), terms, level)
         return widths
 
-    def independent(tasks: int) -> int:
-        first = design.at(tasks, name)
-        return 0 if first is None else first.disjoint_tasks(name)
+    def pairs(self, design: FirstTasks, counts: Counts, level: float) -> Pairs:
+        """Make what compares the methods of a task set."""
+        every, name = design.pairs(counts, level), self.name
 
-    return Pairs(name, counts, level, own, widths, independent)
+        def own(tasks: int, rows: Ints, own: Moments) -> Floats:
+            found = every.own(name, tasks)
+            if found is None:
+                return np.full(len(rows), np.nan)
+            return _widths(name, found, (rows, 0), own.run_terms, level)
+
+        def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+            widths = np.full(len(methods), np.nan)
+            for block in np.unique(methods // _ROWS).tolist():
+                at = np.flatnonzero(methods // _ROWS == block)
+                found, _ = every.row(name, int(methods[at[0]]), tasks)
+                if found is not None:
+                    terms = difference.some(at).run_terms
+                    places = methods[at] % _ROWS, versus[at]
+                    widths[at] = _widths(name, found, places, terms, level)
+            return widths
+
+        def independent(tasks: int) -> int:
+            first = design.at(tasks, name)
+            return 0 if first is None else first.disjoint_tasks(name)
+
+        return Pairs(name, counts, level, own, widths, independent)
+
+    def p_values(self, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints) -> Floats:
+        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
+        p = np.full(len(methods), np.nan)
+        pairs = design.pairs(counts, REFERENCE)
+        common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+        for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
+            at = np.flatnonzero((methods == method) & (common == tasks))
+            found, row = pairs.row(self.name, method, tasks)
+            first = design.at(tasks, self.name)
+            if found is not None and first is not None:
+                difference = counts.differences(method, versus[at], tasks).moments()
+                p[at] = _p_values(self.name, first, found, (row, versus[at]), difference)
+        return p
+
+    def one_sided_p(self, design: FirstTasks, ahead: Counts) -> Floats:
+        """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
+        p = np.full(len(ahead), np.nan)
+        moments = ahead.moments()
+        for at, rows, found in _own(self.name, design, ahead, REFERENCE):
+            p[rows] = _p_values(self.name, at, found, (slice(None), 0), moments.some(rows))
+        return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)

@@ -172,12 +172,11 @@ def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     plain = [_is_plain(kind) for kind in result.types]
     if names == result.columns and all(plain):
         return result
-    return result.project(
-        ", ".join(
-            (f"#{i}" if same else f"CAST(#{i} AS VARCHAR)") + f" AS {_quoted(name)}"
-            for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1)
-        )
-    )
+    columns = []
+    for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1):
+        quoted = name.replace('"', '""')
+        columns.append(f'{f"#{i}" if same else f"CAST(#{i} AS VARCHAR)"} AS "{quoted}"')
+    return result.project(", ".join(columns))
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
@@ -198,10 +197,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
             new = f"{name}_{number}"
         distinct[new] = None
     return list(distinct)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _first_line(error: Exception) -> str:

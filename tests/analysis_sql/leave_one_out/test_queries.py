@@ -10,13 +10,12 @@ from analysis_sql.leave_one_out.jackknife import leave_out_images
 from analysis_sql.leave_one_out.leave_one_out import (
     FirstTasks,
     Influences,
+    LeftOutKind,
     leave_one_out,
-    method_halfwidths,
-    p_values,
-    pairs,
 )
 from analysis_sql.leave_one_out.queries import QuerySums
 
+IMAGES = LeftOutKind("images")
 SIZES = (40, 25, 30, 50, 14)
 WAY, SHOT, QUERY, TASKS = 3, 2, 3, 60
 SMALL = np.array([size < 3 * (SHOT + QUERY) for size in SIZES])
@@ -165,7 +164,7 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
     assert found.images.halfwidth[0, 2] == 0
     counts = Counts.of(list(alike.sum((2, 3))), [WAY * QUERY] * 3, right=told(alike))
-    made = pairs("images", FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
+    made = IMAGES.pairs(FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
     assert made.verdict.tolist() == [INCONCLUSIVE, IDENTICAL]
 
 
@@ -185,11 +184,11 @@ def test_counts_carry_them_to_widths_pairs_and_p_values(design, right) -> None:
     counts = Counts.of(list(right.sum((2, 3))), [WAY * QUERY] * 3, right=told(right))
     first = FirstTasks(design)
     found = leave_one_out(design, right.mean((2, 3)), 0.95, told(right))
-    own = method_halfwidths("images", first, counts, 0.95)
+    own = IMAGES.method_halfwidths(first, counts, 0.95)
     assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
-    made = pairs("images", first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
+    made = IMAGES.pairs(first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
     assert made.halfwidth[2] == pytest.approx(100 * found.images.halfwidth[0, 1:], rel=1e-8)
-    p = p_values("images", first, counts, np.array([0]), np.array([1]))
+    p = IMAGES.p_values(first, counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(found.images.p[0, 1], rel=1e-6)
     some = counts.some([2, 0])
     assert some.right[0] is counts.right[2]
