@@ -22,18 +22,8 @@ Bools = NDArray[np.bool_]
 class Best:
     """Which of M methods could be the best; see :mod:`analysis_sql.ranking.told_apart`.
 
-    Attributes
-    ----------
-    leader
-        Position of the method with the highest mean; of equal means the first.
-    compared
-        M: methods that were compared, the leader among them.
-    p, p_new_classes : float (methods,)
-        One-sided p-values of "the leader is better", unadjusted, for new images of these classes
-        and for new classes (None without a design); 1 where it has not the higher mean, NaN where
-        nothing can be said.
-    possible, possible_new_classes : bool (methods,)
-        Which methods could be the best.  What was not compared is not excluded.
+    p-values of "the leader is better" are one-sided and unadjusted, for new images of these classes
+    and for new classes; NaN where nothing can be said.  What was not compared is not excluded.
     """
 
     leader: int
@@ -53,21 +43,8 @@ def best_set(
 ) -> Best | None:
     """Which methods could be the best on a task set that reuses no image.
 
-    Parameters
-    ----------
-    counts
-        Of all methods.
-    level
-        Confidence that a truly best method is in the set.
-    design
-        The classes of the tasks; None leaves new classes out.
-    ordinary : bool (methods,)
-        Methods whose number of tasks was fixed beforehand, by default all.  The others, runs
-        that stopped by a rule, are neither excluded nor the leader, and are not counted in M.
-
-    Returns
-    -------
-    None where no method is an ordinary one.
+    Methods that are not `ordinary`, runs that stopped by a rule, are neither excluded nor the
+    leader, and are not counted in M; None where there are no others.
     """
     check_level(level)
     ordinary = np.ones(len(counts), bool) if ordinary is None else ordinary
