@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -61,63 +60,57 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
     )
 
 
-BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
-    {
-        "class-aware": Beside(
-            about="new classes",
-            heading="new classes (disjoint tasks)",
-            estimand="new classes",
-            family="class-aware",
-            key="new_classes",
-            legend="the same with the class-aware interval, which counts the classes as a sample "
-            "too; its half-width stands in brackets.",
-            how=NEW_CLASSES,
-        ),
-        "superclass-aware": Beside(
-            about="new superclasses",
-            heading="new superclasses (disjoint tasks)",
-            estimand="new superclasses",
-            family="superclass-aware",
-            key="new_superclasses",
-            legend="as new classes, with the superclasses counted as a sample too.",
-            how=NEW_SUPERCLASSES,
-        ),
-        "images": _leaves_out(
-            "images",
-            "new images",
-            "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
-            "another.",
-        ),
-        "classes": _leaves_out(
-            "classes",
-            "new classes",
-            "the same with one class after another, half-width in brackets.",
-        ),
-        "superclasses": _leaves_out(
-            "superclasses",
-            "new superclasses",
-            "the same with one superclass after another, half-width in brackets.",
-        ),
-    }
-)
+BESIDE: Mapping[IntervalKind, Beside] = {
+    "class-aware": Beside(
+        about="new classes",
+        heading="new classes (disjoint tasks)",
+        estimand="new classes",
+        family="class-aware",
+        key="new_classes",
+        legend="the same with the class-aware interval, which counts the classes as a sample "
+        "too; its half-width stands in brackets.",
+        how=NEW_CLASSES,
+    ),
+    "superclass-aware": Beside(
+        about="new superclasses",
+        heading="new superclasses (disjoint tasks)",
+        estimand="new superclasses",
+        family="superclass-aware",
+        key="new_superclasses",
+        legend="as new classes, with the superclasses counted as a sample too.",
+        how=NEW_SUPERCLASSES,
+    ),
+    "images": _leaves_out(
+        "images",
+        "new images",
+        "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
+        "another.",
+    ),
+    "classes": _leaves_out(
+        "classes",
+        "new classes",
+        "the same with one class after another, half-width in brackets.",
+    ),
+    "superclasses": _leaves_out(
+        "superclasses",
+        "new superclasses",
+        "the same with one superclass after another, half-width in brackets.",
+    ),
+}
 """Kinds that stand beside the carried one, in the order in which outputs show them."""
 
-ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
-    {
-        "closed": "new tasks of these images",
-        "open": "new images of these classes, each class weighted as often as the set uses it",
-        **{kind: row.estimand for kind, row in BESIDE.items()},
-    }
-)
+ESTIMANDS: Mapping[IntervalKind, str] = {
+    "closed": "new tasks of these images",
+    "open": "new images of these classes, each class weighted as often as the set uses it",
+    **{kind: row.estimand for kind, row in BESIDE.items()},
+}
 """What each kind is about: what another experiment would draw anew."""
 
-ABOUT: Mapping[IntervalKind, str] = MappingProxyType(
-    {
-        "closed": "new tasks of these images",
-        "open": "new images",
-        **{kind: row.about for kind, row in BESIDE.items()},
-    }
-)
+ABOUT: Mapping[IntervalKind, str] = {
+    "closed": "new tasks of these images",
+    "open": "new images",
+    **{kind: row.about for kind, row in BESIDE.items()},
+}
 """The same in a few words."""
 
 

@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -48,13 +47,11 @@ _HARDLY = 1e-6
 
 _NUMBERS_AT_ONCE = 2**22
 
-_WHY: Mapping[LeftOut, str] = MappingProxyType(
-    {
-        "classes": "every task has all classes; of new ones only the scores of all classes say "
-        "something",
-        "superclasses": "every task has all superclasses",
-    }
-)
+_WHY: Mapping[LeftOut, str] = {
+    "classes": "every task has all classes; of new ones only the scores of all classes say "
+    "something",
+    "superclasses": "every task has all superclasses",
+}
 
 
 class Variances(NamedTuple):
@@ -222,8 +219,8 @@ class AllWayDesign:
     alike: bool = True
     """As of :class:`Cells`."""
 
-    bounded: ClassVar[Mapping[LeftOut, str]] = MappingProxyType({})
-    jackknives: ClassVar[Mapping[LeftOut, Any]] = MappingProxyType({})
+    bounded: ClassVar[Mapping[LeftOut, str]] = {}
+    jackknives: ClassVar[Mapping[LeftOut, Any]] = {}
     takes_queries: ClassVar[bool] = False
     queries: ClassVar[None] = None
     warnings: ClassVar[tuple[str, ...]] = ()
