@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import comb, lcm
 
 import numpy as np
@@ -210,20 +210,16 @@ class ClassSpread:
     def at(self, class_correct: AnyInts) -> AtLevel:
         """Carry it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
         counts = class_correct[: len(self.influence)]
-        expected = _expected(counts, self.queries, self.variance)
+        expected_of = partial(_expected, queries=self.queries, variance=self.variance)
+        expected = expected_of(counts)
         moved = self.influence[: len(counts)]
         runs = [counts] if counts.ndim == 2 else np.moveaxis(counts, 2, 0)
         error = _slope(counts, self.queries, self.variance) * (moved - moved.mean())
         return AtLevel(
             max(0.0, float((expected_if_equal(counts, self.queries) - expected).mean())),
             expected - worst_class(counts, self.queries) + error,
-            np.array([self._beyond(run) for run in runs]),
+            np.array([(expected_of(run) - worst_class(run, self.queries)).mean() for run in runs]),
         )
-
-    def _beyond(self, class_correct: AnyInts) -> float:
-        """Compute the mean of ``h - wAcc`` over tasks."""
-        expected = _expected(class_correct, self.queries, self.variance)
-        return float((expected - worst_class(class_correct, self.queries)).mean())
 
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:
@@ -241,24 +237,7 @@ def _slope(class_correct: AnyInts, queries: int, variance: float) -> float:
     return float(ends[1] - ends[0]) / step
 
 
-@dataclass(frozen=True)
-class StepScore:
-    """A method on one step, in percentage points.
-
-    `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
-    `of_level` the excess that the level alone would give; None where it cannot be known.
-    """
-
-    accuracy: Interval
-    worst: Interval
-    independent: float
-    equal: float | None
-    excess: Interval | None
-    of_level: float | None = None
-    beyond_level: Interval | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contrast:
     """A weighted sum of measures on the same tasks, or a gap between steps, in points."""
 
@@ -266,6 +245,19 @@ class Contrast:
     worst: Interval
     excess: Interval | None
     beyond_level: Interval | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepScore(Contrast):
+    """A method on one step, in percentage points.
+
+    `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
+    `of_level` the excess that the level alone would give; None where it cannot be known.
+    """
+
+    independent: float
+    equal: float | None
+    of_level: float | None = None
 
 
 def step_score(
@@ -280,13 +272,10 @@ def step_score(
     share = float(counts.mean() / queries)
     measures = contrast([(1, counts)], queries, kind, level, [at_level] if at_level else ())
     return StepScore(
-        accuracy=measures.accuracy,
-        worst=measures.worst,
+        **vars(measures),
         independent=100 * expected_if_independent(share, counts.shape[1], queries),
         equal=100 * float(expected_if_equal(counts, queries).mean()) if queries > 1 else None,
-        excess=measures.excess,
         of_level=100 * at_level.excess if at_level else None,
-        beyond_level=measures.beyond_level,
     )
 
 
@@ -434,7 +423,13 @@ def rank_correlation(
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
     if min(a.shape[1], b.shape[1]) > 1:
-        correlations = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
+        stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
+        for start in range(0, resamples, _RESAMPLES_AT_ONCE):
+            number = min(_RESAMPLES_AT_ONCE, resamples - start)
+            one = _weights(stream, a.shape[1], number)
+            other = one if same_tasks else _weights(stream, b.shape[1], number)
+            found.append(_spearman(a @ one, b @ other))
+        correlations = np.concatenate(found)
         correlations = correlations[~np.isnan(correlations)]
         if correlations.size:
             tail = (1 - level) / 2
@@ -442,18 +437,6 @@ def rank_correlation(
     correlation = None if np.isnan(value) else value
     methods, tasks, other = len(a), a.shape[1], b.shape[1]
     return RankCorrelation(methods, tasks, other, level, resamples, seed, correlation, low, high)
-
-
-def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
-    """Correlate resamples of the tasks, a block of them at a time."""
-    stream = Stream("rank-correlation", a.shape[1], b.shape[1], seed)
-    correlations = []
-    for start in range(0, resamples, _RESAMPLES_AT_ONCE):
-        number = min(_RESAMPLES_AT_ONCE, resamples - start)
-        one = _weights(stream, a.shape[1], number)
-        other = one if same else _weights(stream, b.shape[1], number)
-        correlations.append(_spearman(a @ one, b @ other))
-    return correlations
 
 
 def _weights(stream: Stream, tasks: int, number: int) -> Floats:

@@ -9,21 +9,19 @@ and ranking takes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
-from analysis_sql.comparison.pairs import Pairs, pair_differences
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
+from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import paired_p
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.leave_one_out import leave_one_out as left_out
 from analysis_sql.leave_one_out.design import LeftOut
+from analysis_sql.leave_one_out.leave_one_out import LeftOutKind
 from benchmark_spec.protocol import IntervalKind
 
 Designs = Mapping[IntervalKind, Any]
@@ -46,15 +44,8 @@ class Beside:
     """Its name in JSON, and at the end of the names that it has there for every kind."""
     legend: str
     """A sentence on its column."""
-    halfwidths: Callable[[Any, Counts, float], Floats]
-    """Of some methods' means, or of some pairs' mean differences (N,), percentage points; NaN where
-    there is no interval."""
-    pairs: Callable[[Any, Counts, float], Pairs]
-    """Makes what compares the methods of a task set."""
-    p_values: Callable[[Any, Counts, Ints, Ints], Floats]
-    """Two-sided, of the pairs of methods at two lists of positions."""
-    one_sided_p: Callable[[Any, Counts], Floats]
-    """Of "the leader is better", by how much it is ahead."""
+    how: AwareKind | LeftOutKind
+    """Computes half-widths and p-values, and makes what compares methods, by a set's design."""
 
 
 def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
@@ -65,76 +56,61 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
         family="leave-one-out",
         key=f"left_out_{name}",
         legend=legend,
-        halfwidths=partial(left_out.method_halfwidths, name),
-        pairs=partial(left_out.pairs, name),
-        p_values=partial(left_out.p_values, name),
-        one_sided_p=partial(left_out.one_sided_p, name),
+        how=LeftOutKind(name),
     )
 
 
-BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
-    {
-        "class-aware": Beside(
-            about="new classes",
-            heading="new classes (disjoint tasks)",
-            estimand="new classes",
-            family="class-aware",
-            key="new_classes",
-            legend="the same with the class-aware interval, which counts the classes as a sample "
-            "too; its half-width stands in brackets.",
-            halfwidths=NEW_CLASSES.method_halfwidths,
-            pairs=NEW_CLASSES.pairs,
-            p_values=NEW_CLASSES.p_values,
-            one_sided_p=NEW_CLASSES.one_sided_p,
-        ),
-        "superclass-aware": Beside(
-            about="new superclasses",
-            heading="new superclasses (disjoint tasks)",
-            estimand="new superclasses",
-            family="superclass-aware",
-            key="new_superclasses",
-            legend="as new classes, with the superclasses counted as a sample too.",
-            halfwidths=NEW_SUPERCLASSES.method_halfwidths,
-            pairs=NEW_SUPERCLASSES.pairs,
-            p_values=NEW_SUPERCLASSES.p_values,
-            one_sided_p=NEW_SUPERCLASSES.one_sided_p,
-        ),
-        "images": _leaves_out(
-            "images",
-            "new images",
-            "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
-            "another.",
-        ),
-        "classes": _leaves_out(
-            "classes",
-            "new classes",
-            "the same with one class after another, half-width in brackets.",
-        ),
-        "superclasses": _leaves_out(
-            "superclasses",
-            "new superclasses",
-            "the same with one superclass after another, half-width in brackets.",
-        ),
-    }
-)
+BESIDE: Mapping[IntervalKind, Beside] = {
+    "class-aware": Beside(
+        about="new classes",
+        heading="new classes (disjoint tasks)",
+        estimand="new classes",
+        family="class-aware",
+        key="new_classes",
+        legend="the same with the class-aware interval, which counts the classes as a sample "
+        "too; its half-width stands in brackets.",
+        how=NEW_CLASSES,
+    ),
+    "superclass-aware": Beside(
+        about="new superclasses",
+        heading="new superclasses (disjoint tasks)",
+        estimand="new superclasses",
+        family="superclass-aware",
+        key="new_superclasses",
+        legend="as new classes, with the superclasses counted as a sample too.",
+        how=NEW_SUPERCLASSES,
+    ),
+    "images": _leaves_out(
+        "images",
+        "new images",
+        "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
+        "another.",
+    ),
+    "classes": _leaves_out(
+        "classes",
+        "new classes",
+        "the same with one class after another, half-width in brackets.",
+    ),
+    "superclasses": _leaves_out(
+        "superclasses",
+        "new superclasses",
+        "the same with one superclass after another, half-width in brackets.",
+    ),
+}
 """Kinds that stand beside the carried one, in the order in which outputs show them."""
 
-ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
-    {
-        "closed": "new tasks of these images",
-        "open": "new images of these classes, each class weighted as often as the set uses it",
-        **{kind: row.estimand for kind, row in BESIDE.items()},
-    }
-)
+ESTIMANDS: Mapping[IntervalKind, str] = {
+    "closed": "new tasks of these images",
+    "open": "new images of these classes, each class weighted as often as the set uses it",
+    **{kind: row.estimand for kind, row in BESIDE.items()},
+}
 """What each kind is about: what another experiment would draw anew."""
 
-ABOUT: Mapping[IntervalKind, str] = MappingProxyType(
-    {
-        "closed": "new tasks of these images",
-        "open": "new images",
-        **{kind: row.about for kind, row in BESIDE.items()},
-    }
-)
+ABOUT: Mapping[IntervalKind, str] = {
+    "closed": "new tasks of these images",
+    "open": "new images",
+    **{kind: row.about for kind, row in BESIDE.items()},
+}
 """The same in a few words."""
 
 
@@ -162,5 +138,5 @@ def pair_p(
     if not first.size:
         return np.empty(0)
     if design is not None:
-        return np.asarray(BESIDE[kind].p_values(design, counts, first, second))
+        return np.asarray(BESIDE[kind].how.p_values(design, counts, first, second))
     return np.asarray(paired_p(pair_differences(counts, first, second), kind))

@@ -41,12 +41,6 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["classes", "images", "pictures", "tasks", "features", "attributes", "results"]
-NAMELESS: tuple[Kind, ...] = ("classes", "images", "pictures")
-"""Kinds of which a data set has one."""
-
-IN_SHARDS: tuple[Kind, ...] = ("pictures", "features")
-"""Kinds whose tables may be several files."""
-
 RESULTS_SPLIT = "test"
 """The split of the configuration ``results``, whose rows name their data set themselves."""
 
@@ -224,7 +218,7 @@ def check_shards(tables: Iterable[Table]) -> None:
     """
     sets: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
     for table in tables:
-        if table.kind in IN_SHARDS:
+        if table.kind in ("pictures", "features"):
             key = (table.kind, table.dataset, table.name)
             sets.setdefault(key, []).append(shard_of(table.path))
     for (kind, dataset, name), listed in sets.items():
@@ -233,11 +227,11 @@ def check_shards(tables: Iterable[Table]) -> None:
         if len(counts) > 1:
             raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
         numbers = [shard for shard, _ in listed]
-        if numbers == list(range(counts[0])):
-            continue
-        raise ReleaseError(
-            f"{about}: of {counts[0]} shards {listing(numbers)} are listed, not each once in order"
-        )
+        if numbers != list(range(counts[0])):
+            raise ReleaseError(
+                f"{about}: of {counts[0]} shards {listing(numbers)} are listed, not each once in "
+                "order"
+            )
 
 
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
@@ -383,7 +377,7 @@ def check_manifest(manifest: Manifest) -> None:
             check_method_name(table.name)
         elif table.dataset not in described:
             raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
-        if bool(table.name) == (table.kind in NAMELESS):
+        if bool(table.name) == (table.kind in ("classes", "images", "pictures")):
             raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
         uniform = table.kind == "tasks" and suite_of(TaskSetName.parse(table.name).suite).uniform
         if table.drawn and (not uniform or table.bytes or table.sha256):

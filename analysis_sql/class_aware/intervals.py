@@ -17,8 +17,8 @@ fall for large g: the second prior does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -60,30 +60,40 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
     return np.where(np.greater(moments.run_terms[0], 0), np.maximum(widened, of_images), widened)
 
 
-def task_halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
-    """Compute the same where tasks share classes, as if runs did not differ."""
+def task_halfwidths(design: Any, u: NDArray[Any], moments: Moments, level: float) -> Floats:
+    """Compute the same where tasks share classes, or superclasses, as if runs did not differ."""
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     relative = relative_halfwidths(design, u, norm2, level)
     return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
 
 
-def relative_halfwidths(
-    design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any], level: float
-) -> Floats:
+def relative_halfwidths(design: Any, u: NDArray[Any], norm2: NDArray[Any], level: float) -> Floats:
     """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`.
 
-    `u` (P, k) are the coordinates of y, in any units, and `norm2` (P,) is |y - ȳ|² in their square.
+    `u` (P, k) are the design's coordinates of y, in any units, and `norm2` (P,) is |y - ȳ|² in
+    their square.
     """
     widths = np.full(len(norm2), np.nan)
     if design.obstacle is not None:
         return widths
     usable = np.flatnonzero(norm2 > 0)
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
-    for start in range(0, usable.size, step):
-        rows = usable[start : start + step]
-        weights, errors = mixture(Shares.of(design, u[rows], norm2[rows]))
-        widths[rows] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+    for some, weights, errors in mixtures(design, u[usable], norm2[usable]):
+        widths[usable[some]] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
     return widths
+
+
+@singledispatch
+def mixtures(
+    design: Any, u: NDArray[Any], norm2: NDArray[Any]
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Give rows at a time, with the weights of ratios and their standard errors by |y - ȳ|, (P, N).
+
+    Of classes by their :func:`mixture`.
+    """
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
+    for start in range(0, len(norm2), step):
+        some = slice(start, start + step)
+        yield some, *mixture(Shares.of(design, u[some], norm2[some]))
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:
@@ -121,7 +131,7 @@ def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int)
         return np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
     if design.obstacle is not None:
         return constant_p_values(design, moments, sides)
-    p = mixture_p_values(design, u, moments, sides, tails, task_halfwidths)
+    p = mixture_p_values(design, u, moments, sides)
     if not np.any(moments.run_terms[0]):
         return p
     of_images = np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
@@ -137,31 +147,25 @@ def constant_p_values(design: Any, moments: Moments, sides: int) -> Floats:
     return p
 
 
-def mixture_p_values(
-    design: Any,
-    u: NDArray[Any],
-    moments: Moments,
-    sides: int,
-    tails: Callable[[Any, NDArray[Any], Floats, Floats], Floats],
-    widths: Callable[[Any, NDArray[Any], Moments, float], Floats],
-) -> Floats:
+def mixture_p_values(design: Any, u: NDArray[Any], moments: Moments, sides: int) -> Floats:
     """Give p-values (P,) by the tails of a mixture, and raise them by what runs add."""
     p = constant_p_values(design, moments, sides)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     rows = np.flatnonzero(norm2 > 0)
     mean = np.abs(np.asarray(moments.total)[rows]) / design.tasks
     p[rows] = np.minimum(settled(sides * tails(design, u[rows], norm2[rows], mean)), 1.0)
-    raised = moments.p_for_new_runs(2.0 / sides * p, partial(widths, design, u, moments, REFERENCE))
+    widths = partial(task_halfwidths, design, u, moments, REFERENCE)
+    raised = moments.p_for_new_runs(2.0 / sides * p, widths)
     return np.asarray(raised * (sides / 2.0))
 
 
-def tails(design: ClassDesign, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
-    """Compute P(t_(T-1) > mean/se_g) (P,), averaged over the ratios g."""
+def tails(design: Any, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
+    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios, for `norm2` above 0.
+
+    `mean` (P,) is y's, in the units of the coordinates.
+    """
     p = np.empty(len(mean))
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
-    for start in range(0, len(mean), step):
-        some = slice(start, start + step)
-        weights, errors = mixture(Shares.of(design, u[some], norm2[some]))
+    for some, weights, errors in mixtures(design, u, norm2):
         score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
         p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
     return p

@@ -120,34 +120,27 @@ class _Prefix:
 def _blocks(
     design: Any, counts: Counts, u: Floats, methods: Ints, versus: Ints
 ) -> Iterator[tuple[slice, Floats]]:
-    """Some pairs at a time, and their coordinates."""
+    """Some pairs at a time, and the coordinates (P, k) of their differences, in units of these.
+
+    They are those of the methods, `u` (M, k), less each other; where queries per task differ, of
+    the exact differences, since most of two large numbers may cancel there.
+    """
     step = max(1, _NUMBERS_AT_ONCE // max(u.shape[1], 1) // ROWS) * ROWS
     for start in range(0, len(methods), step):
         some = slice(start, start + step)
-        yield some, pair_coordinates(design, counts, u, methods[some], versus[some])
+        one, other = methods[some], versus[some]
+        coordinates: Floats = u[one] - u[other]
+        differ = np.flatnonzero(counts.queries_per_task[one] != counts.queries_per_task[other])
+        if differ.size:
+            apart = counts.differences(one[differ], other[differ], design.tasks)
+            coordinates[differ] = design.coordinates(apart.correct)
+        yield some, coordinates
 
 
 def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:
     """The designs of the first T tasks, for each T above 0, and where it stands in `tasks`."""
     for number in np.unique(tasks[tasks > 0]).tolist():
         yield design.prefix(number), np.flatnonzero(tasks == number)
-
-
-def pair_coordinates(
-    design: Any, counts: Counts, u: Floats, methods: NDArray[Any], versus: NDArray[Any]
-) -> Floats:
-    """Compute coordinates (P, k) of the differences of two methods each, in the units of these.
-
-    Those of the methods less each other; where their queries per task differ, of the exact
-    differences, since most of two large numbers may cancel there.  `methods` and `versus` (P,) are
-    positions in `counts` (M) and `u` (M, k).
-    """
-    coordinates: Floats = u[methods] - u[versus]
-    differ = np.flatnonzero(counts.queries_per_task[methods] != counts.queries_per_task[versus])
-    if differ.size:
-        apart = counts.differences(methods[differ], versus[differ], design.tasks)
-        coordinates[differ] = design.coordinates(apart.correct)
-    return coordinates
 
 
 KIND: IntervalKind = "class-aware"

@@ -41,11 +41,10 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware import intervals as new_classes
 from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
 from analysis_sql.class_aware.likelihood import Shares, ratios
-from analysis_sql.intervals.arrays import AnyInts, Floats, Ints, settled
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.student import mixture_quantiles, student_tail
 from benchmark_spec.errors import SpecError
 
 LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)
@@ -344,7 +343,8 @@ def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     return spread / spread.sum(axis=1, keepdims=True), errors
 
 
-def _mixtures(
+@new_classes.mixtures.register
+def _(
     design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
 ) -> Iterator[tuple[slice, Floats, Floats]]:
     """Rows at a time, with the weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
@@ -352,34 +352,6 @@ def _mixtures(
         rows = slice(start, start + ROWS)
         some = coordinates[rows], norm2[rows]
         yield rows, *_on_nodes(*weighted(design, *some, _that_matters(design, *some)))
-
-
-def relative_halfwidths(
-    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any], level: float
-) -> Floats:
-    """Compute half-widths (P,) as shares of |y - ȳ|; see :func:`weighted` for the parameters.
-
-    NaN where there is no interval: y constant, or the design has an obstacle.
-    """
-    widths = np.full(len(norm2), np.nan)
-    usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
-    for rows, weights, errors in _mixtures(design, coordinates[usable], norm2[usable]):
-        widths[usable[rows]] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
-    return widths
-
-
-def tails(
-    design: SuperclassDesign, coordinates: NDArray[Any], norm2: Floats, mean: Floats
-) -> Floats:
-    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios, for `norm2` above 0.
-
-    `mean` (P,) is y's, in the units of the coordinates.
-    """
-    p = np.full(len(norm2), np.nan)
-    for some, weights, errors in _mixtures(design, coordinates, norm2):
-        score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
-        p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
-    return p
 
 
 def halfwidths(
@@ -398,18 +370,9 @@ def halfwidths(
     of_classes = new_classes.halfwidths(design.classes, u, moments, level)
     if design.disjoint:
         return of_classes
-    widths = _task_halfwidths(design, coordinates, moments, level)
+    widths = new_classes.task_halfwidths(design, coordinates, moments, level)
     widened = for_new_runs(widths, moments.run_terms, level)
     return np.asarray(np.maximum(widened, of_classes))
-
-
-def _task_halfwidths(
-    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, level: float
-) -> Floats:
-    """Compute the same where tasks share superclasses, as if runs did not differ."""
-    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
-    relative = relative_halfwidths(design, coordinates, norm2, level)
-    return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
 
 
 def p_values(
@@ -426,7 +389,5 @@ def p_values(
         if design.obstacle is None:
             own = np.where(np.asarray(moments.constant), own, p)
     else:
-        own = new_classes.mixture_p_values(
-            design, coordinates, moments, sides, tails, _task_halfwidths
-        )
+        own = new_classes.mixture_p_values(design, coordinates, moments, sides)
     return np.maximum(own, p)

@@ -32,8 +32,6 @@ Adjustment = Literal["none", "holm", "bh"]
 class Adjusted:
     """p-values adjusted within one family."""
 
-    method: Adjustment
-    """``none``, ``holm`` or ``bh``."""
     size: int
     """Comparisons in the family: those whose p-value is not NaN."""
     p: NDArray[np.float64]
@@ -102,7 +100,7 @@ def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
         adjusted = np.empty_like(family)
         adjusted[order] = np.minimum(steps, 1.0)
         result[estimable] = adjusted
-    return Adjusted(method, family.size, result)
+    return Adjusted(family.size, result)
 
 
 class Verdict(StrEnum):

@@ -44,11 +44,6 @@ class Saturation:
     new_classes_bound: float
 
 
-def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
-    """Compute the bounds where none of the tasks has an error, or a difference."""
-    return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
-
-
 def zero_bound(trials: int, level: float = 0.95) -> float:
     """Bound a probability from above, in percent, after none in so many independent trials."""
     return -100.0 * expm1(log1p(-check_level(level)) / trials)

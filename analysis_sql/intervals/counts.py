@@ -77,36 +77,6 @@ def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:
     return np.where(np.greater(terms[0], 0), widened, widths)
 
 
-def p_for_new_runs(p: Any, mean: Any, widths: Any, terms: Terms) -> Any:
-    """Raise two-sided p-values to 1 minus the largest level whose h' leaves out 0, elementwise.
-
-    From p-values without the runs, means, and half-widths at :data:`REFERENCE`; NaN stays NaN.
-    (h/z)² is taken to be linear in z² between the reference level and that at which h ends at 0.
-    """
-    if not np.any(terms[0]):
-        return p
-    p, mean, widths, variance, square = np.broadcast_arrays(p, mean, widths, *terms)
-    rows = (variance > 0) & (p < 1.0) & np.isfinite(widths)  # a p of 1 stays, and one of NaN
-    if not rows.any():
-        return p
-    size, own, v, w = (np.abs(a[rows]) for a in (mean, widths, variance, square))
-    at = -ndtri((1.0 - REFERENCE) / 2.0)
-    known = np.square(own / at)
-    end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
-    far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
-    there = np.square(np.divide(size, end, out=np.zeros_like(size), where=far))
-    slope = np.divide(there - known, end**2 - at**2, out=np.zeros_like(size), where=far)
-    low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
-    for _ in range(_STEPS):
-        z = (low + high) / 2.0
-        whole, df = _law(np.maximum(known + slope * (z**2 - at**2), 0.0), v, w)
-        inside = stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
-        low, high = np.where(inside, z, low), np.where(inside, high, z)
-    raised = p.astype(np.float64)
-    raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
-    return raised
-
-
 def _law(tasks: Any, variance: Any, square: Any) -> tuple[Floats, Floats]:
     """Return T and df from (h/z)², v_j + v_k, and the denominator of df; df is infinite at 0."""
     whole = np.asarray(np.add(tasks, variance), np.float64)
@@ -192,10 +162,35 @@ class Moments:
         return self.run_variance, self.run_square
 
     def p_for_new_runs(self, p: Any, widths: Callable[[], Any]) -> Any:
-        """Raise two-sided p-values by what training anew adds to `widths` at REFERENCE."""
+        """Raise two-sided p-values to 1 minus the largest level whose h' leaves out 0, elementwise.
+
+        From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN.
+        (h/z)² is taken to be linear in z² between the reference level and that at which h ends at
+        0.
+        """
         if not np.any(self.run_variance):
             return p
-        return p_for_new_runs(p, self.mean, np.where(self.constant, 0.0, widths()), self.run_terms)
+        known = np.where(self.constant, 0.0, widths())
+        p, mean, own, variance, square = np.broadcast_arrays(p, self.mean, known, *self.run_terms)
+        rows = (variance > 0) & (p < 1.0) & np.isfinite(own)  # a p of 1 stays, and one of NaN
+        if not rows.any():
+            return p
+        size, own, v, w = (np.abs(a[rows]) for a in (mean, own, variance, square))
+        at = -ndtri((1.0 - REFERENCE) / 2.0)
+        known = np.square(own / at)
+        end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
+        far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
+        there = np.square(np.divide(size, end, out=np.zeros_like(size), where=far))
+        slope = np.divide(there - known, end**2 - at**2, out=np.zeros_like(size), where=far)
+        low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
+        for _ in range(_STEPS):
+            z = (low + high) / 2.0
+            whole, df = _law(np.maximum(known + slope * (z**2 - at**2), 0.0), v, w)
+            inside = stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
+            low, high = np.where(inside, z, low), np.where(inside, high, z)
+        raised = p.astype(np.float64)
+        raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
+        return raised
 
     @property
     def constant(self) -> Any:
@@ -222,14 +217,14 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class RightQueries:
-    """In how many of its runs a method answers each query rightly.
+    """In how many of its runs a method answers each query rightly, or by how much a share differs.
 
-    `counts` (B, K·Q) are integers, class by class in the order of the tasks' classes. `regained`
+    `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
     (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,
     else -1.
     """
 
-    counts: NDArray[np.integer[Any]]
+    counts: NDArray[Any]
     runs: int
     regained: NDArray[np.integer[Any]] | None = None
 
@@ -243,10 +238,10 @@ class RightQueries:
 
     def first(self, tasks: int) -> RightQueries | None:
         """Return the same of the first tasks; None where not all of them are answered."""
+        if len(self) < tasks:
+            return None
         regained = None if self.regained is None else self.regained[:, :tasks]
-        return (
-            RightQueries(self.counts[:tasks], self.runs, regained) if len(self) >= tasks else None
-        )
+        return RightQueries(self.counts[:tasks], self.runs, regained)
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,18 +85,12 @@ class Stream:
         while done < rows:
             start = self.position
             words = self.words((rows - done) * length).reshape(rows - done, length)
-            order, tied = _ranked(words)
+            order = np.argsort(words, axis=1)
+            ranked = np.take_along_axis(words, order, axis=1)
+            tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
             take = int(tied[0]) if tied.size else rows - done
             result[done : done + take] = order[:take]
             done += take
             if tied.size:
                 self.seek(start + (take + 1) * length)
         return result
-
-
-def _ranked(words: Words) -> tuple[Ints, Ints]:
-    """Order the words of each row (rows, length), and find the rows in which two are equal."""
-    order = np.argsort(words, axis=1)
-    ranked = np.take_along_axis(words, order, axis=1)
-    tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
-    return order, tied

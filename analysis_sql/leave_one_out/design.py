@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -102,7 +101,7 @@ class TaskDesign:
             if np.isinf(made.bound("images")) and "images" in bounded:
                 why = dict.fromkeys(LEFT_OUT, bounded.pop("images"))
                 bounded = {}
-        return replace(made, why=MappingProxyType(why), bounded=MappingProxyType(bounded))
+        return replace(made, why=why, bounded=bounded)
 
     def bound(self, name: LeftOut) -> float:
         """Return how many times v_mc the variance of the mean is at most, by Hoeffding's bound.
@@ -167,7 +166,8 @@ class TaskDesign:
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
         """What is left out, in the order of :data:`LEFT_OUT`, where the jackknife can be taken."""
-        tasks, made, without = self.membership, {}, {*self.why, *self.bounded}
+        made: dict[LeftOut, Jackknife] = {}
+        tasks, without = self.membership, {*self.why, *self.bounded}
         if "images" not in without:
             made["images"] = (leave_out_images if tasks.one_each else leave_out_groups)(tasks)
         if "classes" not in without:
@@ -175,7 +175,7 @@ class TaskDesign:
         if "superclasses" not in without and self.superclass_of_class is not None:
             has = has_superclass(tasks, self.superclass_of_class)
             made["superclasses"] = leave_out_columns(has, tails=False)
-        return MappingProxyType({name: made[name] for name in LEFT_OUT if name in made})
+        return made
 
     @property
     def takes_queries(self) -> bool:

@@ -103,7 +103,7 @@ class EpisodeQueries:
             (share * own, share * other),
         )
 
-    def sums(self, u: Floats, right: Sequence[Floats | RightQueries]) -> EpisodeQuerySums:
+    def sums(self, u: Floats, right: Sequence[RightQueries]) -> EpisodeQuerySums:
         """Return what gives V and τ, of residuals (M, B) and which queries were right."""
         return EpisodeQuerySums(self, u, right)
 
@@ -133,14 +133,15 @@ def loadings(
     )
 
 
-class EpisodeQuerySums(ProductSums[EpisodeQueries]):
+class EpisodeQuerySums(ProductSums):
     """V and τ of methods, and of differences, where tasks differ in size.
 
     Which queries were right are arrays (B, most queries of a task), of each task those that it has.
     """
 
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
-        made, u = self._design, np.ascontiguousarray(self._u.T)
+        made: EpisodeQueries = self._design
+        u = np.ascontiguousarray(self._u.T)
         tasks, factor = len(u), (made.sizes - 1.0) / made.sizes
         a = made.support.T @ u
         of_class = -(made.odds.T @ u)
@@ -202,8 +203,7 @@ class EpisodeQuerySums(ProductSums[EpisodeQueries]):
             there = np.arange(int(size.max())) < size[:, None]
             x = np.empty((int(size.sum()), len(self._u)))
             for column, own in enumerate(self._right):
-                counts, runs = (own.counts, own.runs) if isinstance(own, RightQueries) else (own, 1)
-                x[:, column] = counts[start:stop, : there.shape[1]][there] / runs
+                x[:, column] = own.counts[start:stop, : there.shape[1]][there] / own.runs
             yield slice(places[start], places[stop]), slice(ends[start], ends[stop]), x
 
 

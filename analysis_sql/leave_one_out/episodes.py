@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +115,7 @@ class EpisodeDesign:
         if np.isinf(self.bound("images")) and "images" in bounded:
             why = dict.fromkeys(("images", "classes", "superclasses"), bounded.pop("images"))
             bounded = {}
-        return replace(self, why=MappingProxyType(why), bounded=MappingProxyType(bounded))
+        return replace(self, why=why, bounded=bounded)
 
     @property
     def tasks(self) -> int:
@@ -193,7 +192,7 @@ class EpisodeDesign:
             made["images"] = self._leave_out_images()
         if "classes" not in without:
             made["classes"] = self._leave_out_classes()
-        return MappingProxyType(made)
+        return made
 
     def _leave_out_images(self) -> Jackknife:
         tasks, sizes = self.tasks, self.sizes.astype(np.float64)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -125,7 +125,7 @@ class Influences:
         tasks = design.tasks  # v_mc is 1/(B(B-1)) times the squares of centred values
         self._noise = Forms(centred(values), np.full(tasks, 1.0 / (tasks * max(tasks - 1, 1))))
         self._known = np.zeros(len(values), bool)
-        self._queries: ProductSums[Any] | None = None
+        self._queries: ProductSums | None = None
         self._width = 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
         told = [own for own in self._right if own is not None]
@@ -173,7 +173,7 @@ class Influences:
         if not both.size or self._design.queries is None:
             return
         told = [
-            self._right[j].shares - self._right[k].shares
+            RightQueries(self._right[j].shares - self._right[k].shares, 1)
             for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
         ]
         u = self._design.residuals(apart[both])
@@ -466,14 +466,13 @@ _KEPT = 20
 """Such blocks that are kept."""
 
 
-@dataclass(frozen=True, eq=False)
 class FirstTasks:
-    """The design of a set, and of its first tasks, as many as methods answered."""
+    """The design of a set, `whole`, and of its first tasks, as many as methods answered."""
 
-    whole: Design
-    """Of all tasks."""
-    _designs: dict[int, Design] = field(default_factory=dict, repr=False)
-    _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
+    def __init__(self, whole: Design) -> None:
+        self.whole = whole
+        self._designs: dict[int, Design] = {}
+        self._pairs: _AllPairs | None = None
 
     def at(self, tasks: int, name: LeftOut) -> Design | None:
         """Return the design of the first tasks; None where they have no interval of the kind."""
@@ -488,47 +487,13 @@ class FirstTasks:
 
         What they have at every level is kept, too.
         """
-        kept = self._pairs.get(0)
+        kept = self._pairs
         if kept is None or kept.counts is not counts:
-            kept = self._pairs[0] = _AllPairs(self, counts, level, {})
+            kept = _AllPairs(self, counts, level, {})
         elif kept.level != level:
-            kept = self._pairs[0] = _AllPairs(self, counts, level, kept.influences)
+            kept = _AllPairs(self, counts, level, kept.influences)
+        self._pairs = kept
         return kept
-
-
-def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Floats:
-    """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
-    widths = np.full(len(counts), np.nan)
-    for _, rows, found in _own(name, design, counts, level):
-        terms = counts.run_variance[rows], counts.run_square[rows]
-        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
-    return widths
-
-
-def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
-    """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
-    p = np.full(len(ahead), np.nan)
-    moments = ahead.moments()
-    for at, rows, found in _own(name, design, ahead, REFERENCE):
-        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
-    return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
-
-
-def p_values(
-    name: LeftOut, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints
-) -> Floats:
-    """Compute two-sided p-values (P,) of pairs of methods at two lists of positions."""
-    p = np.full(len(methods), np.nan)
-    pairs = design.pairs(counts, REFERENCE)
-    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-    for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
-        at = np.flatnonzero((methods == method) & (common == tasks))
-        found, row = pairs.row(name, method, tasks)
-        first = design.at(tasks, name)
-        if found is not None and first is not None:
-            difference = counts.differences(method, versus[at], tasks).moments()
-            p[at] = _p_values(name, first, found, (row, versus[at]), difference)
-    return p
 
 
 def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
@@ -619,28 +584,65 @@ class _AllPairs:
         return self.influences[tasks]
 
 
-def pairs(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Pairs:
-    """Make what compares the methods of a task set by one kind."""
-    every = design.pairs(counts, level)
+@dataclass(frozen=True)
+class LeftOutKind:
+    """A kind of interval that leaves out images, classes or superclasses; see the module."""
 
-    def own(tasks: int, rows: Ints, own: Moments) -> Floats:
-        found = every.own(name, tasks)
-        nothing = np.full(len(rows), np.nan)
-        return nothing if found is None else _widths(name, found, (rows, 0), own.run_terms, level)
+    name: LeftOut
 
-    def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-        widths = np.full(len(methods), np.nan)
-        for block in np.unique(methods // _ROWS).tolist():
-            at = np.flatnonzero(methods // _ROWS == block)
-            found, _ = every.row(name, int(methods[at[0]]), tasks)
-            if found is not None:
-                terms = difference.some(at).run_terms
-                places = methods[at] % _ROWS, versus[at]
-                widths[at] = _widths(name, found, places, terms, level)
+    def method_halfwidths(self, design: FirstTasks, counts: Counts, level: float) -> Floats:
+        """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
+        widths = np.full(len(counts), np.nan)
+        for _, rows, found in _own(self.name, design, counts, level):
+            terms = counts.run_variance[rows], counts.run_square[rows]
+            widths[rows] = _widths(self.name, found, (slice(None), 0), terms, level)
         return widths
 
-    def independent(tasks: int) -> int:
-        first = design.at(tasks, name)
-        return 0 if first is None else first.disjoint_tasks(name)
+    def pairs(self, design: FirstTasks, counts: Counts, level: float) -> Pairs:
+        """Make what compares the methods of a task set."""
+        every, name = design.pairs(counts, level), self.name
 
-    return Pairs(name, counts, level, own, widths, independent)
+        def own(tasks: int, rows: Ints, own: Moments) -> Floats:
+            found = every.own(name, tasks)
+            if found is None:
+                return np.full(len(rows), np.nan)
+            return _widths(name, found, (rows, 0), own.run_terms, level)
+
+        def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+            widths = np.full(len(methods), np.nan)
+            for block in np.unique(methods // _ROWS).tolist():
+                at = np.flatnonzero(methods // _ROWS == block)
+                found, _ = every.row(name, int(methods[at[0]]), tasks)
+                if found is not None:
+                    terms = difference.some(at).run_terms
+                    places = methods[at] % _ROWS, versus[at]
+                    widths[at] = _widths(name, found, places, terms, level)
+            return widths
+
+        def independent(tasks: int) -> int:
+            first = design.at(tasks, name)
+            return 0 if first is None else first.disjoint_tasks(name)
+
+        return Pairs(name, counts, level, own, widths, independent)
+
+    def p_values(self, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints) -> Floats:
+        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
+        p = np.full(len(methods), np.nan)
+        pairs = design.pairs(counts, REFERENCE)
+        common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+        for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
+            at = np.flatnonzero((methods == method) & (common == tasks))
+            found, row = pairs.row(self.name, method, tasks)
+            first = design.at(tasks, self.name)
+            if found is not None and first is not None:
+                difference = counts.differences(method, versus[at], tasks).moments()
+                p[at] = _p_values(self.name, first, found, (row, versus[at]), difference)
+        return p
+
+    def one_sided_p(self, design: FirstTasks, ahead: Counts) -> Floats:
+        """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
+        p = np.full(len(ahead), np.nan)
+        moments = ahead.moments()
+        for at, rows, found in _own(self.name, design, ahead, REFERENCE):
+            p[rows] = _p_values(self.name, at, found, (slice(None), 0), moments.some(rows))
+        return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)

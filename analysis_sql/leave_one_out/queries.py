@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ class QueryDesign:
             query,
         )
 
-    def sums(self, u: Floats, right: Sequence[Floats | RightQueries]) -> QuerySums:
+    def sums(self, u: Floats, right: Sequence[RightQueries]) -> QuerySums:
         """Return what gives V and τ, of residuals (M, B) and which queries were right."""
         return QuerySums(self, u, right)
 
@@ -173,14 +173,10 @@ def _errors(
     return several, *(np.asarray(own[numbers]) for own in of_class)  # type: ignore[return-value]
 
 
-D = TypeVar("D")
-"""What tasks are like."""
-
-
-class ProductSums(ABC, Generic[D]):
+class ProductSums(ABC):
     """V and τ of methods, and of differences, from products of two methods' values."""
 
-    def __init__(self, design: D, u: Floats, right: Sequence[Floats | RightQueries]) -> None:
+    def __init__(self, design: Any, u: Floats, right: Sequence[RightQueries]) -> None:
         """Take residuals (M, B), and of each method which queries were right."""
         self._design, self._u, self._right = design, u, right
 
@@ -206,11 +202,12 @@ class ProductSums(ABC, Generic[D]):
         """Add up V and τ from products of methods, or of differences of methods."""
 
 
-class QuerySums(ProductSums[QueryDesign]):
+class QuerySums(ProductSums):
     """The same of tasks of one size: which queries were right are arrays (B, K·Q)."""
 
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
-        made, u = self._design, np.ascontiguousarray(self._u.T)
+        made: QueryDesign = self._design
+        u = np.ascontiguousarray(self._u.T)
         of_e, of_mean, of_both = made.of_class
         several, of_u2, of_e2, of_ue = made.errors
         variance = -products(u, u, made.noise)
@@ -250,10 +247,10 @@ class QuerySums(ProductSums[QueryDesign]):
 
         Where it is 0 or 1, sums of products are whole numbers, exact in half of the digits.
         """
-        known = [own.counts if isinstance(own, RightQueries) else own for own in self._right]
-        runs = [own.runs if isinstance(own, RightQueries) else 1 for own in self._right]
-        stacked = np.stack(known).reshape(len(known), -1, self._design.queries)
-        return stacked, np.array(runs, np.float64) if max(runs) > 1 else None
+        stacked = np.stack([own.counts for own in self._right])
+        runs = np.array([own.runs for own in self._right], np.float64)
+        by_place = stacked.reshape(len(runs), -1, self._design.queries)
+        return by_place, runs if runs.max() > 1 else None
 
     def _of_class(self, places: Ints) -> NDArray[Any]:
         """Return whether the queries of one class are answered rightly, (J_c Q, M)."""

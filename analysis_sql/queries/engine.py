@@ -1,8 +1,8 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
-The files in ``queries/`` are views of the connection. A rule in ``rules/`` has two SELECTs: the
-first looks at groups of rows and finds whether one breaks it, the second gives the first of these
-rows, in the order of the file, and how many they are; it may use what the first gave.
+The files in ``queries/`` are views of the connection. A rule in ``rules/`` is a SELECT of the first
+rows that break it, in the order of the file, and of how many they are. Before it may stand one that
+finds out by groups of rows whether there are any; what that gives the second may use.
 """
 
 from __future__ import annotations
@@ -172,12 +172,11 @@ def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     plain = [_is_plain(kind) for kind in result.types]
     if names == result.columns and all(plain):
         return result
-    return result.project(
-        ", ".join(
-            (f"#{i}" if same else f"CAST(#{i} AS VARCHAR)") + f" AS {_quoted(name)}"
-            for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1)
-        )
-    )
+    columns = []
+    for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1):
+        quoted = name.replace('"', '""')
+        columns.append(f'{f"#{i}" if same else f"CAST(#{i} AS VARCHAR)"} AS "{quoted}"')
+    return result.project(", ".join(columns))
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
@@ -200,10 +199,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return list(distinct)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _first_line(error: Exception) -> str:
     """The error and DuckDB's hint, without the excerpt of the query below them."""
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
@@ -211,11 +206,13 @@ def _first_line(error: Exception) -> str:
 
 def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
     """Return the first rows that break a rule, and in `total` how many do; none if none does."""
-    whether, which = _text("rules", rule).split(";\n")
-    groups = records(connection, whether)
-    if not groups:
-        return []
-    parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
+    *whether, which = _text("rules", rule).split(";\n")
+    parameters: dict[str, Any] = {}
+    for select in whether:
+        groups = records(connection, select)
+        if not groups:
+            return []
+        parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
     return records(connection, which, parameters)
 
 

@@ -21,7 +21,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import VERDICTS, Adjustment, adjust, conclusive, paired_p
 from analysis_sql.interval_kinds import Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
-from analysis_sql.intervals.bounds import Saturation, saturation
+from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, subtract
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.sign_flip import sign_flip
@@ -89,7 +89,8 @@ def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | 
     """What T tasks without an error, or without a difference, leave open; None for closed sets."""
     if design is None or tasks < 1:
         return None
-    return saturation(tasks, design.prefix(tasks).disjoint_tasks, level)
+    disjoint = design.prefix(tasks).disjoint_tasks
+    return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
 @dataclass(frozen=True)

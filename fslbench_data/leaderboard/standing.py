@@ -363,10 +363,10 @@ def _fill(
     usable = np.isin(counts.tasks, lengths)
     for kind, numbers in by_kind.items():
         if kind in designs:
-            part, beside = counts.some(usable), BESIDE[kind]
-            numbers[name][rows[usable]] = beside.halfwidths(designs[kind], part, level)
+            part, how = counts.some(usable), BESIDE[kind].how
+            numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
-                numbers["p"][rows[usable]] = beside.one_sided_p(designs[kind], part)
+                numbers["p"][rows[usable]] = how.one_sided_p(designs[kind], part)
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":

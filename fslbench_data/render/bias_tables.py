@@ -8,7 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from analysis_sql.bias import Contrast, RankCorrelation, StepScore
+from analysis_sql.bias import Contrast, RankCorrelation
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
@@ -286,7 +286,7 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 
 def _figures(
-    measured: Iterable[tuple[str, str, StepScore | Contrast]], measures: Mapping[str, str]
+    measured: Iterable[tuple[str, str, Contrast]], measures: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Give a row for each of some measures that there is; numbers without interval have none."""
     for step, to, of in measured:

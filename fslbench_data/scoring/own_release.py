@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.all_ways import Cells, of_each
 from analysis_sql.intervals.counts import EXACT, RightQueries
+from analysis_sql.leave_one_out.all_ways import Cells, of_each
 from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
     FSLBenchWarning,

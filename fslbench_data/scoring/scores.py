@@ -230,7 +230,7 @@ def intervals_by_kind(
     @cache
     def of(kind: IntervalKind) -> list[Interval]:
         own = kind == carried
-        widths = None if own else BESIDE[kind].halfwidths(designs[kind], counts, level)
+        widths = None if own else BESIDE[kind].how.method_halfwidths(designs[kind], counts, level)
         return intervals(moments, kind, level, widths)
 
     return of

@@ -345,7 +345,9 @@ class TaskSetReport:
     def _pairs_by_kind(self) -> dict[IntervalKind, Pairs]:
         """Make what compares methods by each kind, which keeps what it knows of a method."""
         of_set = self.counts, self.level
-        beside = {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
+        beside = {
+            kind: BESIDE[kind].how.pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]
+        }
         carried = carried_pairs(self.counts, self.interval_kind, self.level)
         return {self.interval_kind: carried, **beside}
 

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from analysis_sql.intervals.all_ways import Cells, of_each
 from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.leave_one_out.all_ways import Cells, of_each
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.leave_one_out.lines import Classes, World
 

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_classes
-from analysis_sql.class_aware.superclasses import LOG_SHARES, SuperclassDesign, relative_halfwidths
+from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.class_aware.superclasses import LOG_SHARES, SuperclassDesign
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
@@ -124,7 +124,7 @@ def _judge(design: SuperclassDesign, y: Array, truth: float) -> Held:
     coordinates = design.coordinates(y)
     u, _ = design.split(coordinates)
     size = np.sqrt(norm2)
-    classes = for_new_classes(design.classes, u, norm2, LEVEL) * size
+    classes = relative_halfwidths(design.classes, u, norm2, LEVEL) * size
     widths = relative_halfwidths(design, coordinates, norm2, LEVEL) * size
     return Held(design.tasks, mean - truth, np.maximum(widths, classes), classes)
 

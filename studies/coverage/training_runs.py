@@ -139,7 +139,7 @@ class Tasks:
 
     def halfwidth(self, line: Line, counts: Counts) -> float:
         """Compute the half-width of the difference of two methods on tasks that reuse images."""
-        pairs = BESIDE[line.kinds[0]].pairs(self.left_out, counts, LEVEL)
+        pairs = BESIDE[line.kinds[0]].how.pairs(self.left_out, counts, LEVEL)
         return float(pairs.columns(0, np.array([1])).halfwidth[2, 0])
 
 
@@ -261,7 +261,7 @@ def judged_own_tasks(line: Line, tasks: OwnTasks, rng: np.random.Generator) -> F
     for runs, (design, run) in tasks.joined.items():
         y = x[:, :runs].reshape(2, -1) / QUERIES
         several = [Counts.of_own_tasks(y, run), Counts(y, np.full(2, run.size), 1)]
-        pairs = [BESIDE[kind].pairs(design, counts, LEVEL) for counts in several]
+        pairs = [BESIDE[kind].how.pairs(design, counts, LEVEL) for counts in several]
         after, before = (each.columns(0, np.array([1])) for each in pairs)
         found[runs, "false"] = after.verdict[0] != INCONCLUSIVE
         found[runs, "before"] = before.verdict[0] != INCONCLUSIVE

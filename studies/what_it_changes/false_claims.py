@@ -104,7 +104,7 @@ def signs(counts: Counts, carried: IntervalKind, designs: Designs) -> dict[str, 
     pairs = pair_arrays(counts, asked, carried, LEVEL)
     codes = {carried: pairs.verdict, "error bars": pairs.direct}
     for kind, design in designs.items():
-        of_kind = BESIDE[kind].pairs(design, counts, LEVEL)
+        of_kind = BESIDE[kind].how.pairs(design, counts, LEVEL)
         every = np.arange(len(counts))
         codes[kind] = np.stack([of_kind.columns(i, every).verdict for i in range(len(counts))])
     return {

@@ -7,8 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmark_spec.digest import content_digest, content_digest_of, fingerprint
 from benchmark_spec.errors import SpecError
@@ -121,13 +119,6 @@ def test_null_is_neither_zero_nor_empty() -> None:
     assert digest([None], pa.string()) != digest([""], pa.string())
     assert digest([None], pa.list_(pa.int8())) != digest([[]], pa.list_(pa.int8()))
     assert digest(["ab", "c"], pa.string()) != digest(["a", "bc"], pa.string())
-
-
-@given(st.lists(st.one_of(st.none(), st.integers(-100, 100)), max_size=30), st.integers(0, 30))
-def test_any_cut_gives_the_same_digest(values: list[int | None], cut: int) -> None:
-    table = pa.table({"a": pa.array(values, pa.int8())})
-    pieces = pa.concat_tables([table.slice(0, cut), table.slice(cut)])
-    assert content_digest(pieces) == content_digest(table)
 
 
 def test_types_that_no_release_has() -> None:

@@ -12,8 +12,8 @@ DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 
 
 
 def _table(kind: str, dataset: str, name: str) -> Table:
-    path = table_path(kind, dataset, name)  # type: ignore[arg-type]
-    return Table(path, kind, dataset, name, 1, 2, "s", "d", "", {"seed": 0})  # type: ignore[arg-type]
+    path = table_path(kind, dataset, name)
+    return Table(path, kind, dataset, name, 1, 2, "s", "d", "", {"seed": 0})
 
 
 MANIFEST = Manifest(

@@ -1,9 +1,4 @@
 -- Is there a null inside a list of class_correct?
-SELECT "group"
-FROM rows
-WHERE list_count(class_correct) < len(class_correct)
-ORDER BY rows.rowid
-LIMIT 1;
 SELECT r.rowid AS row, "group", count(*) OVER () AS total
 FROM rows AS r
 WHERE list_count(class_correct) < len(class_correct)

@@ -1,9 +1,4 @@
 -- Do the counts of a task's classes sum to n_correct?
-SELECT "group"
-FROM rows
-WHERE list_sum(class_correct) <> n_correct
-ORDER BY rows.rowid
-LIMIT 1;
 SELECT
     r.rowid             AS row,
     "group",

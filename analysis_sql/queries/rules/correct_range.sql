@@ -1,5 +1,4 @@
 -- Do the lists of which queries are right hold 1 and 0 only?
-SELECT "group" FROM predicted WHERE name = 'correct' AND (least < 0 OR most > 1) ORDER BY row LIMIT 1;
 SELECT
     row,
     "group",

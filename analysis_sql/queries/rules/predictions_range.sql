@@ -1,10 +1,4 @@
 -- Do the lists of predictions hold positions of the task's classes only?
-SELECT "group"
-FROM predicted
-JOIN groups USING ("group")
-WHERE name = 'predictions' AND (least < 0 OR most >= way)
-ORDER BY row
-LIMIT 1;
 SELECT
     row,
     "group",

@@ -88,21 +88,15 @@ def test_where_the_level_falls_and_nothing_else_it_is_the_excess(queries: int) -
     logits = 1.2 * rng.standard_normal((20_000, 5))
     first, then = (_step(rng, logits, accuracy, queries) for accuracy in (0.976, 0.61))
     spread = ClassSpread.of(first, queries)
-    assert spread is not None
     assert spread.variance**0.5 == pytest.approx(1.2, abs=0.1)
     score = step_score(then, queries, "closed", at_level=spread.at(then))
-    assert score.excess is not None
     assert score.excess.mean > 9 * 100 * excess(first, queries).mean()
-    assert score.beyond_level is not None
-    assert score.beyond_level.halfwidth is not None
     assert score.of_level == pytest.approx(score.excess.mean, abs=score.beyond_level.halfwidth)
     assert score.beyond_level.halfwidth < 2
     assert score.of_level + score.beyond_level.mean == pytest.approx(score.excess.mean)
     logits[:, 0] -= 2.5  # a class of each task loses more
     unfair = step_score(then := _step(rng, logits, 0.61, queries), queries, "closed",
                         at_level=spread.at(then))  # fmt: skip
-    assert unfair.beyond_level is not None
-    assert unfair.beyond_level.low is not None
     assert unfair.beyond_level.low > 2
 
 
@@ -110,7 +104,6 @@ def test_on_the_first_step_it_is_the_excess_and_nothing_lies_beyond() -> None:
     rng = np.random.default_rng(1)
     first = _step(rng, rng.standard_normal((200, 5, 1)) + np.zeros(3), 0.7, 5)
     spread = ClassSpread.of(first, 5)
-    assert spread is not None
     at = spread.at(first)
     assert at.excess == pytest.approx(excess(first, 5).mean())
     np.testing.assert_allclose(at.beyond, 0, atol=1e-8)
@@ -124,13 +117,11 @@ def test_the_error_is_the_jackknifes() -> None:
 
     def beyond(of: Counts) -> float:
         spread = ClassSpread.of(first[of], 5)
-        assert spread is not None
         return float(spread.at(then[of]).beyond.mean())
 
     left = [beyond(np.arange(60) != task) for task in range(60)]
     error = np.sqrt(59 * np.var(left))
     spread = ClassSpread.of(first, 5)
-    assert spread is not None
     values = spread.at(then).beyond
     assert values.std(ddof=1) / np.sqrt(60) == pytest.approx(error, rel=0.1)
     assert values.mean() == pytest.approx(excess(then, 5).mean() - spread.at(then).excess)
@@ -141,7 +132,6 @@ def test_runs_and_fewer_tasks() -> None:
     logits = rng.standard_normal((80, 4, 1)) + np.zeros(2)
     first, then = (_step(rng, logits, accuracy, 6) for accuracy in (0.8, 0.6))
     spread = ClassSpread.of(first[:50], 6)
-    assert spread is not None
     at = spread.at(then)
     assert at.beyond.shape == (50,)
     known = expectations_if_unequal(4, 6, spread.variance**0.5, then[:50].mean() / 6)
@@ -155,8 +145,6 @@ def test_runs_and_fewer_tasks() -> None:
     parts = [(1, then[:60]), (-1, first[:60])]
     found = contrast(parts, 6, "open", beyond=[at, other])
     alone = contrast(parts, 6, "open", beyond=[replace(at, of_runs=np.zeros(1)), other])
-    assert alone.beyond_level is not None
-    assert found.beyond_level is not None
     assert found.beyond_level.tasks == 50
     assert found.beyond_level.mean == pytest.approx(100 * (at.beyond - longer[:50]).mean())
     v = (100 * at.of_runs).var(ddof=1) / 2
@@ -180,12 +168,10 @@ def test_where_the_first_step_leaves_it_open(counts: list[list[int]], queries: i
 def test_equal_classes_have_no_spread_and_an_error_all_the_same() -> None:
     first = np.full((40, 3), 2)
     spread = ClassSpread.of(first, 4)
-    assert spread is not None
     assert spread.variance == 0
     rng = np.random.default_rng(4)
     mixed = np.concatenate([first, rng.binomial(4, 0.5, (40, 3))])
     spread = ClassSpread.of(mixed, 4)
-    assert spread is not None
     assert spread.variance == 0
     assert spread.influence.std() > 0
     assert spread.at(mixed).excess == pytest.approx(0, abs=1e-12)

@@ -1,6 +1,5 @@
-"""Class-aware intervals by hand, against plain dense algebra, statsmodels and identities."""
+"""Class-aware intervals by hand, against plain dense algebra, and by simulation."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from class_aware_interval import class_aware_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pair_halfwidths import pair_halfwidths
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -148,58 +146,8 @@ def test_one_task_and_equal_tasks() -> None:
     assert (equal.halfwidth, equal.constant) == (None, True)
     apart = class_aware_interval(ClassDesign.of(np.array([[0, 1], [2, 3]])), np.full(2, 4), 5, 0.95)
     assert (apart.halfwidth, apart.constant) == (None, True)
-
-
-def test_full_rank_leaves_no_rest() -> None:
-    rng = np.random.default_rng(3)
-    ids = random_ids(rng, 9, 60, 5)
-    design = ClassDesign.of(ids)
-    assert design.rank == design.tasks - 1
-    x = rng.integers(0, 26, 9)
-    u = design.coordinates(x[None])
-    assert (u**2).sum() == pytest.approx(((x - x.mean()) ** 2).sum(), rel=1e-12)
-    assert width(ids, x) == pytest.approx(plain(ids, x.astype(float), 0.95), rel=1e-8)
-
-
-@pytest.mark.parametrize(("tasks", "classes"), [(50, 12), (20, 60)])
-def test_both_sides_of_the_eigenproblem_agree(tasks: int, classes: int) -> None:
-    rng = np.random.default_rng(1)
-    ids = random_ids(rng, tasks, classes, 5)
-    design = ClassDesign.of(ids)
-    z = membership(ids)
-    centred = z - z.mean(axis=0)
-    lam = np.sort(np.linalg.eigvalsh(centred @ centred.T))[::-1][: design.rank]
-    assert design.eigenvalues == pytest.approx(lam, rel=1e-9)
-    assert design.typical * design.rank == pytest.approx((centred**2).sum(), rel=1e-12)
-    y = rng.normal(size=(3, tasks))
-    u = design.coordinates(y)
-    for g in (0.1, 1.0, 7.0):  # y' C (I + g Z_c Z_c')^-1 C y, C the centring
-        c = y - y.mean(axis=1, keepdims=True)
-        whole = np.einsum(
-            "mt,ts,ms->m", c, np.linalg.inv(np.eye(tasks) + g * centred @ centred.T), c
-        )
-        rest = (c**2).sum(axis=1) - (u**2).sum(axis=1)
-        assert whole == pytest.approx(
-            (u**2 / (1 + g * design.eigenvalues)).sum(axis=1) + rest, rel=1e-9
-        )
-
-
-def test_variance_of_the_mean() -> None:
-    """1'(I + g ZZ')1/T² is 1/T + g v; it equals 1/1'(I + g ZZ')^-1 1 (GLS) if ZZ'1 is constant."""
-    balanced = np.array([[i, (i + 1) % 6, (i + 2) % 6] for i in range(6)] * 2)
-    uneven = np.array([[0, 1], [0, 2], [0, 3], [1, 2]])
-    for ids, same in ((balanced, True), (uneven, False)):
-        z = membership(ids)
-        design = ClassDesign.of(ids)
-        for g in (0.0, 0.5, 4.0):
-            inside = np.eye(len(ids)) + g * z @ z.T
-            ours = 1 / design.tasks + g * design.concentration
-            assert inside.sum() / len(ids) ** 2 == pytest.approx(ours, rel=1e-12)
-            best = 1 / np.linalg.inv(inside).sum()
-            if same or g == 0.0:
-                assert ours == pytest.approx(best, rel=1e-12)
-            else:
-                assert ours > best
+    with pytest.raises(SpecError, match="confidence level"):
+        width(np.array([[0, 1], [0, 2]]), np.array([4, 5]), 1.0)
 
 
 @st.composite
@@ -225,7 +173,6 @@ def test_an_interval_wherever_there_can_be_one(
     if found.constant or design.obstacle is not None:
         assert found.halfwidth is None
     else:
-        assert found.halfwidth is not None
         assert 0 < found.halfwidth < np.inf
 
 
@@ -250,62 +197,30 @@ def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObjec
             assert value == pytest.approx(found, rel=1e-7), what
 
 
-def test_wider_at_higher_levels() -> None:
-    rng = np.random.default_rng(0)
-    ids = random_ids(rng, 60, 10, 5)
-    x = rng.integers(0, 26, 60)
-    widths = [width(ids, x, level) for level in (0.01, 0.1, 0.5, 0.9, 0.95, 0.99, 0.9999, 0.999999)]
-    assert all(a < b for a, b in pairwise(widths))
-    with pytest.raises(SpecError, match="confidence level"):
-        width(ids, x, 1.0)
-
-
 def test_methods_and_pairs_over_the_tasks_they_answered() -> None:
     rng = np.random.default_rng(5)
     ids = random_ids(rng, 80, 12, 5)
     design = ClassDesign.of(ids)
-    answered = np.array([80, 80, 50, 50, 1, 0])
-    x = rng.integers(0, 26, (6, 80))
+    answered = np.array([80, 80, 50, 50, 1])
+    x = rng.integers(0, 26, (5, 80))
     x[1] = x[0] + 1
     x = np.where(np.arange(80) < answered[:, None], x, 0)
     counts = Counts(x.astype(np.int16), answered, 25)
     own = NEW_CLASSES.method_halfwidths(design, counts, 0.9)
-    first, second = np.nonzero(np.ones((6, 6), bool))
-    widths = pair_halfwidths(design, counts, first, second, 0.9).reshape(6, 6)
-    for i in range(6):
+    first, second = np.nonzero(np.ones((5, 5), bool))
+    widths = NEW_CLASSES.pairs(design, counts, 0.9).columns(first, second).halfwidth[2]
+    for i in range(5):
         m = answered[i]
         expected = plain(ids[:m], x[i, :m].astype(float), 0.9) if m > 1 else np.nan
         assert own[i] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
-        for j in range(6):
+        for j in range(5):
             m = min(answered[i], answered[j])
             difference = (x[i] - x[j])[:m]
             constant = len(set(difference.tolist())) <= 1
             expected = np.nan if constant else plain(ids[:m], difference.astype(float), 0.9)
-            assert widths[i, j] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
+            found = widths[5 * i + j]
+            assert found == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
     assert design.prefix(50) is design.prefix(50)
-
-
-def test_blocks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    from analysis_sql.class_aware import intervals as class_aware
-
-    rng = np.random.default_rng(5)
-    design = ClassDesign.of(random_ids(rng, 40, 12, 5))
-    counts = Counts(rng.integers(0, 26, (9, 40)).astype(np.int16), np.full(9, 40), 25)
-    first, second = np.triu_indices(9, 1)
-    whole = pair_halfwidths(design, counts, first, second, 0.95)
-    own = NEW_CLASSES.method_halfwidths(design, counts, 0.95)
-    monkeypatch.setattr(class_aware, "_NUMBERS_AT_ONCE", 300)
-    np.testing.assert_allclose(
-        pair_halfwidths(design, counts, first, second, 0.95), whole, rtol=1e-12
-    )
-    np.testing.assert_allclose(NEW_CLASSES.method_halfwidths(design, counts, 0.95), own, rtol=1e-12)
-
-
-def test_disjoint_tasks_one_after_another() -> None:
-    ids = np.array([[0, 1], [1, 2], [2, 3], [4, 0], [4, 5]])
-    assert ClassDesign.of(ids).disjoint_tasks == 3  # {0,1}, {2,3}, {4,5}
-    assert not ClassDesign.of(ids).disjoint
-    assert ClassDesign.of(np.arange(10).reshape(5, 2)).disjoint_tasks == 5
 
 
 @pytest.mark.parametrize(
@@ -322,9 +237,30 @@ def test_arrays_that_are_no_classes(ids: Array, message: str) -> None:
         ClassDesign.of(ids)
 
 
-def test_a_prefix_that_is_none() -> None:
-    with pytest.raises(SpecError, match="no first 3 of 2"):
-        ClassDesign.of(np.array([[0, 1], [1, 2]])).prefix(3)
+def test_coverage_over_new_classes() -> None:
+    """4000 sets of 60 tasks of 10 classes, effects as strong as errors (λ̄g = 3).
+
+    The class-aware interval of 95 % holds the mean over new classes about as often (93 to 94 %
+    here; a standard error is 0.4 points); the open one, and a plug-in of the likeliest g, fall
+    short.
+    """
+    rng = np.random.default_rng(0)
+    ids = random_ids(rng, 60, 10, 5)
+    design = ClassDesign.of(ids)
+    sets, effect = 4000, np.sqrt(3 / design.typical)
+    y = rng.normal(0, effect, (sets, 10))[:, ids].sum(axis=2) + rng.normal(size=(sets, 60))
+    norm2 = y.var(axis=1) * 60
+    u = design.coordinates(y)
+    error = np.abs(y.mean(axis=1))
+    aware = relative_halfwidths(design, u, norm2, 0.95) * np.sqrt(norm2)
+    t = stats.t.isf(0.025, 59)
+    found = variance_components(design, u, norm2)
+    plug_in = t * np.sqrt(found.between * design.concentration + found.within / 60)
+    opened = t * np.sqrt(norm2 / 59 / 60)
+    covered = [float((error <= h).mean()) for h in (aware, plug_in, opened)]
+    assert 0.925 < covered[0] < 0.985
+    assert covered[1] < covered[0] - 0.01
+    assert covered[2] < 0.85
 
 
 @pytest.mark.parametrize(("tasks", "classes"), [(11, 16), (14, 15), (17, 30)])

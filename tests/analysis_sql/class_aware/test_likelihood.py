@@ -42,33 +42,30 @@ def dense(ids: Array, y: Array, g: float) -> float:
     return float(-0.5 * ((len(y) - 1) * np.log(q) + np.linalg.slogdet(v)[1] + np.log(information)))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_likelihood_is_that_of_all_contrasts(seed: int) -> None:
-    ids, y = example(seed)
-    design, u, norm2 = entered(ids, y)
-    shares = Shares.of(design, u, norm2)
-    ours, g = shares.log_likelihoods()[0], ratios(design)
-    base = ours[0] - dense(ids, y, g[0])
-    for place in (40, 60, 80, 100):
-        assert ours[place] - base == pytest.approx(dense(ids, y, g[place]), abs=1e-7)
-
-
-@pytest.mark.parametrize(("seed", "spread"), [(0, 1.0), (1, 0.3), (2, 3.0), (5, 0.0)])
-def test_components_maximise_the_plain_likelihood(seed: int, spread: float) -> None:
-    ids, y = example(seed, spread=spread)
-    found = variance_components(*entered(ids, y))
-    best = optimize.minimize_scalar(
-        lambda s: -dense(ids, y, float(np.exp(s))),
-        bounds=(-18, 8),
-        method="bounded",
-        options={"xatol": 1e-10},
+def test_components_maximise_the_plain_likelihood() -> None:
+    """Of many at once; where tasks stand in random order, about half show no effect at all."""
+    ids, y = example(1)
+    rows = np.vstack(
+        [
+            y,
+            np.random.default_rng(0).permuted(np.tile(y, (11, 1)), axis=1),
+            example(1, spread=3.0)[1],
+        ]
     )
-    if found.between[0] > 0:
-        g = found.between[0] / found.within[0]
-        assert g == pytest.approx(np.exp(best.x), rel=1e-5)
-        assert dense(ids, y, g) == pytest.approx(-best.fun, abs=1e-7)
-    else:
-        assert best.x < -16
+    found = variance_components(*entered(ids, rows))
+    for row, between, within in zip(rows, found.between, found.within, strict=True):
+        best = optimize.minimize_scalar(
+            lambda s, row=row: -dense(ids, row, float(np.exp(s))),
+            bounds=(-18, 8),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        if between > 0:
+            assert between / within == pytest.approx(np.exp(best.x), rel=1e-5)
+            assert dense(ids, row, between / within) == pytest.approx(-best.fun, abs=1e-7)
+        else:
+            assert best.x < -16
+    assert 0.3 < (found.between == 0).mean() < 0.9
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, stats
 
-from analysis_sql.class_aware.intervals import prior
-from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_classes
+from analysis_sql.class_aware.intervals import prior, relative_halfwidths, tails
 from analysis_sql.class_aware.likelihood import LOG_GRID
 from analysis_sql.class_aware.superclasses import (
     LOG_SHARES,
     Grid,
     SuperclassDesign,
-    relative_halfwidths,
-    tails,
     weighted,
 )
 
@@ -171,7 +168,7 @@ def test_superclasses_of_one_class_say_little_more_than_classes() -> None:
     design = SuperclassDesign.of(ids, np.arange(12))
     y, norm2 = values(rng.normal(size=(20, 60)) + rng.normal(size=(20, 12))[:, ids].sum(axis=2))
     widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
-    ratio = widths / for_new_classes(design.classes, design.classes.coordinates(y), norm2, 0.95)
+    ratio = widths / relative_halfwidths(design.classes, design.classes.coordinates(y), norm2, 0.95)
     assert 0.97 < ratio.min() <= ratio.max() < 1.1
 
 
@@ -206,7 +203,7 @@ def test_new_superclasses_are_covered(
     widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
     covered = 100 * (error <= widths).mean()
     assert covered >= least
-    narrow = for_new_classes(design.classes, design.classes.coordinates(y), norm2, 0.95)
+    narrow = relative_halfwidths(design.classes, design.classes.coordinates(y), norm2, 0.95)
     of_classes = 100 * (error <= narrow).mean()
     assert of_classes < 85 if common else of_classes > 93
     assert widths.mean() < 1.7 * narrow.mean() or common > 0

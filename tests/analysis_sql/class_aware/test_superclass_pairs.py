@@ -59,9 +59,6 @@ def test_each_comparison_is_that_of_its_own_interval(
     found = NEW_SUPERCLASSES.pairs(design, counts, 0.95)
     alone = [found.columns(0, ALL[i : i + 1]).intervals() for i in range(4)]
     assert [pair for (pair,) in alone] == pairs  # to the last digit, whatever else is compared
-    width = NEW_SUPERCLASSES.pairs(design, counts, 0.95).columns(0, ALL).halfwidth[2]
-    assert np.isnan(width[1])
-    assert width[[0, 2, 3]].tolist() == [pairs[i].difference.halfwidth for i in (0, 2, 3)]
 
 
 def test_p_values_are_where_intervals_end(design: SuperclassDesign, counts: Counts) -> None:
@@ -132,8 +129,6 @@ def test_constant_differences_need_tasks_without_a_common_superclass() -> None:
 
 
 def test_where_no_superclass_recurs_the_p_value_is_student_s() -> None:
-    design = SuperclassDesign.of(np.arange(40).reshape(8, 5), np.arange(40) // 2 * 2 % 37)
-    assert not design.disjoint
     design = SuperclassDesign.of(np.arange(40).reshape(8, 5), np.arange(40) // 5)
     assert design.disjoint
     x = np.random.default_rng(1).integers(0, 26, (2, 8)).astype(np.int16)

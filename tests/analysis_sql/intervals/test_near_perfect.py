@@ -14,7 +14,6 @@ def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons() -> None:
     x = np.full(30, 50)
     x[:3] = 49
     found = near_perfect(interval(Moments.of(x, 50), "open", 0.95), 50)
-    assert found is not None
     worth = found.effective
     assert worth < 1500  # what T tasks know of their spread counts too
     exact = stats.beta.ppf(
@@ -24,7 +23,6 @@ def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons() -> None:
     )
     assert [found.high, found.low] == pytest.approx((100 * (1 - exact)).tolist())
     many = near_perfect(Interval("open", 0.95, 10**6, 99.0, 1e-5, False), 25)
-    assert many is not None
     assert many.effective == 25 * 10**6  # no more than there are
     test = stats.binomtest(25 * 10**4, 25 * 10**6).proportion_ci(0.95, "exact")
     assert (many.low, many.high) == pytest.approx((100 * (1 - test.high), 100 * (1 - test.low)))

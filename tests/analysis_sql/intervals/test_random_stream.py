@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -105,13 +105,3 @@ def test_a_permutation_of_tied_words_is_redrawn_whole() -> None:
     stream = Words([3, 1, 2, 7, 7, 0, 5, 4, 9])
     assert stream.permutations(2, 3).tolist() == [[1, 2, 0], [1, 0, 2]]
     assert stream.position == 9
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 20), st.integers(0, 99))
-def test_one_request_equals_many(split: int, seed: int) -> None:
-    sizes = np.full(20, 7)
-    whole = Stream("split", seed).subsets(sizes, 3)
-    stream = Stream("split", seed)
-    parts = [stream.subsets(sizes[:split], 3), stream.subsets(sizes[split:], 3)]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)

@@ -6,14 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.intervals.bounds import disjoint_tasks, saturation, zero_bound
+from analysis_sql.intervals.bounds import disjoint_tasks, zero_bound
 
 
 def test_by_hand() -> None:
     # 1 - 0.05^(1/30) = 9.50 %; one task: 95 %
-    found = saturation(30, 1)
-    assert found.bound == pytest.approx(9.5034, abs=1e-4)
-    assert found.new_classes_bound == pytest.approx(95.0)
+    assert zero_bound(30) == pytest.approx(9.5034, abs=1e-4)
+    assert zero_bound(1) == pytest.approx(95.0)
     assert zero_bound(10_000) == pytest.approx(300 / 10_000, rel=0.002)  # the rule of three
 
 

@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
-from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, p_for_new_runs, run_terms
+from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
 from benchmark_spec.protocol import IntervalKind
 
@@ -46,7 +46,7 @@ def test_without_runs_nothing_moves() -> None:
     assert halfwidths(with_terms, "closed", 0.9) == halfwidths(plain, "closed", 0.9)
     assert paired_p(with_terms, "closed") == paired_p(plain, "closed")
     p = np.array([0.3, np.nan, 0.0])
-    assert p_for_new_runs(p, 1.0, 1.0, plain.run_terms) is p
+    assert plain.p_for_new_runs(p, lambda: 1.0) is p
 
 
 @pytest.mark.parametrize("runs", [(2, 1), (3, 3), (5, 2), (10, 10)])

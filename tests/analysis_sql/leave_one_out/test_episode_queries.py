@@ -85,7 +85,6 @@ def test_variance_and_its_error_are_those_of_the_definition(tasks: list[Episode]
     u = design.residuals(y)
     v = [_influences(tasks, SIZES, u[j], shares[j]) for j in range(3)]
     factor = np.repeat((SIZES - 1) / SIZES, SIZES)
-    assert design.queries is not None
     sums = design.queries.sums(
         u, [RightQueries(told, r) for told, r in zip(padded, runs, strict=True)]
     )
@@ -159,8 +158,6 @@ def test_tasks_of_one_size_have_nearly_the_intervals_of_such_tasks() -> None:
     fixed = TaskDesign.of(ids, images, owner, shots=shot)
     free = EpisodeDesign.of(ids, images, owner, shots=np.full(ids.shape, shot))
     one, other = (leave_one_out(design, y, 0.95, right).images for design in (fixed, free))
-    assert one is not None
-    assert other is not None
     np.testing.assert_allclose(one.halfwidth, other.halfwidth, rtol=0.03)
 
 

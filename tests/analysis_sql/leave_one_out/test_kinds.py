@@ -5,10 +5,9 @@ import pytest
 from leave_one_out_tasks import uniform_tasks, values_on
 
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
-from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
-from analysis_sql.leave_one_out.leave_one_out import FirstTasks, leave_one_out
+from analysis_sql.leave_one_out.leave_one_out import FirstTasks, LeftOutKind, leave_one_out
 
 TASKS, QUERIES, METHODS = 400, 25, 5
 
@@ -43,7 +42,7 @@ def truth(declared: FirstTasks, counts: Counts, rows: list[int], tasks: int, nam
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_methods_have_their_own_halfwidths(declared, counts: Counts, name: str) -> None:
-    widths = BESIDE[name].halfwidths(declared, counts, 0.95)
+    widths = LeftOutKind(name).method_halfwidths(declared, counts, 0.95)
     whole = truth(declared, counts, [0, 1, 2], TASKS, name).halfwidth
     half = truth(declared, counts, [4], TASKS // 2, name).halfwidth
     np.testing.assert_allclose(widths[:3], 100 * np.diag(whole), rtol=1e-9)
@@ -57,15 +56,15 @@ def test_methods_have_their_own_halfwidths(declared, counts: Counts, name: str) 
 def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, right: int) -> None:
     """Of what never varies nothing can be estimated, of 0 % no more than of 100 %."""
     counts = Counts(np.full((2, TASKS), right, np.int16), np.array([TASKS] * 2), QUERIES)
-    assert np.isnan(BESIDE[name].halfwidths(declared, counts, 0.95)).all()
-    (pair,) = BESIDE[name].pairs(declared, counts, 0.95).columns(0, np.array([1])).intervals()
+    assert np.isnan(LeftOutKind(name).method_halfwidths(declared, counts, 0.95)).all()
+    (pair,) = LeftOutKind(name).pairs(declared, counts, 0.95).columns(0, np.array([1])).intervals()
     assert pair.verdict is Verdict.IDENTICAL
     assert pair.mean.halfwidth is None
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -> None:
-    pairs = BESIDE[name].pairs(declared, counts, 0.95)
+    pairs = LeftOutKind(name).pairs(declared, counts, 0.95)
     versus = np.array([1, 2, 3, 4])
     found = pairs.columns(0, versus)
     width, verdict, compared = found.halfwidth[2], found.verdict, found.intervals()
@@ -85,7 +84,7 @@ def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_p_values_agree_with_intervals(declared, counts: Counts, name: str) -> None:
     methods, versus = np.array([0, 0, 0, 1, 0]), np.array([1, 2, 3, 4, 4])
-    p = BESIDE[name].p_values(declared, counts, methods, versus)
+    p = LeftOutKind(name).p_values(declared, counts, methods, versus)
     assert p[0] == pytest.approx(truth(declared, counts, [0, 1], TASKS, name).p[0, 1], abs=1e-10)
     assert p[1] == 1
     assert p[2] == pytest.approx(truth(declared, counts, [0, 3], 123, name).p[0, 1], abs=1e-9)
@@ -96,7 +95,7 @@ def test_p_values_agree_with_intervals(declared, counts: Counts, name: str) -> N
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_one_sided_p_is_half_where_ahead(declared, counts: Counts, name: str) -> None:
     ahead = counts.differences([0, 1, 2], [1, 0, 0], TASKS)
-    p = BESIDE[name].one_sided_p(declared, ahead)
+    p = LeftOutKind(name).one_sided_p(declared, ahead)
     two = truth(declared, counts, [0, 1], TASKS, name).p[0, 1]
     leads = counts.correct[0].sum() > counts.correct[1].sum()
     expected = (two / 2, 1.0) if leads else (1.0, two / 2)

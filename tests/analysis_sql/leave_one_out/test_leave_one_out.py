@@ -54,8 +54,6 @@ def test_pairs_that_hardly_differ_by_class_keep_their_digits() -> None:
     design = TaskDesign.of(ids, images, owner)
     pair = leave_one_out(design, y, 0.95).classes
     one = leave_one_out(design, y[:1] - y[1:], 0.95).classes
-    assert pair is not None
-    assert one is not None
     assert pair.df[0, 1] == pytest.approx(one.df[0, 0], rel=1e-9)
     assert pair.halfwidth[0, 1] == pytest.approx(one.halfwidth[0, 0], rel=1e-9)
 
@@ -86,12 +84,6 @@ def test_what_cannot_be_estimated_is_never_nan(design: TaskDesign, y: np.ndarray
         assert 0 < spread.halfwidth[0, 1] < 1e-4
     assert result.mean[0, 5] == 0
     assert result.mean[6, 0] == pytest.approx(0.1)
-
-
-def test_each_kind_is_at_least_as_wide_as_the_one_before(design: TaskDesign, y: np.ndarray) -> None:
-    result = leave_one_out(design, y, 0.95)
-    assert (result.classes.halfwidth >= result.images.halfwidth).all()
-    assert (result.superclasses.halfwidth >= result.classes.halfwidth).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,13 +10,12 @@ from analysis_sql.leave_one_out.jackknife import leave_out_images
 from analysis_sql.leave_one_out.leave_one_out import (
     FirstTasks,
     Influences,
+    LeftOutKind,
     leave_one_out,
-    method_halfwidths,
-    p_values,
-    pairs,
 )
 from analysis_sql.leave_one_out.queries import QuerySums
 
+IMAGES = LeftOutKind("images")
 SIZES = (40, 25, 30, 50, 14)
 WAY, SHOT, QUERY, TASKS = 3, 2, 3, 60
 SMALL = np.array([size < 3 * (SHOT + QUERY) for size in SIZES])
@@ -130,8 +129,14 @@ def test_runs_are_their_mean(design, right) -> None:
     runs = RightQueries(right[:2].sum(0).reshape(TASKS, -1), 2)
     shares = right[:2].mean(0).reshape(TASKS, -1)
     assert QuerySums(design.queries, u, [runs]).own[0] == pytest.approx(
-        QuerySums(design.queries, u, [shares]).own[0]
+        QuerySums(design.queries, u, [RightQueries(shares, 1)]).own[0]
     )
+
+
+def _width(variance: float, tau: float, noise: float) -> float:
+    """The half-width at 95 %."""
+    whole, z = max(variance, 0.0) + noise, 1.959963984540054
+    return float(z * np.sqrt(whole + (z * z + 1) / 4 * tau**2 / (whole + 2 * tau)))
 
 
 def test_methods_that_hardly_differ_are_compared_by_their_difference(design, right) -> None:
@@ -142,12 +147,9 @@ def test_methods_that_hardly_differ_are_compared_by_their_difference(design, rig
     found = leave_one_out(design, y, 0.95, told(alike))
     u = design.residuals((y[0] - y[1])[None])
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [apart]).own
+    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
     noise = (y[0] - y[1]).var(ddof=1) / TASKS
-    whole = max(variance[0], 0.0) + noise
-    z = 1.959963984540054
-    width = z * np.sqrt(whole + (z * z + 1) / 4 * tau[0] ** 2 / (whole + 2 * tau[0]))
-    assert found.images is not None
+    width = _width(variance[0], tau[0], noise)
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
 
 
@@ -157,15 +159,12 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None
     found = leave_one_out(design, y, 0.95, told(alike))
     u = design.residuals(np.zeros((1, TASKS)))
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [apart]).own
-    z = 1.959963984540054
-    whole = max(variance[0], 0.0)
-    width = z * np.sqrt(whole + (z * z + 1) / 4 * tau[0] ** 2 / (whole + 2 * tau[0]))
-    assert found.images is not None
+    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
+    width = _width(variance[0], tau[0], 0.0)
     assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
     assert found.images.halfwidth[0, 2] == 0
     counts = Counts.of(list(alike.sum((2, 3))), [WAY * QUERY] * 3, right=told(alike))
-    made = pairs("images", FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
+    made = IMAGES.pairs(FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
     assert made.verdict.tolist() == [INCONCLUSIVE, IDENTICAL]
 
 
@@ -185,12 +184,11 @@ def test_counts_carry_them_to_widths_pairs_and_p_values(design, right) -> None:
     counts = Counts.of(list(right.sum((2, 3))), [WAY * QUERY] * 3, right=told(right))
     first = FirstTasks(design)
     found = leave_one_out(design, right.mean((2, 3)), 0.95, told(right))
-    assert found.images is not None
-    own = method_halfwidths("images", first, counts, 0.95)
+    own = IMAGES.method_halfwidths(first, counts, 0.95)
     assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
-    made = pairs("images", first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
+    made = IMAGES.pairs(first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
     assert made.halfwidth[2] == pytest.approx(100 * found.images.halfwidth[0, 1:], rel=1e-8)
-    p = p_values("images", first, counts, np.array([0]), np.array([1]))
+    p = IMAGES.p_values(first, counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(found.images.p[0, 1], rel=1e-6)
     some = counts.some([2, 0])
     assert some.right[0] is counts.right[2]
@@ -203,7 +201,6 @@ def test_without_roles_or_with_small_classes_alone_there_is_no_such_design(tasks
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
     assert TaskDesign.of(*tasks, owner).queries is None
     small = TaskDesign.of(tasks[0], tasks[1], owner, shots=SHOT)
-    assert small.queries is not None
     assert small.queries.rest is not None
     groups = np.arange(owner.size) // 2  # of which a task has several images
     assert TaskDesign.of(*tasks, owner, groups, shots=SHOT).queries is None
@@ -241,7 +238,6 @@ def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -
     right = (apart.argmin(2) == np.arange(2)).astype(np.uint8)
     design = TaskDesign.of(ids, images, np.repeat(np.arange(classes), size), shots=1)
     y = right.mean(1, keepdims=True).T
-    assert design.queries is not None
     variance, _ = QuerySums(design.queries, design.residuals(y), [RightQueries(right, 1)]).own
     whole = Influences(design, y).variance("images")[0]
     assert whole == pytest.approx(deletion, rel=0.05)

@@ -35,9 +35,7 @@ def _counts(rows: NDArray[np.int64], tasks: list[int] | None = None) -> Counts:
 
 
 def _best(counts: Counts, level: float = 0.95, **more: object) -> Best:
-    found = best_set(counts, level, **more)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    return best_set(counts, level, **more)
 
 
 def test_by_hand() -> None:
@@ -78,17 +76,6 @@ def test_it_is_scipy_s_one_sided_paired_test(methods: int, tasks: int) -> None:
             assert found.p[j] == (pytest.approx(p, rel=1e-9) if d.sum() > 0 else 1.0)
             assert found.possible[j] == (p > 0.1 / max(methods - 1, 1))
     assert found.possible[leader]
-
-
-def test_differences_that_are_all_equal_have_the_sign_flip_test() -> None:
-    level = 1 - 2.0**-6  # two methods: out if 2^-T is at most 2^-6
-    for tasks in (1, 2, 5, 6, 7):
-        x = np.array([[15] * tasks, [13] * tasks])
-        assert _best(_counts(x), level).possible[1] == (tasks < 6), tasks
-    same = _best(_counts(np.array([[15] * 50, [15] * 50])))
-    assert same.possible.all()
-    assert same.p.tolist() == [1.0, 1.0]
-    assert same.leader == 0  # of equals the first
 
 
 def test_a_method_that_answered_only_the_first_tasks() -> None:
@@ -142,13 +129,11 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         others = np.array([j for j in range(30) if j != found.leader])
         pairs = NEW_CLASSES.pairs(design, counts, at).columns(found.leader, others)
         verdicts = [VERDICTS[code] for code in pairs.verdict]
-        assert found.possible_new_classes is not None
         excluded = ~found.possible_new_classes[others]
         assert excluded.tolist() == [v is Verdict.BETTER for v in verdicts]
         assert 0 < excluded.sum() < 29
         # nobody is excluded for new classes who is not for new images
         assert not (found.possible & ~found.possible_new_classes).any()
-    assert found.p_new_classes is not None
     two_sided = NEW_CLASSES.p_values(design, counts, np.full(len(others), found.leader), others)
     ahead = (found.p_new_classes[others] < 1.0) & ~np.isnan(two_sided)
     assert ahead.sum() > 20
@@ -160,16 +145,13 @@ def test_what_cannot_be_said_of_new_classes_excludes_nobody() -> None:
     same = ClassDesign.of(np.tile(np.arange(5), (30, 1)))
     found = _best(_counts(x), design=same)
     assert found.possible.tolist() == [True, False]
-    assert found.possible_new_classes is not None
     assert found.possible_new_classes.all()
     # where no class is used twice, new classes and new images are the same question
     apart = _best(_counts(x), design=ClassDesign.of(np.arange(150).reshape(30, 5)))
-    assert apart.p_new_classes is not None
     assert apart.p_new_classes.tolist() == apart.p.tolist()
     # differences that are all equal: 2^-D of D tasks without a common class
     flat = np.array([[18] * 30, [16] * 30])
     few = _best(_counts(flat), design=ClassDesign.of(np.arange(150).reshape(30, 5) % 10))
-    assert few.p_new_classes is not None
     assert few.p_new_classes[1] == 0.25
     assert few.p[1] == 2.0**-30
 
@@ -194,7 +176,6 @@ def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
         hard = rng.normal(0, 0.1, 15) + rng.normal(0, 0.1, (6, 15))
         p = np.clip(0.7 + hard[:, design.members].mean(axis=2), 0, 1)
         found = _best(_counts(rng.binomial(UNIT, p)), design=design)
-        assert found.possible_new_classes is not None
         missed["open"] += not found.possible[0]
         missed["aware"] += not found.possible_new_classes[0]
     assert missed["aware"] / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

@@ -5,10 +5,15 @@ import pytest
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.comparison.verdicts import adjust, paired_p
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, adjust, paired_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.told_apart import adjusted_pairs, pair_p
+from analysis_sql.ranking.told_apart import (
+    VerdictCounts,
+    adjusted_pairs,
+    count_verdicts,
+    pair_p,
+)
 
 
 def _counts(rng: np.random.Generator, methods: int = 9, tasks: int = 40) -> Counts:
@@ -89,3 +94,13 @@ def test_kinds_beside_the_carried_one_have_their_own_p_values(counts: Counts) ->
 def test_one_method_is_told_apart_from_none(counts: Counts) -> None:
     alone = adjusted_pairs(counts.some([3]), "open", only=0)
     assert (alone.family, alone.of(0, 0.95).tolist()) == (0, [False])
+
+
+def test_counts_of_verdicts() -> None:
+    codes = np.array([[0, 1, 2], [3, 4, -1], [0, -1, -1]], np.int8)
+    assert VERDICTS[:2] == (Verdict.BETTER, Verdict.WORSE)
+    found = count_verdicts({"paired": codes, "direct": np.full(3, 4, np.int8)})
+    assert found["paired"] == VerdictCounts(2, 1, 1, 1, 1)
+    assert (found["paired"].conclusive, found["paired"].compared) == (3, 5)
+    assert found["paired"].share == 0.6
+    assert found["direct"].share is None

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from scipy.stats import t as student
 
 import fslbench_data as fb
-from analysis_sql.intervals.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.all_ways import Cells, of_each
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,

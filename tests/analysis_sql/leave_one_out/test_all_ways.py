@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from analysis_sql.intervals.all_ways import Cells, of_each, of_pairs
 from analysis_sql.intervals.counts import RightQueries
-from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
+from analysis_sql.leave_one_out.all_ways import (
+    AllWayDesign,
+    AllWaySums,
+    Cells,
+    of_each,
+    of_pairs,
+)
 
 OWNER = np.random.default_rng(1).permutation(np.repeat(np.arange(5), [7, 9, 4, 12, 2]))
 
