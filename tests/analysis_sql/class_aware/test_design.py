@@ -12,6 +12,7 @@ from scipy import integrate, optimize, stats
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
+from analysis_sql.class_aware.likelihood import variance_components
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.errors import SpecError
