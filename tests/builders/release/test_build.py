@@ -244,7 +244,7 @@ def test_a_journal_that_is_not_true(built: Path, tmp_path: Path, spec_of: SpecOf
 @pytest.mark.parametrize(
     ("dataset", "what"),
     [
-        ('name = "cub"\nsource = "catalogue"\nfeatures = ["pixels"]', "no images to extract"),
+        ('name = "cub"\nsource = "catalogue"\nfeatures = ["pixels"]', "takes no features"),
         ('name = "cubs"\nsource = "catalogue"', "did you mean 'cub'"),
         ('name = "cubs"', "did you mean 'cub'"),
         ('name = "digits"\nfeatures = ["pixel"]', "did you mean 'pixels'"),
