@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from stopping import Stop, stopping
 
 from analysis_sql.planning.query_size import Estimate, choose
 from benchmark_spec.errors import ReleaseError, SamplingError, SpecError, UnknownNameError
@@ -170,19 +171,15 @@ def test_what_is_listed_twice_by_the_choice_is_there_once(tmp_path: Path, built:
 
 @pytest.mark.slow
 def test_a_build_that_was_stopped_goes_on_with_its_choice(built: Path, tmp_path: Path) -> None:
-    class Stop(Exception):
-        pass
-
     said: list[str] = []
 
-    def until(step: str) -> None:
+    def until(step: str) -> bool:
         said.append(step)
-        if step.startswith("digits/closed"):
-            raise Stop
+        return step.startswith("digits/closed")
 
     spec, folder = _spec(tmp_path, TEXT), tmp_path / "release"
     with pytest.raises(Stop):
-        build_release(spec, folder, progress=until)
+        build_release(spec, folder, progress=stopping(until))
     assert any("number of queries of 5w5s" in step for step in said)
     again: list[str] = []
     build_release(spec, folder, progress=again.append)
