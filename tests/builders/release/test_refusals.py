@@ -39,13 +39,25 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 """
-OPTIONS_OF_TINY = {
-    "title": "Tiny",
-    "homepage": "https://example.org",
-    "licence": "CC0",
-    "citation": "@misc{tiny}",
-}
 LITE = 'features = ["efficientnet_lite0"]\n'
+
+
+def _after(dataset: str) -> str:
+    """Say what is wrong of a data set after the first one."""
+    return f"{HEAD}[[dataset]]\n{dataset}\n"
+
+
+def _first(lines: str) -> str:
+    """Say what is wrong of the catalogue."""
+    return f"{HEAD}{lines}\n"
+
+
+def _digits(rule: str) -> str:
+    """Leave the number of queries of the digits to a rule."""
+    return _after(
+        'name = "digits"\nfeatures = ["pixels"]\nsuites = ["open"]\nprotocols = ["5w5s"]\n'
+        f"queries = {{ {rule} }}"
+    )
 
 
 def _tiny(of_dataset: str = "", of_options: str = "") -> str:
@@ -106,6 +118,44 @@ CASES: dict[str, tuple[str, str]] = {
     "canaries": (
         _tiny(LITE).replace('"tiny"', '"canaries"').replace('Tiny"', 'T"'),
         "its canaries",
+    ),
+    "features of a catalogue": (_first('features = ["pixels"]'), "takes no features"),
+    "options of a catalogue": (_first('options = { a = "b" }'), "takes no options"),
+    "groups of a catalogue": (_first('task_sets = ["grouped-5w1s1q"]'), "needs the groups"),
+    "a catalogue that is not there": (
+        _after('name = "cubs"\nsource = "catalogue"'),
+        "did you mean 'cub'",
+    ),
+    "a source": (_after('name = "cubs"'), "did you mean 'cub'"),
+    "a source without its folder": (_after('name = "dtd"\nsuites = ["open"]'), "raw folder of dtd"),
+    "a backbone": (_after('name = "digits"\nfeatures = ["pixel"]'), "did you mean 'pixels'"),
+    "heads without features": (_after('name = "digits"\nheads = ["NCC"]'), "heads need features"),
+    "heads without suites": (
+        _after('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]'),
+        "suites to run on",
+    ),
+    "an option": (
+        _after('name = "x"\nsource = "image_folder"\noptions = { titel = "b" }'),
+        "'title'",
+    ),
+    "no options": (_after('name = "x"\nsource = "image_folder"'), "options are missing: title"),
+    "tasks of published sets": (
+        _first('task_sets = ["published-5w1s1q"]\ntasks = { published = 5 }'),
+        "are what they are",
+    ),
+    "closed sets without a number": (
+        _first('task_sets = ["closed-5w1s1q"]'),
+        "needs a number of tasks",
+    ),
+    "a head to choose by": (_digits('head = "nearest"'), "unknown head"),
+    "a suite to choose on": (_digits('suite = "closed"'), "without replacement"),
+    "features to choose by": (
+        _digits('release = "embedded", features = "resnet"'),
+        "unknown features",
+    ),
+    "a catalogue to choose by": (
+        _first('task_sets = ["open-5w5s"]'),
+        "cub has no features that could say how many queries are best",
     ),
     "a release that is not there": (
         _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'),
@@ -172,6 +222,11 @@ def test_it_says_which_package_is_missing(
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
     assert said == "the package 'PIL' is not installed"
     assert not (tmp_path / "r").exists()
+
+
+def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
+    said = _said(lambda: build_release(_spec(tmp_path, _tiny()), tmp_path / "r"))
+    assert "tiny is read from a raw folder, and none is given" in said
 
 
 def test_what_can_be_made_is_not_refused(raw: Path, tmp_path: Path) -> None:

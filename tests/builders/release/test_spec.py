@@ -9,6 +9,7 @@ from builders.release.spec_file import find_spec, read_spec
 from builders.sources import SOURCES
 
 HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
+OPTIMAL = 'queries = "optimal"\n'
 CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
 
 
@@ -93,6 +94,17 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
         (
             HEAD + CUB + 'protocols = ["5w1s"]\nsuites = ["open"]\n',
             "5w1s says no number of queries",
+        ),
+        (HEAD + "queries = 5\n" + CUB, "queries is 5"),
+        (HEAD + 'queries = { heed = "NCC" }\n' + CUB, "did you mean 'head'"),
+        (HEAD + "queries = { seeds = 0 }\n" + CUB, "seeds is 0"),
+        (HEAD + OPTIMAL + CUB + 'protocols = ["5w5sq"]\n', "5w5sq"),
+        (HEAD + OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["1w5s"]\n', "1 ways"),
+        (HEAD + OPTIMAL + CUB + 'task_sets = ["clopen-5w5s"]\n', "clopen"),
+        (
+            HEAD + OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["5w5s"]\n'
+            'task_sets = ["open-5w5s"]\n',
+            "listed twice: open-5w5s",
         ),
         (HEAD + CUB + 'suites = ["open", "open"]\n', "listed twice"),
         (
