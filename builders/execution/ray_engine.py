@@ -124,7 +124,9 @@ _started: dict[str, Work[Any, Any]] = {}
 
 def _do(shared: list[Any], run: str, block: Any) -> Any:
     """Compute one block, in a process of the cluster; nothing if nobody waits any more."""
-    if _is_stopped(run):
+    from ray.experimental.internal_kv import _internal_kv_get
+
+    if _internal_kv_get(run, namespace=_FLAGS) is not None:
         return None
     if run not in _started:
         ray = require("ray", "ray")
@@ -139,12 +141,6 @@ def _stop(run: str) -> None:
     from ray.experimental.internal_kv import _internal_kv_put
 
     _internal_kv_put(run, b"stopped", namespace=_FLAGS)
-
-
-def _is_stopped(run: str) -> bool:
-    from ray.experimental.internal_kv import _internal_kv_get
-
-    return _internal_kv_get(run, namespace=_FLAGS) is not None
 
 
 def _get(ray: Any, ref: Any, block: Any) -> Any:

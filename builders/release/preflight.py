@@ -102,7 +102,7 @@ def _check_source(dataset: DatasetSpec, where: str) -> None:
         of_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
         if asked := [field for field in of_images if getattr(dataset, field)]:
             raise SpecError(
-                f"{where}: a catalogue has only counts, no images, and takes no "
+                f"{where}: a catalogue has no images, only counts, and takes no "
                 f"{' or '.join(asked)}",
                 fix=f"take {' and '.join(asked)} out, or name a source with images",
             )

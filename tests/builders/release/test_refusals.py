@@ -82,7 +82,10 @@ CASES: dict[str, tuple[str, str]] = {
         _tiny('task_sets = ["open-4w4s"]\nbackbones = ["mobilenet_v2"]\nheads = ["NCC"]\n'),
         "no number of queries can be chosen for 4w4s",
     ),
-    "pictures of a catalogue": (f"{HEAD}pictures = 16\n", "no images, and takes no pictures"),
+    "pictures of a catalogue": (
+        f"{HEAD}pictures = 16\n",
+        "a catalogue has no images, only counts, and takes no pictures",
+    ),
     "attributes of a catalogue": (
         f'{HEAD}attributes = {{ a = "pixels" }}\nheads = ["NCC"]\nbackbones = ["pixels"]\n',
         "takes no backbones or attributes",
