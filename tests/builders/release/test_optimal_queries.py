@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from specs import HEAD, spec_in
 from stopping import Stop, stopping
 
 from analysis_sql.planning.query_size import Estimate, choose
@@ -17,14 +18,11 @@ from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
-HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
 DIGITS = """
 [[dataset]]
 name = "digits"
@@ -41,19 +39,12 @@ task_sets = ["pooled-5w5s"]
 """
 
 
-def _spec(folder: Path, text: str) -> ReleaseSpec:
-    folder.mkdir(exist_ok=True)
-    path = folder / "spec.toml"
-    path.write_text(text)
-    return read_spec(path)
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a release with optimal numbers of queries."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     folder = tmp_path_factory.mktemp("built")
-    build_release(_spec(folder, SPEC), folder / "release")
+    build_release(spec_in(folder, SPEC), folder / "release")
     return folder / "release"
 
 
@@ -159,7 +150,7 @@ def test_what_is_listed_twice_by_the_choice_is_there_once(tmp_path: Path, built:
     five = next(n for n in names if n.startswith("open-5w5s")).removeprefix("open-")
     text = SPEC.replace('"5w1s1q"', f'"{five}"')
     pytest.importorskip("torch")
-    again = build_release(_spec(tmp_path, text), tmp_path / "release")
+    again = build_release(spec_in(tmp_path, text), tmp_path / "release")
     listed = [t.name for t in again.tables if t.kind == "tasks"]
     assert len(listed) == len(set(listed)) == 5
 
@@ -172,7 +163,7 @@ def test_a_build_that_was_stopped_goes_on_with_its_choice(built: Path, tmp_path:
         said.append(step)
         return step.startswith("digits/closed")
 
-    spec, folder = _spec(tmp_path, SPEC), tmp_path / "release"
+    spec, folder = spec_in(tmp_path, SPEC), tmp_path / "release"
     with pytest.raises(Stop):
         build_release(spec, folder, progress=stopping(until))
     assert any("number of queries of 5w5s" in step for step in said)
@@ -191,7 +182,7 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
         'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2, '
         'rule = "accuracy" }\n'
     )
-    build_release(_spec(tmp_path, text), tmp_path / "release")
+    build_release(spec_in(tmp_path, text), tmp_path / "release")
     release = load_release(tmp_path / "release")
     (info,) = release.task_sets
     evidence = QueryEvidence.parse(release.provenance(info)[EVIDENCE])
@@ -210,5 +201,5 @@ def test_the_name_of_a_set_of_all_classes_is_refused_before_features(tmp_path: P
 {DIGITS}suites = ["open"]\ntask_sets = ["allway-10w5s1000q"]\n"""
     steps: list[str] = []
     with pytest.raises(SamplingError, match="allway-10w5s1747q"):
-        build_release(_spec(tmp_path, text), tmp_path / "release", progress=steps.append)
+        build_release(spec_in(tmp_path, text), tmp_path / "release", progress=steps.append)
     assert not any("pixels" in step for step in steps)

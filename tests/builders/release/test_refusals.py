@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from specs import spec_in
 from tiny_features import write_pictures
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
@@ -171,12 +170,6 @@ CASES: dict[str, tuple[str, str]] = {
 }
 
 
-def _spec(folder: Path, text: str) -> ReleaseSpec:
-    path = folder / "spec.toml"
-    path.write_text(text)
-    return read_spec(path)
-
-
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of raw folders: `tiny` has five images of each of four classes, and wrong lists."""
@@ -204,7 +197,7 @@ def test_it_is_refused_before_work(
     if "timm:" in CASES[case][0]:
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     text, expected = CASES[case]
-    spec, steps = _spec(tmp_path, text), list[str]()
+    spec, steps = spec_in(tmp_path, text), list[str]()
     monkeypatch.setattr("builders.sources.checking.look_at_files", lambda *_: pytest.fail("opened"))
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw, progress=steps.append))
     assert expected in said
@@ -221,17 +214,17 @@ def test_it_says_which_package_is_missing(
         raise MissingPackageError(f"the package {module!r} is not installed")
 
     monkeypatch.setattr("builders.release.preflight.require", require)
-    spec = _spec(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
+    spec = spec_in(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
     assert said == "the package 'PIL' is not installed"
     assert not (tmp_path / "r").exists()
 
 
 def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
-    said = _said(lambda: build_release(_spec(tmp_path, _tiny()), tmp_path / "r"))
+    said = _said(lambda: build_release(spec_in(tmp_path, _tiny()), tmp_path / "r"))
     assert "tiny is read from a raw folder, and none is given" in said
 
 
 def test_what_can_be_made_is_not_refused(raw: Path, tmp_path: Path) -> None:
-    spec = _spec(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
+    spec = spec_in(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
     assert build_release(spec, tmp_path / "r", raw=raw).tables

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from forged import rewrite
+from specs import HEAD, spec_in
 from stopping import Stop, stopping
 from tiny_features import ABOUT, write_pictures
 
@@ -22,7 +23,6 @@ from builders.cli import main
 from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
@@ -33,10 +33,7 @@ from fslbench_data.release.release import load_release
 
 SIZES, NAMES, KINDS = [4, 4, 4], ["cat", "dog", "oak"], ["animal", "animal", "plant"]
 OPEN = TaskSetName.parse("open-2w1s1q")
-SPEC = f"""
-name = "r"
-version = "1.0.0"
-description = "d"
+SPEC = f"""{HEAD}
 [[dataset]]
 name = "tiny"
 source = "image_folder"
@@ -142,12 +139,10 @@ def test_an_empty_superclass_and_one_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_gives_them(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
     sets = "".join(
         f'[[dataset]]\nname = "{name}"\nsource = "catalogue"\n' for name in ("omniglot", "cub")
     )
-    path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n{sets}')
-    build_release(read_spec(path), tmp_path / "r")
+    build_release(spec_in(tmp_path, HEAD + sets), tmp_path / "r")
     release = load_release(tmp_path / "r")
     assert release.superclasses("omniglot") == lookup("omniglot").of_classes
     assert release.superclasses("cub") is None
@@ -166,9 +161,7 @@ def raw(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> ReleaseSpec:
-    path = tmp_path / "spec.toml"
-    path.write_text(SPEC)
-    return read_spec(path)
+    return spec_in(tmp_path, SPEC)
 
 
 def test_a_folder_of_images_says_them_in_a_list(

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from forged import change_entry, rewrite
+from specs import HEAD, spec_in
 
 from benchmark_spec.errors import CorruptReleaseError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import Release, load_release
@@ -26,13 +26,10 @@ from fslbench_data.release.release import Release, load_release
 def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    path = tmp_path / "spec.toml"
-    path.write_text(
-        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
-        'suites = ["open"]\nprotocols = ["5w5s5q"]\nfeatures = ["pixels"]\nheads = ["NCC"]\n'
-    )
+    text = f'{HEAD}[[dataset]]\nname = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]\n'
+    spec = spec_in(tmp_path, text + 'suites = ["open"]\nprotocols = ["5w5s5q"]\n')
     folder = tmp_path / "release"
-    build_release(read_spec(path), folder)
+    build_release(spec, folder)
     assert load_release(folder).methods == ("pixels/NCC",)
     assert load_release(folder).manifest.datasets[0].redistribution == "features"
     assert verify(folder).problems == ()
@@ -181,12 +178,8 @@ def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
 
 def test_images_that_cannot_be(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
-    path = tmp_path / "spec.toml"
-    path.write_text(
-        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
-    )
     whole = tmp_path / "whole"
-    build_release(read_spec(path), whole)
+    build_release(spec_in(tmp_path, f'{HEAD}[[dataset]]\nname = "digits"\n'), whole)
     for column, values, what in (
         ("class_name", ["zzz"] * 1797, "class names are not those of the classes"),
         ("path", ["../../etc/passwd"] * 1797, "leads out of the raw folder"),
