@@ -14,7 +14,7 @@ from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.protocol import suite_of
 from builders.baselines.fine_tuning import PictureFineTuner
 from builders.baselines.heads import HEADS, Predictor, head_of
-from builders.execution.engine import Engine, LocalEngine, Work, job_name, reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
 from fslbench_data.evaluation.loop import evaluate
@@ -45,7 +45,6 @@ class TaskRanges:
     device: str
     threads: int
     most: int = 1
-    name: str = field(default_factory=job_name)
 
     @property
     def gpus(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmark_spec.version import __version__
-from builders.cli import attributes, hub, images, query_size, release, train
+from builders.cli import hub, images, query_size, release, train
 from fslbench_data.cli import ErrorGroup
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     """
 
 
-for _module in (images, attributes, release, hub, train, query_size):
+for _module in (images, release, hub, train, query_size):
     for _command in vars(_module).values():
         if isinstance(_command, click.Command):
             main.add_command(_command)

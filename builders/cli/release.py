@@ -185,11 +185,11 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     if difference.needed is None:
         click.echo(f"{a} and {b} say the same")  # whatever their versions
         return
-    number = len(difference.changes)
     rises = f"raises the {difference.raised} number" if difference.raised else "is not above it"
+    enough = "too little" if difference.unsaid else "enough"
     click.echo(
-        f"{number} change{'s' if number > 1 else ''}: {difference.needed} at "
-        f"most; {b} after {a} {rises}, which is {'too little' if difference.unsaid else 'enough'}"
+        f"{many(len(difference.changes), 'change')}: {difference.needed} at most; "
+        f"{b} after {a} {rises}, which is {enough}"
     )
     if difference.unsaid:
         ctx.exit(1)

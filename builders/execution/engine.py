@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
-from uuid import uuid4
 
 from benchmark_spec.errors import EngineError
 from benchmark_spec.extras import require
@@ -47,14 +46,7 @@ Work = Callable[[Iterable[B]], Iterator[R]]
 
 
 class Job(Protocol[_B, _R]):
-    """Work that can be done in any process; it is pickled to get there.
-
-    A process that has started a job, known by its name, keeps it for the next block.
-    """
-
-    @property
-    def name(self) -> str:
-        """Such as :func:`job_name` gives."""
+    """Work that can be done in any process; it is pickled to get there."""
 
     @property
     def threads(self) -> int:
@@ -85,8 +77,3 @@ class LocalEngine:
         """Give every block with its result, in order."""
         if blocks:
             yield from zip(blocks, job.start()(blocks), strict=True)
-
-
-def job_name() -> str:
-    """Make a name that no other job has."""
-    return uuid4().hex

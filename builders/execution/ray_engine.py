@@ -54,7 +54,7 @@ class RayEngine:
         try:
             while True:
                 for block in islice(waiting, AHEAD * slots - len(handed_out)):
-                    handed_out.append((block, task.remote([shared], job.name, run, block)))
+                    handed_out.append((block, task.remote([shared], run, block)))
                 if not handed_out:
                     return
                 block, ref = handed_out[0]
@@ -119,18 +119,20 @@ def _answers(address: str | None) -> bool:
 
 
 _started: dict[str, Work[Any, Any]] = {}
-"""The job that this process of the cluster has started last, by its name."""
+"""The job that this process of the cluster has started last, by its run."""
 
 
-def _do(shared: list[Any], name: str, run: str, block: Any) -> Any:
+def _do(shared: list[Any], run: str, block: Any) -> Any:
     """Compute one block, in a process of the cluster; nothing if nobody waits any more."""
-    if _is_stopped(run):
+    from ray.experimental.internal_kv import _internal_kv_get
+
+    if _internal_kv_get(run, namespace=_FLAGS) is not None:
         return None
-    if name not in _started:
+    if run not in _started:
         ray = require("ray", "ray")
         _started.clear()
-        _started[name] = ray.get(shared[0]).start()
-    (result,) = _started[name]([block])
+        _started[run] = ray.get(shared[0]).start()
+    (result,) = _started[run]([block])
     return result
 
 
@@ -139,12 +141,6 @@ def _stop(run: str) -> None:
     from ray.experimental.internal_kv import _internal_kv_put
 
     _internal_kv_put(run, b"stopped", namespace=_FLAGS)
-
-
-def _is_stopped(run: str) -> bool:
-    from ray.experimental.internal_kv import _internal_kv_get
-
-    return _internal_kv_get(run, namespace=_FLAGS) is not None
 
 
 def _get(ray: Any, ref: Any, block: Any) -> Any:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
-from builders.execution.engine import Engine, Work, job_name, reproducible
+from builders.execution.engine import Engine, Work, reproducible
 from builders.execution.steps import Journal, Made, Step
 from builders.features.decoding import Batches, Gives, Reader, problem_of
 from builders.features.processor import Device, check_facts
@@ -63,11 +63,6 @@ class Survey:
     block: int
 
     @property
-    def name(self) -> str:
-        """Tells it from every other job."""
-        return f"survey of {self!r}"
-
-    @property
     def gpus(self) -> int:
         """GPUs of a process."""
         return int(self.network.device == "cuda")
@@ -94,7 +89,6 @@ class BlockJob(ABC):
     images: ImageSet = field(repr=False)
     surveyed: dict[str, Any]
     workers: int
-    name: str = field(default_factory=job_name)
 
     too_large: ClassVar[str]
     """Says that so many pictures at a time (``{}``) do not fit."""

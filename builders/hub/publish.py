@@ -19,6 +19,7 @@ from benchmark_spec.errors import (
     OutputError,
     ReleaseError,
     listing,
+    many,
 )
 from benchmark_spec.manifest import (
     CARD_FILE,
@@ -107,14 +108,14 @@ def check_licences(manifest: Manifest) -> None:
                 expected="no pictures of such data sets",
                 fix="take `pictures` of it out of the specification and build the release again",
             )
-    kept = {d.name: d for d in manifest.datasets if redistribution_of(d) == "tables"}
+    kept = {d.name: d for d in manifest.datasets if terms[d.name] == "tables"}
     tables = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
     if not tables:
         return
     names = list(dict.fromkeys(t.dataset for t in tables))
     one = len(tables) == 1
     raise LicenceError(
-        f"{len(tables)} table{'' if one else 's'} may not be published: "
+        f"{many(len(tables), 'table')} may not be published: "
         f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
         "not let that be passed on",
         where="; ".join(_named(tables, kept)),
@@ -133,7 +134,7 @@ def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator
     for table in tables:
         others = counts.pop(without_shard(table.path), 0) - 1
         if others >= 0:
-            more = f" and {others} shard{'s' if others > 1 else ''} more" if others else ""
+            more = f" and {many(others, 'shard')} more" if others else ""
             yield f"{table.path}{more} ({table.dataset}: {datasets[table.dataset].licence})"
 
 
@@ -194,7 +195,7 @@ def publish(
     verified = verify(folder, lambda path: progress(f"verifying {path}"))
     if problems := verified.problems:
         raise ReleaseError(
-            f"{folder} has {len(problems)} problem{'s' if len(problems) > 1 else ''}",
+            f"{folder} has {many(len(problems), 'problem')}",
             where=listing([f"{p.path}: {p.what}" for p in problems]),
             expected="a release as fslbench-build release makes it",
             fix="see fslbench-build verify, and build it again",
@@ -343,7 +344,7 @@ def _check_tagged(
     if other:
         raise HubError(
             f"{repo.id} has published {tag} already, and it is another release: "
-            f"{len(other)} file{'s' if len(other) > 1 else ''} differ",
+            f"{many(len(other), 'file')} differ",
             where=listing(other),
             expected="the same files: a tag is never moved, for results are bound to it",
             fix="raise the version of the release and build it again; fslbench-build diff says "

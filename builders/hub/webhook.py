@@ -18,12 +18,7 @@ from builders.hub.gate import Gate
 from fslbench_data.hub import HubAddress, api, hub_errors
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page
-from fslbench_data.leaderboard.repository import (
-    Changes,
-    HubResults,
-    changes_of,
-    read_board,
-)
+from fslbench_data.leaderboard.repository import HubResults, changes_of, read_board
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import load_release
 from fslbench_data.render.templating import escaped
@@ -76,20 +71,16 @@ def comment_on(repo_id: str, number: int) -> bool:
     for event in details.events:
         if event.author == own_name and checked in str(getattr(event, "content", "")):
             return False
-    text = _comment(changes)
-    with hub_errors("commenting", repo_id):
-        client.comment_discussion(repo_id, number, f"{text}\n{checked}.", repo_type="dataset")
-    return True
-
-
-def _comment(changes: Changes) -> str:
-    """Say what the proposed submissions would bring, and what else the pull request does."""
     text = review_text(review(changes.proposed, changes.submissions, changes.main))
     others = [
         *(f"removes {escaped(path)}" for path in changes.removed),
         *(f"changes {escaped(path)}" for path in changes.other),
     ]
-    return text + (f"\nIt also {listing(others, 10)}.\n" if others else "")
+    if others:
+        text += f"\nIt also {listing(others, 10)}.\n"
+    with hub_errors("commenting", repo_id):
+        client.comment_discussion(repo_id, number, f"{text}\n{checked}.", repo_type="dataset")
+    return True
 
 
 _WAIT = "<p>The leaderboard is being made. Come back in some minutes.</p>"

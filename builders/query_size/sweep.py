@@ -249,6 +249,7 @@ def sweep(
         for query, factor in width_factors(tasks, level).items()
         if model.task_variance(query) >= 0
     }
+    observed = {q: _observed(counts[q], differences[q], pairs, q, level) for q in asked}
     return QuerySweep(
         origin=sets.origin,
         dataset=draws.dataset,
@@ -259,16 +260,7 @@ def sweep(
         level=level,
         seeds=seeds,
         rows=tuple(
-            _row(
-                q,
-                tasks[q],
-                counts.get(q, []),
-                differences.get(q, []),
-                pairs,
-                draws.way,
-                level,
-                expected.get(q),
-            )
+            SweepRow(q, float(np.mean(tasks[q])), model=expected.get(q), **observed.get(q, {}))
             for q in shown
         ),
         estimate=estimate,
@@ -319,30 +311,27 @@ def _pooled(counts: Counts, shot: int) -> PooledEstimate:
     return pool(seeds, shot)
 
 
-def _row(
-    query: int,
-    tasks: list[int],
+def _observed(
     counts: list[NDArray[np.int64]],
     differences: list[Differences],
     pairs: Iterable[HeadPair],
-    way: int,
+    query: int,
     level: float,
-    model: float | None,
-) -> SweepRow:
-    """Summarise what was observed at one Q, if anything was."""
+) -> dict[str, float | None]:
+    """Summarise what was observed on the task sets of one Q."""
 
     def width(correct: NDArray[np.int64]) -> float:
-        return float(halfwidths(Moments.of(correct.sum(axis=1), way * query), "open", level))
+        queries = correct.shape[1] * query
+        return float(halfwidths(Moments.of(correct.sum(axis=1), queries), "open", level))
 
-    seen: dict[str, float | None] = {}
-    if counts:
-        seen["accuracy"] = float(np.mean([100.0 * x.mean() / query for x in counts]))
-    if counts and min(map(len, counts)) >= 2:
+    accuracy = float(np.mean([100.0 * x.mean() / query for x in counts]))
+    seen: dict[str, float | None] = {"accuracy": accuracy}
+    if min(map(len, counts)) >= 2:
         seen["observed"], seen["observed_error"] = _mean([width(x) for x in counts])
         if pairs:
             means = [np.mean([width(of[pair][0]) for pair in pairs]) for of in differences]
             seen["difference"], seen["difference_error"] = _mean(means)
-    return SweepRow(query, float(np.mean(tasks)), model=model, **seen)
+    return seen
 
 
 def _mean(values: Sequence[Any]) -> tuple[float, float | None]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.planning.query_size import COMPARISON_CRITERION, CRITERION, Cost, QueryChoice
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.console import print_table
 from fslbench_data.render.plan_text import best_text, range_text
@@ -23,7 +23,7 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
     choice = sweep.choice
     title = (
         f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
-        f"{sweep.suite}, {_seeds(sweep.seeds)}, {100 * sweep.level:.8g} % open intervals "
+        f"{sweep.suite}, {many(sweep.seeds, 'seed')}, {100 * sweep.level:.8g} % open intervals "
         f"[{sweep.origin}]"
     )
 
@@ -89,7 +89,7 @@ def basis(sweep: QuerySweep) -> str:
     return (
         f"Q* minimises {CRITERION}, at {100 * sweep.level:.8g} %; the mean's true deviation given "
         "the classes is least at a larger Q, and over new classes hardly depends on it. "
-        f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(sweep.estimate.seeds)}, "
+        f"α = {model.alpha:.4g}, w = {model.w:.4g} from {many(sweep.estimate.seeds, 'seed')}, "
         f"{sweep.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
         f"Intervals are about new images of these classes, {how}."
     )
@@ -151,7 +151,3 @@ def _percent(share: float | None) -> str:
 
 def _from_to(cost: Cost) -> str:
     return f"{_percent(cost.low)} to {_percent(cost.high)}"
-
-
-def _seeds(number: int) -> str:
-    return f"{number} seed{'s' if number != 1 else ''}"

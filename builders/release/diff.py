@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from benchmark_spec.digest import content_digest_of
-from benchmark_spec.errors import ReleaseError, listing
+from benchmark_spec.errors import ReleaseError, listing, many
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
 from benchmark_spec.protocol import TaskSetName
 from builders.sources.image_set import differing_images
@@ -64,11 +64,8 @@ def diff(old: Release, new: Release) -> Difference:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))
     a, b = (tuple(map(int, r.manifest.version.split("."))) for r in (old, new))
-    raised = (
-        None
-        if b <= a
-        else next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)
-    )
+    numbers = zip(reversed(LEVELS), a, b, strict=True)
+    raised = next(level for level, x, y in numbers if x != y) if b > a else None
     return Difference(tuple(changes), raised)
 
 
@@ -80,7 +77,7 @@ def check_version(old: Release, new: Release, fix: str = "") -> None:
     needed, before = next_version(old.manifest.version, large[0].level), old.manifest.version
     raise ReleaseError(
         f"{new.manifest.version} says less than has changed since {before}: "
-        f"{len(large)} change{'s need' if len(large) > 1 else ' needs'} {needed}",
+        f"{many(len(large), 'change needs', 'changes need')} {needed}",
         where=listing([f"{change.where}: {change.what} ({change.level})" for change in large]),
         expected=f"a version from {needed} on",
         fix=fix

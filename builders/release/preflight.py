@@ -50,8 +50,6 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
         _check_source(dataset, where)
         _check_suites(dataset, where)
         _check_methods(dataset, where)
-        if dataset.attributes and dataset.source == CATALOGUE:
-            raise SpecError(f"{where}: a catalogue has no images that could have attributes")
         for name, text in dataset.attributes.items():
             of = f"{where}, attributes.{name}"
             recipe = Recipe.parse(text, of)
@@ -101,12 +99,13 @@ def _check_queries(
 def _check_source(dataset: DatasetSpec, where: str) -> None:
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
-        if dataset.features or dataset.backbones or dataset.fine_tuning or dataset.options:
+        of_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
+        if asked := [field for field in of_images if getattr(dataset, field)]:
             raise SpecError(
-                f"{where}: a catalogue has no images to extract features from, and takes no options"
+                f"{where}: a catalogue has no images, only counts, and takes no "
+                f"{' or '.join(asked)}",
+                fix=f"take {' and '.join(asked)} out, or name a source with images",
             )
-        if dataset.pictures is not None:
-            raise SpecError(f"{where}: a catalogue has no images, and so no pictures")
         if "grouped" in {suite.name for suite in dataset.every_suite}:
             raise SamplingError(
                 f"{where}: a grouped set needs the groups of the images",

@@ -58,43 +58,32 @@ def choose_queries(
         how = features.made_of(other, backbone_of(datasets[other], rule))
     of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
     made_of = [to_builtins(rule), list(SWEPT), how, of]
+
+    def choose(way: int, shot: int) -> Made:
+        so_far, told = writer.so_far(), features.progress
+        told(what := f"{dataset.name}: the number of queries of {way}w{shot}s")
+        own = Draws.of(so_far, dataset.name, rule.suite, way, shot)
+        compared = COMPARED if rule.rule == "comparisons" else ()
+        if rule.release:
+            how: dict[str, Any] = {"way": way, "shot": shot, "suite": rule.suite}
+            how |= {"compared": compared}
+            sets = QuerySets.of(load_release(rule.release), other, rule.features, rule.head, **how)
+        else:
+            backbone = backbone_of(datasets[other], rule)
+            values, _ = features.of(other, backbone, images[other])
+            draws = Draws.of(so_far, other, rule.suite, way, shot)
+            sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
+        if not tells_variances(sets.draws):
+            raise no_number(dataset.name, sets.draws)
+        asked = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
+        swept = sweep(sets, asked, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}"))
+        return Made({}, QueryEvidence.of(swept, own, rule.release and sets.origin).as_json())
+
     chosen = {}
-    for pair in dataset.left_open:
-        name = "queries/{}/{}w{}s".format(dataset.name, *pair)
-        step = Step(
-            name, made_of, partial(_choose, dataset, rule, pair, features, images, datasets)
-        )
-        chosen[pair] = QueryEvidence.parse(writer.journal.once(step))
+    for way, shot in dataset.left_open:
+        step = Step(f"queries/{dataset.name}/{way}w{shot}s", made_of, partial(choose, way, shot))
+        chosen[way, shot] = QueryEvidence.parse(writer.journal.once(step))
     return chosen
-
-
-def _choose(
-    dataset: DatasetSpec,
-    rule: QuerySpec,
-    pair: WayShot,
-    features: FeatureBuild,
-    images: Mapping[str, ImagesOf],
-    datasets: Mapping[str, DatasetSpec],
-) -> Made:
-    """Choose Q on the images and features that a rule names."""
-    told, so_far, name = features.progress, features.writer.so_far(), rule.dataset or dataset.name
-    told(what := "{}: the number of queries of {}w{}s".format(dataset.name, *pair))
-    own = Draws.of(so_far, dataset.name, rule.suite, *pair)
-    compared = COMPARED if rule.rule == "comparisons" else ()
-    if rule.release:
-        how: dict[str, Any] = {"way": pair[0], "shot": pair[1], "suite": rule.suite}
-        how |= {"compared": compared}
-        sets = QuerySets.of(load_release(rule.release), name, rule.features, rule.head, **how)
-    else:
-        backbone = backbone_of(datasets[name], rule)
-        values, _ = features.of(name, backbone, images[name])
-        draws = Draws.of(so_far, name, rule.suite, *pair)
-        sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
-    if not tells_variances(sets.draws):
-        raise no_number(dataset.name, sets.draws)
-    queries = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
-    swept = sweep(sets, queries, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}"))
-    return Made({}, QueryEvidence.of(swept, own, rule.release and sets.origin).as_json())
 
 
 def tells_variances(draws: Draws) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -403,7 +404,7 @@ def task_problems(
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"
     if name.varies:
-        yield from _episode_problems(table, name, sizes)
+        yield from _breaking(_episode_laws(row, name, sizes) for row in table.to_pylist())
         return
     class_ids, support, queries, labels = (
         table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
@@ -442,27 +443,24 @@ def task_problems(
         yield from _tasks_where(_twice(units), "two images of one group")
 
 
-def _episode_problems(table: pa.Table, name: TaskSetName, sizes: Ids) -> Problems:
-    """Say what in a set of episodes breaks the laws of their kind."""
-    last = np.cumsum(sizes)
-    broken = np.zeros((4, table.num_rows), np.bool_)
-    for number, row in enumerate(table.to_pylist()):
-        images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
-        ids = np.array(row["class_ids"])
-        if not 2 <= ids.size <= name.protocol.way or not 0 <= ids.min() <= ids.max() < sizes.size:
-            broken[0, number] = True
-        elif len(labels) != len(images) or not 0 <= min(labels) <= max(labels) < ids.size:
-            broken[1, number] = True
-        else:
-            broken[0, number] = np.unique(ids).size < ids.size
-            broken[1, number] = (np.searchsorted(last, images, "right") != ids[labels]).any()
-            broken[2, number] = len({*images}) < len(images)
-            each = np.bincount(row["query_label"], minlength=ids.size)
-            broken[3, number] = each.min() < each.max() or each.max() > name.protocol.query
-    what = "classes twice, beyond those there are, or too many", "mislabelled images"
-    more = "an image twice, perhaps on both sides", "not as many queries of each class"
-    for wrong, law in zip(broken, (*what, *more), strict=True):
-        yield from _tasks_where(np.asarray(wrong), law)
+def _episode_laws(row: dict[str, Any], name: TaskSetName, sizes: Ids) -> dict[str, bool]:
+    """Tell of each law of episodes whether a task breaks it."""
+    images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
+    ids = np.array(row["class_ids"])
+    classes = "classes twice, beyond those there are, or too many"
+    if not 2 <= ids.size <= name.protocol.way or not 0 <= ids.min() <= ids.max() < sizes.size:
+        return {classes: True}
+    if len(labels) != len(images) or not 0 <= min(labels) <= max(labels) < ids.size:
+        return {"mislabelled images": True}
+    class_of = np.searchsorted(sizes.cumsum(), images, "right")
+    each = np.bincount(row["query_label"], minlength=ids.size)
+    return {
+        classes: np.unique(ids).size < ids.size,
+        "mislabelled images": bool((class_of != ids[labels]).any()),
+        "an image twice, perhaps on both sides": len({*images}) < len(images),
+        "not as many queries of each class": each.min() < each.max()
+        or each.max() > name.protocol.query,
+    }
 
 
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -478,20 +476,25 @@ def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Problems:
         yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"
 
 
+def _breaking(laws_of_tasks: Iterable[dict[str, bool]]) -> Problems:
+    """Say which tasks break which law."""
+    tasks = list(laws_of_tasks)
+    for law in dict.fromkeys(law for laws in tasks for law in laws):
+        yield from _tasks_where(np.array([laws.get(law, False) for laws in tasks]), law)
+
+
 def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Problems:
     """Say which tasks of a set made with attributes of images break which law of its suite."""
     step, shot = suite_of(name.suite).step, name.protocol.shot
     of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
     keys = ("support", "query", "query_label", "attributes", "inter_class")
     columns = [table.column(key).to_pylist() for key in keys]
-    broken: dict[str, list[bool]] = {}
+    laws = []
     for support, query, labels, chosen, inter_class in zip(*columns, strict=True):
         shown = [(of_image[image], place // shot) for place, image in enumerate(support)]
         asked = [(of_image[image], k) for image, k in zip(query, labels, strict=True)]
-        for law, is_broken in _broken_laws(step, chosen, inter_class, shown, asked).items():
-            broken.setdefault(law, []).append(is_broken)
-    for law, tasks in broken.items():
-        yield from _tasks_where(np.array(tasks), law)
+        laws.append(_broken_laws(step, chosen, inter_class, shown, asked))
+    yield from _breaking(laws)
 
 
 def _broken_laws(

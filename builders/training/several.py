@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from benchmark_spec.errors import SpecError
-from builders.execution.engine import (
-    Engine,
-    LocalEngine,
-    Work,
-    check_device,
-    job_name,
-    reproducible,
-)
+from builders.execution.engine import Engine, LocalEngine, Work, check_device, reproducible
 from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
 from builders.training.images import data_digest, keep_images, load_images
@@ -49,7 +42,6 @@ class Trainings:
     threads: int
     device: str
     told: Callable[[str], None]
-    name: str = field(default_factory=job_name)
 
     @property
     def gpus(self) -> int:

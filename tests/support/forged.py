@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from processes import python
 
+from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
+from fslbench_data.files import sha256_of
+from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import Release
 
 _OPEN = """
@@ -75,6 +79,31 @@ def forge(release: Release, folder: Path, path: str, data: bytes, **other: Any) 
     manifest: Manifest = replace(release.manifest, datasets=datasets, tables=tuple(tables.values()))
     (folder / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
     return folder
+
+
+def change_entry(folder: Path, path: str, **changes: Any) -> None:
+    """Change what the manifest of a release says of a table, and its own digest with it."""
+    _, manifest = read_manifest(folder)
+    tables = tuple(replace(t, **changes) if t.path == path else t for t in manifest.tables)
+    (folder / MANIFEST_FILE).write_text(replace(manifest, tables=tables).to_json())
+
+
+def rewrite(folder: Path, path: str, edit: Callable[[pa.Table], pa.Table]) -> None:
+    """Change a table, and make the manifest agree with it, as a clumsy maintainer would."""
+    file = folder / path
+    pq.write_table(edit(pq.read_table(file)), file)
+    table = pq.read_table(file)
+    (entry,) = (t for t in read_manifest(folder)[1].tables if t.path == path)
+    digest = content_digest(table)
+    change_entry(
+        folder,
+        path,
+        rows=table.num_rows,
+        bytes=file.stat().st_size,
+        sha256=sha256_of(file),
+        digest=digest,
+        fingerprint=entry.fingerprint and fingerprint(entry.dataset, entry.name, digest),
+    )
 
 
 def opened(*folders: Path, memory: int = 3 << 30, seconds: float = 200) -> list[tuple[str, str]]:

@@ -24,10 +24,6 @@ class Killed:
     always: bool = False
 
     @property
-    def name(self) -> str:
-        return f"killed at {self.block}, always {self.always}: {self.job.name}"
-
-    @property
     def threads(self) -> int:
         return int(self.job.threads)
 
@@ -71,7 +67,6 @@ class Squares:
 
     threads: int = 1
     gpus: int = 0
-    name: str = "squares"
 
     def start(self) -> Any:
         from benchmark_spec.errors import UnknownNameError

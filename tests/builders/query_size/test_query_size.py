@@ -112,20 +112,6 @@ def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: i
     assert sentence(found) in (root / "studies/query_size/model.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_digits_with_parts(embedded: Release) -> None:
-    """The check `query_size_sentences` sweeps 1 to 15 queries with them, of 1, 5 and 10 shots."""
-    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
-    found = sweep(sets, [5, 7], seeds=5, parts=4).estimate
-    of_image, alphas = sets.parts(4), []
-    for part in range(4):
-        others = sets.only(of_image != part)
-        assert sum(others.draws.sizes) == sum(sets.draws.sizes) - (of_image == part).sum()
-        alphas.append(sweep(others, [5, 7], seeds=5).estimate.alpha)
-    assert found.covariance[0][0] == pytest.approx(3 * np.var(alphas))
-    assert found.freedom == 3
-
-
 def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
     found = swept(embedded, 5, "MatchingNet", queries=[2, 3], seeds=2)
     assert [row.query for row in found.rows] == [1, 2, 3, 5, 7]

@@ -1,12 +1,7 @@
 """Whole releases from a specification, interrupted anywhere."""
 
 import json
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,55 +82,6 @@ def test_a_file_damaged_between_two_runs_is_made_again(
     left.write_bytes(b"left by a killed run")
     build_release(spec, folder)
     assert content(folder) == content(built)
-
-
-_RUN = (
-    "import sys; from pathlib import Path; from builders.release.build import build_release;"
-    "from builders.release.spec_file import read_spec; print(flush=True);"
-    "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
-)
-
-
-@pytest.mark.slow
-def test_killed_at_three_random_moments_it_gives_the_same_files(
-    built: Path, tmp_path: Path, spec_of: SpecOf
-) -> None:
-    spec_of(tmp_path)
-    (spec,) = tmp_path.glob("*.toml")
-    expected = content(built)
-
-    def start(folder: Path) -> tuple[subprocess.Popen[str], float]:
-        run = subprocess.Popen(
-            [sys.executable, "-c", _RUN, spec, folder], stdout=subprocess.PIPE, text=True
-        )
-        assert run.stdout is not None
-        run.stdout.readline()  # imports are done, the build begins
-        return run, time.monotonic()
-
-    run, begin = start(tmp_path / "timed")
-    assert run.wait() == 0
-    seconds = time.monotonic() - begin
-    chance = random.Random(4)
-    killed = 0
-    for number in range(3):
-        folder = tmp_path / str(number)
-        while True:  # killed at least once, then until a run gets through
-            run, begin = start(folder)
-            if killed <= number:
-                time.sleep(chance.random() * seconds * 0.9)
-                run.send_signal(signal.SIGKILL)
-                killed += run.wait() != 0
-                found = content(folder) if folder.exists() else {}
-                for path, data in found.items():
-                    hidden = path.split("/")[-1].startswith(".")
-                    assert hidden or data == expected[path], "a final name, half-written"
-                if MANIFEST_FILE in found and JOURNAL_FILE not in found:
-                    shutil.rmtree(folder)  # it had got through: try again
-                continue
-            assert run.wait() == 0
-            break
-        assert content(folder) == expected
-    assert killed == 3
 
 
 def test_an_unfinished_build_is_continued_by_none_but_its_own(
@@ -239,35 +185,6 @@ def test_a_journal_that_is_not_true(built: Path, tmp_path: Path, spec_of: SpecOf
     (folder / JOURNAL_FILE).write_text(json.dumps(journal))
     build_release(spec, folder)
     assert content(folder) == content(built)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "what"),
-    [
-        ('name = "cub"\nsource = "catalogue"\nfeatures = ["pixels"]', "no images to extract"),
-        ('name = "cubs"\nsource = "catalogue"', "did you mean 'cub'"),
-        ('name = "cubs"', "did you mean 'cub'"),
-        ('name = "digits"\nfeatures = ["pixel"]', "did you mean 'pixels'"),
-        ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NC"]', "did you mean 'NCC'"),
-        ('name = "digits"\nheads = ["NCC"]', "heads need features"),
-        ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]', "suites to run on"),
-        ('name = "cub"\nsource = "catalogue"\n[dataset.options]\na = "b"', "takes no options"),
-        ('name = "x"\nsource = "image_folder"\n[dataset.options]\ntitel = "b"', "'title'"),
-        ('name = "x"\nsource = "image_folder"', "options are missing: title"),
-        (
-            'name = "cub"\nsource = "catalogue"\nsuites = ["published"]\ntasks = {published = 5}',
-            "are what they are",
-        ),
-        ('name = "cub"\nsource = "catalogue"\nsuites = ["closed"]', "needs a number of tasks"),
-        ('name = "cub"\nsource = "catalogue"\nsuites = ["grouped"]', "needs the groups"),
-        ('name = "cub"\nsuites = ["open"]', "read from a raw folder"),
-    ],
-)
-def test_what_cannot_be_made(tmp_path: Path, dataset: str, what: str) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\n{dataset}\n')
-    with pytest.raises(FSLBenchError, match=what):
-        build_release(read_spec(path), tmp_path / "release")
 
 
 PROJECTED = """

@@ -12,22 +12,18 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from specs import HEAD, spec_in
 from stopping import Stop, content
 from tiny_features import ABOUT, write_pictures
 
 from benchmark_spec.errors import SourceError
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sources.export import write_pictures as export
 from builders.sources.image_set import raw_state
 
-SPEC = f"""
-name = "r"
-version = "1.0.0"
-description = "d"
+SPEC = f"""{HEAD}
 protocols = ["2w1s1q"]
 [[dataset]]
 name = "tiny"
@@ -38,12 +34,6 @@ attributes = {{ pixels = "pixels" }}
 options = {{ {", ".join(f'{key} = "{value}"' for key, value in ABOUT.items())} }}
 """
 FIRST = "class_0/0000.png"
-
-
-def _spec(folder: Path) -> ReleaseSpec:
-    path = folder / "spec.toml"
-    path.write_text(SPEC)
-    return read_spec(path)
 
 
 def _raw(folder: Path) -> Path:
@@ -101,7 +91,7 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
     tmp_path_factory: pytest.TempPathFactory, change: str, file: str, steps: int
 ) -> None:
     folder = tmp_path_factory.mktemp("changed")
-    spec, raw = _spec(folder), _raw(folder)
+    spec, raw = spec_in(folder, SPEC), _raw(folder)
     with pytest.raises(Stop):
         build_release(spec, folder / "release", raw=raw, progress=_stopped_after(steps))
     CHANGES[change](raw / "tiny" / file)
@@ -119,7 +109,7 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
 
 
 def test_a_pixel_changed_between_kill_and_resume_is_named(tmp_path: Path) -> None:
-    spec, raw = _spec(tmp_path), _raw(tmp_path)
+    spec, raw = spec_in(tmp_path, SPEC), _raw(tmp_path)
     with pytest.raises(Stop):
         build_release(spec, tmp_path / "release", raw=raw, progress=_stopped_after(4))
     original = (raw / "tiny" / FIRST).read_bytes()
@@ -132,7 +122,7 @@ def test_a_pixel_changed_between_kill_and_resume_is_named(tmp_path: Path) -> Non
 
 
 def test_images_that_change_while_they_are_used(tmp_path: Path) -> None:
-    spec, raw = _spec(tmp_path), _raw(tmp_path)
+    spec, raw = spec_in(tmp_path, SPEC), _raw(tmp_path)
 
     def meanwhile(step: str) -> None:
         if "attributes" in step:
@@ -156,7 +146,7 @@ def test_exported_pictures_of_changed_images_are_removed(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("with_spec", [True, False], ids=["as its source reads it", "as files"])
 def test_verify_hashes_images_again(tmp_path: Path, with_spec: bool) -> None:
-    spec, raw = _spec(tmp_path), _raw(tmp_path)
+    spec, raw = spec_in(tmp_path, SPEC), _raw(tmp_path)
     build_release(spec, tmp_path / "release", raw=raw)
     command = ["verify", str(tmp_path / "release"), "--raw", str(raw)]
     command += ["--spec", str(tmp_path / "spec.toml")] if with_spec else []

@@ -12,6 +12,7 @@ import datasets
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from forged import change_entry
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
@@ -44,7 +45,8 @@ name = "cub"
 source = "catalogue"
 suites = ["open", "closed", "pooled"]
 """
-POOLED, DRAWN = "pooled-5w1s1q", 'drawn = ["pooled"]'
+POOLED, POOLED_PATH = "pooled-5w1s1q", "tasks/pooled-5w1s1q/cub.parquet"
+DRAWN = 'drawn = ["pooled"]'
 MADE: dict[str, Path] = {}
 
 
@@ -69,13 +71,6 @@ def _built(folder: Path, drawn: str = DRAWN, *, anew: bool = False) -> Path:
         return Path(shutil.copytree(MADE[drawn], folder / "release"))
     build_release(read_spec(folder / "spec.toml"), folder / "release")
     return folder / "release"
-
-
-def _forge(folder: Path, name: str, **changes: Any) -> None:
-    """Change a drawn table's entry, and the digest of the manifest with it."""
-    manifest = load_release(folder).manifest
-    tables = tuple(replace(t, **changes) if t.name == name else t for t in manifest.tables)
-    (folder / MANIFEST_FILE).write_text(replace(manifest, tables=tables).to_json())
 
 
 def test_a_release_without_tables_says_the_same_as_one_with_them(tmp_path: Path) -> None:
@@ -105,11 +100,11 @@ def test_what_makers_of_releases_see(tmp_path: Path) -> None:
     assert "tasks-closed-5w1s1q" in card
     assert "tasks-pooled" not in card
     assert "The tables of pooled-3w2s2q, pooled-5w1s1q are not stored" in card
-    stray = folder / f"tasks/{POOLED}/cub.parquet"
+    stray = folder / POOLED_PATH
     stray.parent.mkdir()
     shutil.copy(folder / "tasks/closed-5w1s1q/cub.parquet", stray)
     assert [(p.path, p.what) for p in verify(folder).problems] == [
-        (f"tasks/{POOLED}/cub.parquet", "is not in the manifest")
+        (POOLED_PATH, "is not in the manifest")
     ]
 
 
@@ -247,7 +242,7 @@ def test_a_cache_that_may_only_be_read_is_read(
 
 def test_another_digest_is_refused_and_not_kept(tmp_path: Path, assets: Path) -> None:
     folder = _built(tmp_path / "a")
-    _forge(folder, POOLED, digest="0" * 64)
+    change_entry(folder, POOLED_PATH, digest="0" * 64)
     release = load_release(folder)
     with pytest.raises(CorruptReleaseError, match="not those that were released") as caught:
         release.task_set("cub", POOLED)
@@ -271,7 +266,7 @@ def test_provenance_that_does_not_draw_it(
     changes: dict[str, Any], error: type[FSLBenchError], what: str, tmp_path: Path
 ) -> None:
     folder = _built(tmp_path / "a")
-    _forge(folder, POOLED, **changes)
+    change_entry(folder, POOLED_PATH, **changes)
     with pytest.raises(error, match=what):
         load_release(folder).task_set("cub", POOLED)
 

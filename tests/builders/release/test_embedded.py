@@ -14,13 +14,15 @@ from full_checks import check_module
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.digest import content_digest
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
+from benchmark_spec.protocol import TaskSetName
+from builders.release.features import with_canaries
+from builders.release.spec_file import find_spec, read_spec
 from builders.sampling import draw_again
-from builders.sampling.balanced import most_tasks
 from builders.sampling.published import draw_published
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
+from fslbench_data.tasks.redraw import EVIDENCE
 
 MEGABYTE = 1_000_000
 ANSWERED = ["open-5w5s5q", "balanced-5w10s7q", "grouped-5w1s1q"]
@@ -44,66 +46,29 @@ def test_it_is_small() -> None:
     assert size < 11.5 * MEGABYTE
 
 
-def test_what_it_holds(embedded: Release) -> None:
-    published = [s for s in embedded.task_sets if s.name.suite == "published"]
-    digits = {str(s.name): s.n_tasks for s in embedded.task_sets if s.dataset == "digits"}
-    assert len(published) == 27
-    assert {k: v for k, v in digits.items() if k.startswith("closed")} == {
-        "closed-5w1s1q": 600,
-        "closed-5w5s5q": 600,
-        "closed-5w10s7q": 600,
-    }
-    # 1797 images: at most 179, 35 and 21 tasks; Algorithm 2 strands a few images
-    assert {k: v for k, v in digits.items() if k.startswith("open")} == {
-        "open-5w1s1q": 176,
-        "open-5w5s5q": 31,
-        "open-5w10s7q": 19,
-    }
-    others = {str(s): s.n_tasks for s in embedded.task_sets if s.name.suite in ("open", "balanced")}
-    # N / (K (S+Q)) is 139, 27, 16 for groceries and 259, 51, 30 for openclipart
-    for dataset, opened, balanced in (
-        ("groceries", (131, 25, 13), (138, 26, 14)),
-        ("openclipart", (193, 34, 20), (256, 47, 26)),
-    ):
-        for protocol, n_open, n_balanced in zip(PUBLISHED_PROTOCOLS, opened, balanced, strict=True):
-            assert others[f"{dataset}/open-{protocol}"] == n_open
-            assert others[f"{dataset}/balanced-{protocol}"] == n_balanced
-            sizes = _class_sizes(embedded, dataset)
-            assert most_tasks(sizes, protocol) == n_balanced
-    # N / (K (S+Q)) is 474, 94, 55 for emoji and 1000, 200, 117 for fashion_mnist
-    for dataset, opened in (("emoji", (392, 77, 42)), ("fashion_mnist", (987, 195, 114))):
-        for protocol, n_open in zip(PUBLISHED_PROTOCOLS, opened, strict=True):
-            assert others[f"{dataset}/open-{protocol}"] == n_open
-    open_steps = {s: n for s, n in others_with_attributes(embedded).items() if "/open_" in s}
-    assert {n for s, n in open_steps.items() if "_titles-" in s} == {21}
-    assert {n for s, n in open_steps.items() if "_pixels-" in s} == {12}
-    assert {n for s, n in open_steps.items() if "_style-" in s} == {13}
-    assert len(open_steps) == 13
-    assert [*others_with_attributes(embedded).values()].count(600) == 21
-    networks = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mobilenet_v2")
-    backbones = ("pixels", "efficientnet_lite0-pca128", *networks)
-    heads = [f"{b}/{h}" for b in backbones for h in ("NCC", "MatchingNet", "LR")]
-    more = ("pixels/LinearProbe", "pixels/RidgeRegression", "efficientnet_lite0-pca128/LinearProbe")
-    assert {*embedded.methods} == {*heads, *more, "efficientnet_lite0/FT"}
-    whole = {
-        str(s): s.n_tasks for s in embedded.task_sets if s.name.suite in ("allway", "episodes")
-    }
-    assert whole == {
-        "digits/allway-10w1s1787q": 5,
-        "digits/allway-10w16s1637q": 5,
-        "digits/episodes-10w100s10q": 600,
-        "fashion_mnist/allway-10w1s9990q": 5,
-        "fashion_mnist/allway-10w16s9840q": 5,
-        "fashion_mnist/episodes-10w100s10q": 600,
-        "glyphs_sample/allway-176w1s2298q": 5,
-        "glyphs_sample/allway-176w2s2122q": 5,
-    }
-    assert embedded.datasets_with("features", "efficientnet_lite0-pca128") == (
-        "groceries",
-        "openclipart",
-        "glyphs_sample",
-    )
-    assert embedded.features("canaries", "efficientnet_lite0").shape == (32, 1280)
+def test_it_holds_what_its_specification_says(embedded: Release) -> None:
+    """Their numbers of tasks are in the tables, whose digests are golden."""
+    spec = with_canaries(read_spec(find_spec(Path("embedded"))))
+    methods: set[str] = set()
+    for dataset in spec.datasets:
+        infos = [info for info in embedded.task_sets if info.dataset == dataset.name]
+        chosen = {
+            (info.protocol.way, info.protocol.shot): info.protocol.query
+            for info in infos
+            if EVIDENCE in embedded.provenance(info)
+        }
+        expected = dataset.with_queries(chosen).every_task_set
+        assert {info.name for info in infos} == {*expected}
+        assert len(infos) == len(expected)
+        tables = embedded.manifest.tables
+        held = {t.name for t in tables if (t.kind, t.dataset) == ("features", dataset.name)}
+        assert held == {*dataset.features}
+        parts = [((*dataset.features, *dataset.backbones), dataset.heads)]
+        parts += [(of.features, of.heads) for of in dataset.methods_of.values()]
+        parts += [(dataset.fine_tuning.backbones, ("FT",))] if dataset.fine_tuning else []
+        methods |= {f"{b}/{h}" for backbones, heads in parts for b in backbones for h in heads}
+    assert {*embedded.methods} == methods
+    assert set(embedded.datasets) == {dataset.name for dataset in spec.datasets}
 
 
 def test_its_superclasses(embedded: Release) -> None:
@@ -130,10 +95,6 @@ def test_its_superclasses(embedded: Release) -> None:
     assert {name: number for name, number in about.items() if number} == {
         name: len(sizes) for name, sizes in counts.items()
     }
-
-
-def others_with_attributes(release: Release) -> dict[str, int]:
-    return {str(s): s.n_tasks for s in release.task_sets if s.name.attributes}
 
 
 def test_every_head_answers_every_task_of_the_four_real_collections(embedded: Release) -> None:

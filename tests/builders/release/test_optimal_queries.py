@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from specs import HEAD, spec_in
+from stopping import Stop, stopping
 
 from analysis_sql.planning.query_size import Estimate, choose
-from benchmark_spec.errors import ReleaseError, SamplingError, SpecError, UnknownNameError
+from benchmark_spec.errors import SamplingError
 from benchmark_spec.manifest import MANIFEST_FILE
-from builders.features import Settings
 from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.build import build_release
-from builders.release.preflight import check_spec
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
-HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
 DIGITS = """
 [[dataset]]
 name = "digits"
@@ -38,18 +35,8 @@ tasks = {{ closed = 20, pooled = 30 }}
 drawn = ["pooled"]
 {DIGITS}
 suites = ["open", "closed"]
-task_sets = ["pooled-5w5s", "open-5w5s"]
+task_sets = ["pooled-5w5s"]
 """
-
-
-def _spec(folder: Path, text: str) -> ReleaseSpec:
-    folder.mkdir(exist_ok=True)
-    path = folder / "spec.toml"
-    path.write_text(text)
-    return read_spec(path)
-
-
-TEXT = SPEC.replace(', "open-5w5s"]', "]")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a release with optimal numbers of queries."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     folder = tmp_path_factory.mktemp("built")
-    build_release(_spec(folder, TEXT), folder / "release")
+    build_release(spec_in(folder, SPEC), folder / "release")
     return folder / "release"
 
 
@@ -161,28 +148,24 @@ def test_what_is_listed_twice_by_the_choice_is_there_once(tmp_path: Path, built:
     """Q* may be the protocol's own Q."""
     names = [str(info.name) for info in load_release(built).task_sets]
     five = next(n for n in names if n.startswith("open-5w5s")).removeprefix("open-")
-    text = TEXT.replace('"5w1s1q"', f'"{five}"')
+    text = SPEC.replace('"5w1s1q"', f'"{five}"')
     pytest.importorskip("torch")
-    again = build_release(_spec(tmp_path, text), tmp_path / "release")
+    again = build_release(spec_in(tmp_path, text), tmp_path / "release")
     listed = [t.name for t in again.tables if t.kind == "tasks"]
     assert len(listed) == len(set(listed)) == 5
 
 
 @pytest.mark.slow
 def test_a_build_that_was_stopped_goes_on_with_its_choice(built: Path, tmp_path: Path) -> None:
-    class Stop(Exception):
-        pass
-
     said: list[str] = []
 
-    def until(step: str) -> None:
+    def until(step: str) -> bool:
         said.append(step)
-        if step.startswith("digits/closed"):
-            raise Stop
+        return step.startswith("digits/closed")
 
-    spec, folder = _spec(tmp_path, TEXT), tmp_path / "release"
+    spec, folder = spec_in(tmp_path, SPEC), tmp_path / "release"
     with pytest.raises(Stop):
-        build_release(spec, folder, progress=until)
+        build_release(spec, folder, progress=stopping(until))
     assert any("number of queries of 5w5s" in step for step in said)
     again: list[str] = []
     build_release(spec, folder, progress=again.append)
@@ -199,7 +182,7 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
         'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2, '
         'rule = "accuracy" }\n'
     )
-    build_release(_spec(tmp_path, text), tmp_path / "release")
+    build_release(spec_in(tmp_path, text), tmp_path / "release")
     release = load_release(tmp_path / "release")
     (info,) = release.task_sets
     evidence = QueryEvidence.parse(release.provenance(info)[EVIDENCE])
@@ -211,49 +194,6 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     assert verify(tmp_path / "release").problems == ()
 
 
-@pytest.mark.parametrize(
-    ("error", "said", "text"),
-    [
-        (SpecError, "5w5s says no number of queries", 'protocols = ["5w5s"]' + DIGITS),
-        (SpecError, "queries is 5", "queries = 5" + DIGITS),
-        (UnknownNameError, "heed", 'queries = { heed = "NCC" }' + DIGITS),
-        (SpecError, "seeds is 0", "queries = { seeds = 0 }" + DIGITS),
-        (SpecError, "listed twice: open-5w5s", SPEC.removeprefix(HEAD)),
-        (SpecError, "5w5sq", 'queries = "optimal"\nprotocols = ["5w5sq"]' + DIGITS),
-        (SpecError, "1 ways", 'queries = "optimal"\nprotocols = ["1w5s"]' + DIGITS),
-        (
-            UnknownNameError,
-            "clopen",
-            'queries = "optimal"' + DIGITS + 'task_sets = ["clopen-5w5s"]',
-        ),
-    ],
-)
-def test_what_cannot_be_read(tmp_path: Path, error: type[Exception], said: str, text: str) -> None:
-    with pytest.raises(error) as raised:
-        _spec(tmp_path, HEAD + text)
-    assert said in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("error", "said", "rule"),
-    [
-        (UnknownNameError, "head", {"head": "nearest"}),
-        (UnknownNameError, "without replacement", {"suite": "closed"}),
-        (UnknownNameError, "list it before", {"dataset": "cub"}),
-        (UnknownNameError, "features", {"release": "embedded", "features": "resnet"}),
-        (ReleaseError, "nowhere", {"release": "./nowhere"}),
-    ],
-)
-def test_what_cannot_be_followed_is_refused_before_work(
-    tmp_path: Path, error: type[Exception], said: str, rule: dict[str, Any]
-) -> None:
-    table = ", ".join(f'{key} = "{value}"' for key, value in rule.items())
-    text = f'{HEAD}protocols = ["5w5s"]\n{DIGITS}suites = ["open"]\nqueries = {{ {table} }}\n'
-    with pytest.raises(error) as raised:
-        check_spec(_spec(tmp_path, text), Settings())
-    assert said in str(raised.value)
-
-
 def test_the_name_of_a_set_of_all_classes_is_refused_before_features(tmp_path: Path) -> None:
     """Its queries are what images there are; those that are to be chosen take long to find."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
@@ -261,14 +201,5 @@ def test_the_name_of_a_set_of_all_classes_is_refused_before_features(tmp_path: P
 {DIGITS}suites = ["open"]\ntask_sets = ["allway-10w5s1000q"]\n"""
     steps: list[str] = []
     with pytest.raises(SamplingError, match="allway-10w5s1747q"):
-        build_release(_spec(tmp_path, text), tmp_path / "release", progress=steps.append)
+        build_release(spec_in(tmp_path, text), tmp_path / "release", progress=steps.append)
     assert not any("pixels" in step for step in steps)
-
-
-def test_a_catalogue_has_no_results_of_its_own(tmp_path: Path) -> None:
-    text = HEAD + (
-        'protocols = ["5w5s"]\nqueries = "optimal"\n'
-        '[[dataset]]\nname = "cub"\nsource = "catalogue"\nsuites = ["open"]\n'
-    )
-    with pytest.raises(SpecError, match=r"cub has no features(.|\n)*embedded"):
-        check_spec(_spec(tmp_path, text), Settings())

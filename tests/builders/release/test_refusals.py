@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from specs import spec_in
 from tiny_features import write_pictures
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
@@ -39,13 +38,25 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 """
-OPTIONS_OF_TINY = {
-    "title": "Tiny",
-    "homepage": "https://example.org",
-    "licence": "CC0",
-    "citation": "@misc{tiny}",
-}
 LITE = 'features = ["efficientnet_lite0"]\n'
+
+
+def _after(dataset: str) -> str:
+    """Say what is wrong of a data set after the first one."""
+    return f"{HEAD}[[dataset]]\n{dataset}\n"
+
+
+def _first(lines: str) -> str:
+    """Say what is wrong of the catalogue."""
+    return f"{HEAD}{lines}\n"
+
+
+def _digits(rule: str) -> str:
+    """Leave the number of queries of the digits to a rule."""
+    return _after(
+        'name = "digits"\nfeatures = ["pixels"]\nsuites = ["open"]\nprotocols = ["5w5s"]\n'
+        f"queries = {{ {rule} }}"
+    )
 
 
 def _tiny(of_dataset: str = "", of_options: str = "") -> str:
@@ -70,7 +81,14 @@ CASES: dict[str, tuple[str, str]] = {
         _tiny('task_sets = ["open-4w4s"]\nbackbones = ["mobilenet_v2"]\nheads = ["NCC"]\n'),
         "no number of queries can be chosen for 4w4s",
     ),
-    "pictures of a catalogue": (f"{HEAD}pictures = 16\n", "and so no pictures"),
+    "pictures of a catalogue": (
+        f"{HEAD}pictures = 16\n",
+        "a catalogue has no images, only counts, and takes no pictures",
+    ),
+    "attributes of a catalogue": (
+        f'{HEAD}attributes = {{ a = "pixels" }}\nheads = ["NCC"]\nbackbones = ["pixels"]\n',
+        "takes no backbones or attributes",
+    ),
     "pictures that are not passed on": (
         _tiny("pictures = 16\n"),
         "its licence does not let them be passed on",
@@ -103,6 +121,44 @@ CASES: dict[str, tuple[str, str]] = {
         _tiny(LITE).replace('"tiny"', '"canaries"').replace('Tiny"', 'T"'),
         "its canaries",
     ),
+    "features of a catalogue": (_first('features = ["pixels"]'), "takes no features"),
+    "options of a catalogue": (_first('options = { a = "b" }'), "takes no options"),
+    "groups of a catalogue": (_first('task_sets = ["grouped-5w1s1q"]'), "needs the groups"),
+    "a catalogue that is not there": (
+        _after('name = "cubs"\nsource = "catalogue"'),
+        "did you mean 'cub'",
+    ),
+    "a source": (_after('name = "cubs"'), "did you mean 'cub'"),
+    "a source without its folder": (_after('name = "dtd"\nsuites = ["open"]'), "raw folder of dtd"),
+    "a backbone": (_after('name = "digits"\nfeatures = ["pixel"]'), "did you mean 'pixels'"),
+    "heads without features": (_after('name = "digits"\nheads = ["NCC"]'), "heads need features"),
+    "heads without suites": (
+        _after('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]'),
+        "suites to run on",
+    ),
+    "an option": (
+        _after('name = "x"\nsource = "image_folder"\noptions = { titel = "b" }'),
+        "'title'",
+    ),
+    "no options": (_after('name = "x"\nsource = "image_folder"'), "options are missing: title"),
+    "tasks of published sets": (
+        _first('task_sets = ["published-5w1s1q"]\ntasks = { published = 5 }'),
+        "are what they are",
+    ),
+    "closed sets without a number": (
+        _first('task_sets = ["closed-5w1s1q"]'),
+        "needs a number of tasks",
+    ),
+    "a head to choose by": (_digits('head = "nearest"'), "unknown head"),
+    "a suite to choose on": (_digits('suite = "closed"'), "without replacement"),
+    "features to choose by": (
+        _digits('release = "embedded", features = "resnet"'),
+        "unknown features",
+    ),
+    "a catalogue to choose by": (
+        _first('task_sets = ["open-5w5s"]'),
+        "cub has no features that could say how many queries are best",
+    ),
     "a release that is not there": (
         _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'),
         "none",
@@ -112,12 +168,6 @@ CASES: dict[str, tuple[str, str]] = {
         "list it before this one",
     ),
 }
-
-
-def _spec(folder: Path, text: str) -> ReleaseSpec:
-    path = folder / "spec.toml"
-    path.write_text(text)
-    return read_spec(path)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +197,7 @@ def test_it_is_refused_before_work(
     if "timm:" in CASES[case][0]:
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     text, expected = CASES[case]
-    spec, steps = _spec(tmp_path, text), list[str]()
+    spec, steps = spec_in(tmp_path, text), list[str]()
     monkeypatch.setattr("builders.sources.checking.look_at_files", lambda *_: pytest.fail("opened"))
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw, progress=steps.append))
     assert expected in said
@@ -164,12 +214,17 @@ def test_it_says_which_package_is_missing(
         raise MissingPackageError(f"the package {module!r} is not installed")
 
     monkeypatch.setattr("builders.release.preflight.require", require)
-    spec = _spec(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
+    spec = spec_in(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
     assert said == "the package 'PIL' is not installed"
     assert not (tmp_path / "r").exists()
 
 
+def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
+    said = _said(lambda: build_release(spec_in(tmp_path, _tiny()), tmp_path / "r"))
+    assert "tiny is read from a raw folder, and none is given" in said
+
+
 def test_what_can_be_made_is_not_refused(raw: Path, tmp_path: Path) -> None:
-    spec = _spec(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
+    spec = spec_in(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
     assert build_release(spec, tmp_path / "r", raw=raw).tables

@@ -3,24 +3,19 @@
 from pathlib import Path
 
 import pytest
+from specs import HEAD, spec_in
 
 from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError
 from builders.release.spec_file import find_spec, read_spec
 from builders.sources import SOURCES
 
-HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
+OPTIMAL = 'queries = "optimal"\n'
 CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
 
 
-def _read(tmp_path: Path, text: str) -> object:
-    path = tmp_path / "spec.toml"
-    path.write_text(text)
-    return read_spec(path)
-
-
 def test_what_it_says(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(
+    spec = spec_in(
+        tmp_path,
         HEAD
         + 'protocols = ["5w1s1q"]\nseed = 7\ntasks = { closed = 30 }\n'
         + CUB
@@ -28,9 +23,8 @@ def test_what_it_says(tmp_path: Path) -> None:
         + '[[dataset]]\nname = "mine"\nsource = "image_folder"\nfolder = "x/y"\nseed = 8\n'
         + 'protocols = ["2w1s1q", "3w2s2q"]\nsuites = ["open"]\n'
         + '[dataset.options]\ntitle = "t"\n'
-        + '[[dataset]]\nname = "dtd"\n'
+        + '[[dataset]]\nname = "dtd"\n',
     )
-    spec = read_spec(path)
     assert (spec.name, spec.version, spec.description) == ("r", "1.0.0", "d")
     cub, mine, dtd = spec.datasets
     assert (cub.source, cub.seed, dict(cub.tasks)) == ("catalogue", 7, {"closed": 30})
@@ -41,15 +35,15 @@ def test_what_it_says(tmp_path: Path) -> None:
 
 
 def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(
+    spec = spec_in(
+        tmp_path,
         HEAD
         + 'protocols = ["5w1s1q"]\ntasks = { closed = 9 }\n'
         + '[[dataset]]\nname = "emoji"\nattributes = { style = "given" }\n'
         + 'suites = ["open", "counterfactual_style"]\n'
-        + 'task_sets = ["open-2w1s1q", "open_ladder_style-5w5s5q"]\n'
+        + 'task_sets = ["open-2w1s1q", "open_ladder_style-5w5s5q"]\n',
     )
-    (emoji,) = read_spec(path).datasets
+    (emoji,) = spec.datasets
     assert [str(name) for name in emoji.every_task_set] == [
         "open-5w1s1q", "same_style-5w1s1q", "any_style-5w1s1q", "other_style-5w1s1q",
         "open-2w1s1q", "open_random_style-5w5s5q", "open_support_style-5w5s5q",
@@ -60,13 +54,11 @@ def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
 
 
 def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(HEAD + "seed = 3\n" + CUB + 'suites = ["open"]\n')
-    first = read_spec(path).digest
-    path.write_text(HEAD + CUB + '# a remark\nseed = 3\nsuites = [\n"open"]\n')
-    assert read_spec(path).digest == first
-    path.write_text(HEAD + CUB + 'seed = 4\nsuites = ["open"]\n')
-    assert read_spec(path).digest != first
+    first = spec_in(tmp_path, HEAD + "seed = 3\n" + CUB + 'suites = ["open"]\n').digest
+    same = HEAD + CUB + '# a remark\nseed = 3\nsuites = [\n"open"]\n'
+    assert spec_in(tmp_path, same).digest == first
+    other = HEAD + CUB + 'seed = 4\nsuites = ["open"]\n'
+    assert spec_in(tmp_path, other).digest != first
 
 
 @pytest.mark.parametrize(
@@ -94,6 +86,17 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
             HEAD + CUB + 'protocols = ["5w1s"]\nsuites = ["open"]\n',
             "5w1s says no number of queries",
         ),
+        (HEAD + "queries = 5\n" + CUB, "queries is 5"),
+        (HEAD + 'queries = { heed = "NCC" }\n' + CUB, "did you mean 'head'"),
+        (HEAD + "queries = { seeds = 0 }\n" + CUB, "seeds is 0"),
+        (HEAD + OPTIMAL + CUB + 'protocols = ["5w5sq"]\n', "5w5sq"),
+        (HEAD + OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["1w5s"]\n', "1 ways"),
+        (HEAD + OPTIMAL + CUB + 'task_sets = ["clopen-5w5s"]\n', "clopen"),
+        (
+            HEAD + OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["5w5s"]\n'
+            'task_sets = ["open-5w5s"]\n',
+            "listed twice: open-5w5s",
+        ),
         (HEAD + CUB + 'suites = ["open", "open"]\n', "listed twice"),
         (
             HEAD + CUB + 'suites = ["open"]\ntask_sets = ["open-5w1s1q"]\n',
@@ -109,7 +112,7 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
 )
 def test_what_it_may_not_say(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(FSLBenchError, match=what):
-        _read(tmp_path, text)
+        spec_in(tmp_path, text)
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

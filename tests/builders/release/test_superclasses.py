@@ -3,38 +3,37 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from forged import rewrite
+from specs import HEAD, spec_in
+from stopping import Stop, stopping
 from tiny_features import ABOUT, write_pictures
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError, SpecError
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from benchmark_spec.protocol import TaskSetName
 from builders.cli import main
 from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.cli import main as client
-from fslbench_data.files import sha256_of
+from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import load_release
 
 SIZES, NAMES, KINDS = [4, 4, 4], ["cat", "dog", "oak"], ["animal", "animal", "plant"]
 OPEN = TaskSetName.parse("open-2w1s1q")
-SPEC = f"""
-name = "r"
-version = "1.0.0"
-description = "d"
+SPEC = f"""{HEAD}
 [[dataset]]
 name = "tiny"
 source = "image_folder"
@@ -56,20 +55,12 @@ def _write(folder: Path, superclasses: list[str] | None, version: str = "1.0.0")
     return folder
 
 
-def _rewrite(folder: Path, table: pa.Table, superclasses: int) -> None:
-    """Change the classes and make the manifest agree, but for the number of superclasses."""
-    file = folder / "classes/one.parquet"
-    pq.write_table(table, file)
-    content = json.loads((folder / MANIFEST_FILE).read_text())
-    (entry,) = (t for t in content["tables"] if t["kind"] == "classes")
-    entry |= {"sha256": sha256_of(file), "digest": content_digest(table)}
-    entry["bytes"] = file.stat().st_size
-    content["datasets"][0]["n_superclasses"] = superclasses
-    manifest = Manifest.from_json((folder / MANIFEST_FILE).read_text(), "")
-    others = tuple(table for table in manifest.tables if table.kind != "classes")
-    tables = (*others, Table(**entry))
-    content["digest"] = Manifest("small", "1.0.0", "", (), tables).digest
-    (folder / MANIFEST_FILE).write_text(json.dumps(content))
+CLASSES = "classes/one.parquet"
+
+
+def _with_superclasses(column: pa.Array) -> Callable[[pa.Table], pa.Table]:
+    """Put other superclasses in the place of those of a table of classes."""
+    return lambda t: t.drop_columns("superclass").append_column("superclass", column)
 
 
 def test_a_release_gives_the_superclass_of_each_class(tmp_path: Path) -> None:
@@ -107,7 +98,7 @@ def test_superclasses_make_a_new_major_version(tmp_path: Path) -> None:
     old = load_release(_write(tmp_path / "a", None))
     new = load_release(_write(tmp_path / "b", KINDS, "2.0.0"))
     (change,) = diff(old, new).changes
-    assert (change.level, change.where) == ("major", "classes/one.parquet")
+    assert (change.level, change.where) == ("major", CLASSES)
 
 
 def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
@@ -128,8 +119,10 @@ def test_forged_superclasses(
     tmp_path: Path, column: list[str | None], number: int, what: str
 ) -> None:
     folder = _write(tmp_path / "r", KINDS)
-    table = pq.read_table(folder / "classes/one.parquet").drop_columns("superclass")
-    _rewrite(folder, table.append_column("superclass", pa.array(column, pa.string())), number)
+    rewrite(folder, CLASSES, _with_superclasses(pa.array(column, pa.string())))
+    _, manifest = read_manifest(folder)
+    datasets = (replace(manifest.datasets[0], n_superclasses=number),)
+    (folder / MANIFEST_FILE).write_text(replace(manifest, datasets=datasets).to_json())
     with pytest.raises(CorruptReleaseError, match=what):
         load_release(folder).superclasses("one")
     assert "superclass" in " ".join(problem.what for problem in verify(folder).problems)
@@ -137,22 +130,19 @@ def test_forged_superclasses(
 
 def test_an_empty_superclass_and_one_that_is_no_text(tmp_path: Path) -> None:
     folder = _write(tmp_path / "r", KINDS)
-    table = pq.read_table(folder / "classes/one.parquet").drop_columns("superclass")
-    _rewrite(folder, table.append_column("superclass", pa.array(["", "a", "a"])), 2)
+    rewrite(folder, CLASSES, _with_superclasses(pa.array(["", "a", "a"])))
     (problem,) = (p for p in verify(folder).problems if p.path != CARD_FILE)
     assert problem.what == "superclasses are missing or empty"
-    _rewrite(folder, table.append_column("superclass", pa.array([0, 1, 1], pa.int32())), 2)
+    rewrite(folder, CLASSES, _with_superclasses(pa.array([0, 1, 1], pa.int32())))
     with pytest.raises(SchemaError, match="column 'superclass' is of type int32"):
         load_release(folder).classes("one")
 
 
 def test_the_catalogue_gives_them(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
     sets = "".join(
         f'[[dataset]]\nname = "{name}"\nsource = "catalogue"\n' for name in ("omniglot", "cub")
     )
-    path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n{sets}')
-    build_release(read_spec(path), tmp_path / "r")
+    build_release(spec_in(tmp_path, HEAD + sets), tmp_path / "r")
     release = load_release(tmp_path / "r")
     assert release.superclasses("omniglot") == lookup("omniglot").of_classes
     assert release.superclasses("cub") is None
@@ -171,9 +161,7 @@ def raw(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> ReleaseSpec:
-    path = tmp_path / "spec.toml"
-    path.write_text(SPEC)
-    return read_spec(path)
+    return spec_in(tmp_path, SPEC)
 
 
 def test_a_folder_of_images_says_them_in_a_list(
@@ -195,18 +183,11 @@ def test_a_folder_of_images_says_them_in_a_list(
 def test_a_build_goes_on_only_with_the_same_superclasses(
     tmp_path: Path, raw: Path, spec: ReleaseSpec
 ) -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(step: str) -> None:
-        if step.startswith("tiny/open"):
-            raise Stop
-
     def build(progress: Callable[[str], None] = lambda step: None) -> None:
         build_release(spec, tmp_path / "r", raw=raw, progress=progress)
 
     with pytest.raises(Stop):
-        build(stop)
+        build(stopping(lambda step: step.startswith("tiny/open")))
     listed = raw / "tiny/kinds.csv"
     before = listed.read_text()
     listed.write_text(before.replace("plant", "tree"))

@@ -1,22 +1,24 @@
 """Releases verified: nothing forged gets through."""
 
-import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from forged import change_entry, rewrite
+from specs import HEAD, spec_in
 
-from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import CorruptReleaseError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 from builders.release.verify import verify
+from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import Release, load_release
 
 
@@ -24,20 +26,17 @@ from fslbench_data.release.release import Release, load_release
 def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    path = tmp_path / "spec.toml"
-    path.write_text(
-        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
-        'suites = ["open"]\nprotocols = ["5w5s5q"]\nfeatures = ["pixels"]\nheads = ["NCC"]\n'
-    )
+    text = f'{HEAD}[[dataset]]\nname = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]\n'
+    spec = spec_in(tmp_path, text + 'suites = ["open"]\nprotocols = ["5w5s5q"]\n')
     folder = tmp_path / "release"
-    build_release(read_spec(path), folder)
+    build_release(spec, folder)
     assert load_release(folder).methods == ("pixels/NCC",)
     assert load_release(folder).manifest.datasets[0].redistribution == "features"
     assert verify(folder).problems == ()
     results = "results/pixels-NCC.parquet"
-    _rewrite(folder, results, lambda t: t.slice(0, 20))
+    rewrite(folder, results, lambda t: t.slice(0, 20))
     features = "features/pixels/digits-00000-of-00001.parquet"
-    _rewrite(folder, features, lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), np.nan)))
+    rewrite(folder, features, _set("feature", (3, 0), np.nan))
     found = {p.path: p.what for p in verify(folder).problems}
     assert "holds values that are not finite" in found[features]
     assert "tasks" in found[results]
@@ -50,47 +49,32 @@ def test_a_release_that_is_whole(built: Path) -> None:
     assert {d.redistribution for d in found.manifest.datasets} == {"tables"}
 
 
-def _rewrite(folder: Path, path: str, edit: object) -> None:
-    """Change a table and make the manifest agree with it, as a clumsy maintainer would."""
-    file = folder / path
-    table = pq.read_table(file)
-    assert callable(edit)
-    pq.write_table(edit(table), file)
-    table = pq.read_table(file)
-    from fslbench_data.files import sha256_of
-
-    manifest = json.loads((folder / MANIFEST_FILE).read_text())
-    for entry in manifest["tables"]:
-        if entry["path"] == path:
-            entry["sha256"], entry["digest"] = sha256_of(file), content_digest(table)
-            entry["rows"], entry["bytes"] = table.num_rows, file.stat().st_size
-            if entry["kind"] == "tasks":
-                entry["fingerprint"] = fingerprint(entry["dataset"], entry["name"], entry["digest"])
-    _sign(folder, manifest)
+Edit = Callable[[pa.Table], pa.Table]
 
 
-def _sign(folder: Path, manifest: dict[str, object]) -> None:
-    """Write a manifest with the digest that it should have."""
-    from benchmark_spec.manifest import Manifest, Table
+def _set(name: str, at: Any, value: Any) -> Edit:
+    """Put a value, or what a function makes of all values (T, n), into a column of lists."""
 
-    tables = tuple(Table(**t) for t in manifest["tables"])  # type: ignore[attr-defined]
-    manifest["digest"] = Manifest(
-        str(manifest["name"]), str(manifest["version"]), "", (), tables
-    ).digest
-    (folder / MANIFEST_FILE).write_text(json.dumps(manifest))
+    def edit(table: pa.Table) -> pa.Table:
+        field = table.schema.field(name)
+        flat = table.column(name).combine_chunks().flatten().to_numpy()
+        values = flat.reshape(len(table), -1).copy()
+        values[at] = value(values) if callable(value) else value
+        array = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=field.type)
+        return table.set_column(table.column_names.index(name), field, array)
 
-
-def _column(table: pa.Table, name: str, edit: object) -> pa.Table:
-    kind = table.schema.field(name).type
-    values = table.column(name).combine_chunks().flatten().to_numpy().reshape(len(table), -1).copy()
-    assert callable(edit)
-    edit(values)
-    array = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=kind)
-    return table.set_column(table.column_names.index(name), table.schema.field(name), array)
+    return edit
 
 
-def _set(values: np.ndarray, at: object, value: object) -> None:
-    values[at] = value
+def _all(name: str, values: list[Any]) -> Edit:
+    """Put other values into a column."""
+
+    def edit(table: pa.Table) -> pa.Table:
+        field = table.schema.field(name)
+        at = table.column_names.index(name)
+        return table.set_column(at, field, pa.array(values, field.type))
+
+    return edit
 
 
 OPEN = "tasks/open-5w1s1q/vgg_flower.parquet"
@@ -101,72 +85,40 @@ OPEN = "tasks/open-5w1s1q/vgg_flower.parquet"
     [
         (OPEN, lambda t: t.slice(0, 20), "drawn again from its provenance are others"),
         (OPEN, lambda t: t.take(list(range(19, -1, -1))), "task ids do not count from 0"),
+        (OPEN, _set("class_ids", (3, 0), lambda v: v[3, 1]), "task 3: a class twice"),
+        (OPEN, _set("class_ids", (3, 0), 16), "names classes beyond 16"),
+        (OPEN, _set("query", (0, 0), 1425), "names images beyond 1425"),
+        (OPEN, _set("support", 7, lambda v: v[7, ::-1]), "task 7: support images of other classes"),
+        (OPEN, _set("query_label", 8, lambda v: v[8, ::-1]), "task 8: mislabelled queries"),
         (
             OPEN,
-            lambda t: _column(t, "class_ids", lambda v: _set(v, (3, 0), v[3, 1])),
-            "task 3: a class twice",
-        ),
-        (
-            OPEN,
-            lambda t: _column(t, "class_ids", lambda v: _set(v, (3, 0), 16)),
-            "names classes beyond 16",
-        ),
-        (
-            OPEN,
-            lambda t: _column(t, "query", lambda v: _set(v, (0, 0), 1425)),
-            "names images beyond 1425",
-        ),
-        (
-            OPEN,
-            lambda t: _column(t, "support", lambda v: _set(v, 7, v[7, ::-1].copy())),
-            "task 7: support images of other classes",
-        ),
-        (
-            OPEN,
-            lambda t: _column(t, "query_label", lambda v: _set(v, 8, v[8, ::-1].copy())),
-            "task 8: mislabelled queries",
-        ),
-        (
-            OPEN,
-            lambda t: _column(t, "query_label", lambda v: _set(v, (2, 0), v[2, 1])),
+            _set("query_label", (2, 0), lambda v: v[2, 1]),
             "task 2: not 1 queries of each class",
         ),
-        (
-            OPEN,
-            lambda t: _column(t, "query", lambda v: _set(v, 1, v[0])),
-            "images are used twice in the set",
-        ),
+        (OPEN, _set("query", 1, lambda v: v[0]), "images are used twice in the set"),
         (
             "tasks/closed-3w2s2q/vgg_flower.parquet",
-            lambda t: _column(t, "support", lambda v: _set(v, (5, 1), v[5, 0])),
+            _set("support", (5, 1), lambda v: v[5, 0]),
             "task 5: an image twice, perhaps on both sides",
         ),
-        (
-            "classes/cub.parquet",
-            lambda t: t.set_column(2, "n_images", pa.array([59] * 30, pa.int32())),
-            "first image ids are not the sums",
-        ),
+        ("classes/cub.parquet", _all("n_images", [59] * 30), "first image ids are not the sums"),
         ("classes/cub.parquet", lambda t: t.slice(0, 29), "the manifest says 30 of 1770"),
         ("classes/cub.parquet", lambda t: t.drop_columns("n_images"), "expected: class_id"),
+        ("classes/cub.parquet", _all("n_images", [-5] * 30), "classes without images"),
         (
             "classes/cub.parquet",
-            lambda t: t.set_column(2, "n_images", pa.array([-5] * 30, pa.int32())),
-            "classes without images",
-        ),
-        (
-            "classes/cub.parquet",
-            lambda t: t.set_column(1, "class_name", pa.array([""] * 30)),
+            _all("class_name", [""] * 30),
             "class names are missing, empty or not different",
         ),
         (OPEN, lambda t: t.slice(0, 0), "has no tasks"),
     ],
 )
 def test_a_release_forged_with_its_digests(
-    built: Path, tmp_path: Path, path: str, edit: object, what: str
+    built: Path, tmp_path: Path, path: str, edit: Edit, what: str
 ) -> None:
     folder = tmp_path / "release"
     shutil.copytree(built, folder)
-    _rewrite(folder, path, edit)
+    rewrite(folder, path, edit)
     problems = verify(folder).problems
     assert any(p.path == path and what in p.what for p in problems), problems
 
@@ -204,9 +156,7 @@ def test_a_card_of_something_else(built: Path, tmp_path: Path) -> None:
 def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(built, folder)
-    manifest = json.loads((folder / MANIFEST_FILE).read_text())
-    entry = next(t for t in manifest["tables"] if t["path"] == OPEN)
-    true = dict(entry["provenance"])
+    true = dict(next(t for t in read_manifest(folder)[1].tables if t.path == OPEN).provenance)
     for change, what in (
         ({"seed": 5}, "the tasks drawn again from its provenance are others"),
         ({"seed": None}, "gives seed None"),
@@ -215,26 +165,21 @@ def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
         ({"max_tasks": "4"}, "number of tasks '4'"),
         ({"suite": "balanced"}, "is not that of a set of this suite"),
     ):
-        entry["provenance"] = true | change
-        _sign(folder, manifest)
+        change_entry(folder, OPEN, provenance=true | change)
         (problem,) = (p for p in verify(folder).problems if p.path != CARD_FILE)
         assert what in problem.what
-    entry["provenance"] = true
-    closed = next(t for t in manifest["tables"] if "closed-5w1s1q" in t["path"])
-    closed["provenance"]["tasks"] = 10**9
-    _sign(folder, manifest)
+    change_entry(folder, OPEN, provenance=true)
+    closed = OPEN.replace("open", "closed")
+    true = dict(next(t for t in read_manifest(folder)[1].tables if t.path == closed).provenance)
+    change_entry(folder, closed, provenance=true | {"tasks": 10**9})
     (problem,) = (p for p in verify(folder).problems if p.path != CARD_FILE)
     assert "it has 40 tasks, its provenance says 1000000000" in problem.what
 
 
 def test_images_that_cannot_be(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
-    path = tmp_path / "spec.toml"
-    path.write_text(
-        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
-    )
     whole = tmp_path / "whole"
-    build_release(read_spec(path), whole)
+    build_release(spec_in(tmp_path, f'{HEAD}[[dataset]]\nname = "digits"\n'), whole)
     for column, values, what in (
         ("class_name", ["zzz"] * 1797, "class names are not those of the classes"),
         ("path", ["../../etc/passwd"] * 1797, "leads out of the raw folder"),
@@ -245,11 +190,7 @@ def test_images_that_cannot_be(tmp_path: Path) -> None:
         folder = tmp_path / f"{column}-{what[:5]}"
         shutil.copytree(whole, folder)
 
-        def edit(table: pa.Table, column: str = column, values: Any = values) -> pa.Table:
-            at, field = table.column_names.index(column), table.schema.field(column)
-            return table.set_column(at, field, pa.array(values, field.type))
-
-        _rewrite(folder, "images/digits.parquet", edit)
+        rewrite(folder, "images/digits.parquet", _all(column, values))
         assert any(what in p.what for p in verify(folder).problems)
 
 
@@ -263,14 +204,6 @@ SHARD = "features/net/birds-0000{}-of-00004.parquet"
 STEPS = "features/net-pca4/birds-00000-of-00004.parquet"
 
 
-def _ids_from(first: int) -> Any:
-    def edit(table: pa.Table) -> pa.Table:
-        ids = pa.array(range(first, first + len(table)), pa.int32())
-        return table.set_column(0, table.schema.field("image_id"), ids)
-
-    return edit
-
-
 @pytest.mark.parametrize(
     ("path", "edit", "what"),
     [
@@ -278,36 +211,24 @@ def _ids_from(first: int) -> Any:
         (SHARD.format(2), lambda t: t.slice(0, 31), "ends with image 98"),
         (SHARD.format(3), lambda t: pa.concat_tables([t, t]), "not one row for each of 100"),
         (SHARD.format(1), lambda t: t.take(list(range(31, -1, -1))), "from 32 on, in order"),
-        (SHARD.format(1), _ids_from(0), "from 32 on, in order"),
-        (SHARD.format(1), _ids_from(64), "from 32 on, in order"),
+        (SHARD.format(1), _all("image_id", [*range(32)]), "from 32 on, in order"),
+        (SHARD.format(1), _all("image_id", [*range(64, 96)]), "from 32 on, in order"),
         (SHARD.format(0), lambda t: t.slice(0, 0), None),
-        (
-            SHARD.format(2),
-            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), np.inf)),
-            "not finite",
-        ),
+        (SHARD.format(2), _set("feature", (3, 0), np.inf), "not finite"),
         (SHARD.format(2), lambda t: _other_values(t, pa.int8(), 8), "holds fixed_size_list<"),
         (SHARD.format(2), lambda t: _other_values(t, pa.float16(), 7), "[7], the first of its"),
         (SHARD.format(2), lambda t: t.rename_columns(["a", "b"]), "columns are a, b"),
-        (
-            STEPS,
-            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), 0.01)),
-            "not -127 to 127 steps of 0.0625",
-        ),
-        (
-            STEPS,
-            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), 8.0)),
-            "not -127 to 127 steps of 0.0625",
-        ),
+        (STEPS, _set("feature", (3, 0), 0.01), "not -127 to 127 steps of 0.0625"),
+        (STEPS, _set("feature", (3, 0), 8.0), "not -127 to 127 steps of 0.0625"),
     ],
 )
 def test_shards_forged_with_their_digests(
-    sharded: Release, tmp_path: Path, path: str, edit: object, what: str | None
+    sharded: Release, tmp_path: Path, path: str, edit: Edit, what: str | None
 ) -> None:
     folder = tmp_path / "release"
     shutil.copytree(sharded.files.where, folder)
     assert verify(folder).problems == ()
-    _rewrite(folder, path, edit)
+    rewrite(folder, path, edit)
     problems = verify(folder).problems
     last = SHARD.format(3)
     if what is None:  # then the next ones do not go on where it ends
@@ -334,10 +255,7 @@ def test_shards_of_different_provenance_or_without_a_scale(
     ):
         folder = tmp_path / what
         shutil.copytree(sharded.files.where, folder)
-        manifest = json.loads((folder / MANIFEST_FILE).read_text())
-        (entry,) = (t for t in manifest["tables"] if t["path"] == path)
-        entry["provenance"] = provenance
-        _sign(folder, manifest)
+        change_entry(folder, path, provenance=provenance)
         assert any(p.path == path and what in p.what for p in verify(folder).problems)
 
 
@@ -352,15 +270,13 @@ def test_shards_of_different_provenance_or_without_a_scale(
 def test_a_shard_missing_doubled_or_misplaced(
     sharded: Release, tmp_path: Path, change: Any, what: str
 ) -> None:
-    from benchmark_spec.errors import CorruptReleaseError
-
     folder = tmp_path / "release"
     shutil.copytree(sharded.files.where, folder)
-    manifest = json.loads((folder / MANIFEST_FILE).read_text())
-    tables = manifest["tables"]
-    shards = [t for t in tables if t["name"] == "net"]
-    manifest["tables"] = [t for t in tables if t["name"] != "net"] + change(shards)
-    _sign(folder, manifest)
+    _, manifest = read_manifest(folder)
+    shards = [table for table in manifest.tables if table.name == "net"]
+    others = [table for table in manifest.tables if table.name != "net"]
+    tables = (*others, *change(shards))
+    (folder / MANIFEST_FILE).write_text(replace(manifest, tables=tables).to_json())
     with pytest.raises(CorruptReleaseError, match=what):
         verify(folder)
     run = CliRunner().invoke(main, ["verify", str(folder)])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from full_checks import check_module
 
-from benchmark_spec.errors import FSLBenchError, OutputError, ReleaseNotFoundError, SpecError
+from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.protocol import TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
@@ -37,20 +37,6 @@ def _writer(folder: Path) -> ReleaseWriter:
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
     writer.add_dataset("one", ABOUT, ["a", "b", "c"], SIZES)
     return writer
-
-
-def test_until_it_is_finished_there_is_no_release(tmp_path: Path) -> None:
-    writer = _writer(tmp_path / "r")
-    with pytest.raises(ReleaseNotFoundError):
-        load_release(tmp_path / "r")
-    writer.finish()
-    assert load_release(tmp_path / "r").datasets == ("one",)
-
-
-def test_a_release_is_never_written_into_another(tmp_path: Path) -> None:
-    _writer(tmp_path / "r").finish()
-    with pytest.raises(OutputError, match="not an empty folder"):
-        ReleaseWriter(tmp_path / "r", "small", "0.2.0", "x")
 
 
 def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
@@ -125,20 +111,6 @@ def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
     assert "BYTE_STREAM_SPLIT" not in tasks["query_label.list.element"]
     features = encodings("features/pixels/digits-00000-of-00001.parquet")
     assert "BYTE_STREAM_SPLIT" not in features["feature.list.element"]
-
-
-def test_the_same_release_is_written_twice(tmp_path: Path) -> None:
-    manifests = []
-    for name in ("a", "b"):
-        writer = _writer(tmp_path / name)
-        task_set = TaskSetName.parse("open-2w1s1q")
-        writer.add_tasks("one", task_set, *draw_task_set("one", task_set, SIZES, seed=7))
-        manifests.append(writer.finish())
-    assert manifests[0] == manifests[1]
-    files = [sorted(p.relative_to(tmp_path / n) for p in (tmp_path / n).rglob("*.*")) for n in "ab"]
-    assert files[0] == files[1]
-    for file in files[0]:
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
 def test_features_cover_every_image(tmp_path: Path) -> None:

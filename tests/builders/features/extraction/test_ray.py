@@ -70,18 +70,18 @@ def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> No
     from builders.execution.ray_engine import _do, _stop
 
     ray = engine._connected()
-    job = Killed(Squares(name="seen"), None, tmp_path)  # a process keeps a job by its name
+    job = Killed(Squares(), None, tmp_path)
     task, shared = ray.remote(_do), ray.put(job)
     _stop("over")
-    assert ray.get(task.remote([shared], job.name, "over", 5)) is None
+    assert ray.get(task.remote([shared], "over", 5)) is None
     assert not list(tmp_path.iterdir())
-    assert ray.get(task.remote([shared], job.name, "another", 5)) == 25
+    assert ray.get(task.remote([shared], "another", 5)) == 25
     assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
 
 
 def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
     """Two processors: two blocks at work and two that wait."""
-    job = Killed(Squares(name="few"), None, tmp_path)
+    job = Killed(Squares(), None, tmp_path)
     found = engine.run(job, list(range(40)))
     assert next(found) == (0, 0)
     found.close()
