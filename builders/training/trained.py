@@ -23,8 +23,8 @@ from benchmark_spec.errors import (
     shown,
 )
 from builders.sources.image_set import ImageSet, differing_images
+from builders.training import shapes_of, state_sha256
 from builders.training.building import build_method, build_network, check_code
-from builders.training.digest import shapes_of, state_sha256
 from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.images import levels_in, read_levels
 from builders.training.inputs import Inputs

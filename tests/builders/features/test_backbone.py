@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_spec.errors import BackboneError
 from builders.features.backbone import Backbone, Preprocessing
-from builders.training.digest import state_sha256
+from builders.training import state_sha256
 
 HOW = Preprocessing((8, 8), (8, 8), "bilinear", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 

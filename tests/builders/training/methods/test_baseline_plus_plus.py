@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 torch = pytest.importorskip("torch")
 
+from plain_episodes import Floats, numbers  # noqa: E402
+
 from builders.training.method import Labelled  # noqa: E402
-from builders.training.methods import METHODS  # noqa: E402
 from builders.training.methods.transfer import BaselinePlusPlus, CosineClassifier  # noqa: E402
 from builders.training.networks import Conv4  # noqa: E402
 
 SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3
-Floats = NDArray[np.float64]
 
 
 def _method(**settings: Any) -> BaselinePlusPlus:
@@ -27,10 +27,6 @@ def _task() -> "tuple[torch.Tensor, torch.Tensor]":
     generator = torch.Generator().manual_seed(1)
     support = torch.rand(WAY, SHOT, 1, SIDE, SIDE, generator=generator)
     return support, torch.rand(5, 1, SIDE, SIDE, generator=generator)
-
-
-def _numbers(tensor: "torch.Tensor") -> Floats:
-    return np.asarray(tensor.detach().numpy(), np.float64)
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -88,10 +84,10 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
     support, query = _task()
     generator = torch.Generator().manual_seed(5)
     start = CosineClassifier(WIDTH, WAY, lengths=lengths, generator=generator)
-    directions, length = _numbers(start.directions), _numbers(start.lengths)
+    directions, length = numbers(start.directions), numbers(start.lengths)
     with torch.no_grad():
-        vectors = _numbers(method.network(support.flatten(0, 1)).flatten(1))
-        of_query = _numbers(method.network(query).flatten(1))
+        vectors = numbers(method.network(support.flatten(0, 1)).flatten(1))
+        of_query = numbers(method.network(query).flatten(1))
     target = np.repeat(np.arange(WAY), SHOT)
     steps = [_Adam(), _Adam()] if name == "Adam" else [_SGD(), _SGD()]
     for _ in range(3):
@@ -103,7 +99,7 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
             directions = steps[0](directions, by_directions)
             length = steps[1](length, by_lengths) if lengths else length
     expected = _scores(of_query, directions, length)
-    np.testing.assert_allclose(_numbers(method.scores(support, query)), expected, atol=1e-5)
+    np.testing.assert_allclose(numbers(method.scores(support, query)), expected, atol=1e-5)
 
 
 def test_a_classifier_starts_as_a_linear_layer() -> None:
@@ -118,9 +114,9 @@ def test_a_classifier_starts_as_a_linear_layer() -> None:
 def test_without_lengths_scores_are_twice_the_cosine() -> None:
     classifier = CosineClassifier(6, 4, lengths=False, generator=torch.Generator().manual_seed(0))
     vectors = torch.rand(3, 6, generator=torch.Generator().manual_seed(1)) * 10
-    a, b = _numbers(vectors), _numbers(classifier.directions)
+    a, b = numbers(vectors), numbers(classifier.directions)
     cosine = a @ b.T / np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
-    np.testing.assert_allclose(_numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
+    np.testing.assert_allclose(numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
     assert [name for name, weight in classifier.named_parameters() if weight.requires_grad] == [
         "directions"
     ]
@@ -137,10 +133,10 @@ def test_the_loss_is_cross_entropy_of_the_cosine_classifier(pooled: bool) -> Non
     images, classes = torch.rand(6, 1, SIDE, SIDE), torch.tensor([0, 1, 6, 3, 3, 2])
     loss = method.loss(None, Labelled(images, classes))
     with torch.no_grad():
-        maps = _numbers(method.network(images))
+        maps = numbers(method.network(images))
     vectors = maps.mean(axis=(2, 3)) if pooled else maps.reshape(6, -1)
     classifier = method.classifier
-    scores = _scores(vectors, _numbers(classifier.directions), _numbers(classifier.lengths))
+    scores = _scores(vectors, numbers(classifier.directions), numbers(classifier.lengths))
     expected = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(6), classes]
     assert float(loss.detach()) == pytest.approx(expected.mean(), abs=1e-5)
     loss.backward()
@@ -162,17 +158,3 @@ def test_answers_follow_the_seed_alone() -> None:
     assert torch.equal(first, again)
     assert not torch.equal(first, _method(passes=2, seed=1).eval().scores(*task))
     assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
-
-
-def test_the_support_set_is_learned() -> None:
-    support, _ = _task()
-    scores = _method().eval().scores(support, support.flatten(0, 1))
-    assert scores.argmax(dim=1).tolist() == [0] * SHOT + [1] * SHOT + [2] * SHOT
-
-
-def test_it_is_registered_and_takes_flat_maps_of_conv4() -> None:
-    assert METHODS["Baseline++"] is BaselinePlusPlus
-    assert BaselinePlusPlus.trained_by == "classes"
-    assert not BaselinePlusPlus.adapts
-    conv4 = Conv4(32, pools=(True, True, False, False))
-    assert BaselinePlusPlus(conv4, classes=60, side=28).width == 1568

@@ -10,8 +10,8 @@ from plain_episodes import Maps, by_class, cross_entropy, fixed_episode, numbers
 from builders.training.methods.metric import ProtoNet  # noqa: E402
 
 
-@pytest.mark.parametrize("shot", [1, 3])
-def test_scores_and_loss_are_those_of_the_paper(shot: int) -> None:
+@pytest.mark.parametrize(("shot", "temperature"), [(1, 1.0), (3, 1.0), (3, 64.0)])
+def test_scores_and_loss_are_those_of_the_paper(shot: int, temperature: float) -> None:
     episode = fixed_episode(3, shot, 2, 4, 2, 2)
     support, queries = numbers(episode.support), numbers(episode.query.flatten(0, 1))
     expected = np.zeros((6, 3))
@@ -21,7 +21,8 @@ def test_scores_and_loss_are_those_of_the_paper(shot: int) -> None:
             expected[m, k] = -sum(
                 (a - b) ** 2 for a, b in zip(query.ravel(), prototype, strict=True)
             )
-    method = ProtoNet(Maps(4, 2))
+    expected /= temperature
+    method = ProtoNet(Maps(4, 2), temperature=temperature)
     scores = method.scores(episode.support, episode.query.flatten(0, 1))
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
     loss = float(method.loss(episode))

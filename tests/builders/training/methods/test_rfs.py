@@ -7,9 +7,8 @@ from sklearn.linear_model import LogisticRegression
 torch = pytest.importorskip("torch")
 
 from builders.training.method import Labelled  # noqa: E402
-from builders.training.methods import METHODS  # noqa: E402
 from builders.training.methods.transfer import RFS  # noqa: E402
-from builders.training.networks import Conv4, ResNet12  # noqa: E402
+from builders.training.networks import Conv4  # noqa: E402
 
 SIDE = 8
 
@@ -81,12 +80,3 @@ def test_scores_are_the_same_each_time_and_in_inference_mode() -> None:
         again = method.scores(*task)
     assert torch.equal(first, again)
     assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
-
-
-def test_it_is_registered_and_takes_the_networks_of_the_paper() -> None:
-    assert METHODS["RFS"] is RFS
-    assert RFS.trained_by == "classes"
-    assert not RFS.adapts
-    conv4 = Conv4(32, pools=(True, True, False, False))
-    assert RFS(conv4, classes=60, side=28).width == 1568
-    assert RFS(ResNet12((2, 3, 4, 5)), classes=60, side=84, pooled=True).width == 5
