@@ -16,7 +16,6 @@ from builders.attributes.given import (
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.sources import image_folder
 from builders.sources.image_set import Text
-from builders.sources.packaged import emoji
 
 
 def test_sentences() -> None:
@@ -47,11 +46,6 @@ def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     with pytest.raises(SourceError, match="no attributes came with image_folder"):
         given_attributes(tiny, "image_folder")
-
-
-def test_an_emojis_style() -> None:
-    assert emoji.style_of(f"{emoji.GOOGLE}/1f600.png") == "noto"
-    assert emoji.style_of(f"{emoji.OPENMOJI}/1F600.svg") == "openmoji"
 
 
 def test_one_attribute_as_a_value(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.errors import BackboneError, MissingPackageError, SourceError, UnknownNameError
-from benchmark_spec.naming import slug
 from builders.features import features_of
 from builders.features.backbones import BACKBONES, load_backbone
 
@@ -36,13 +35,6 @@ def test_a_library_that_is_not_installed(family: str, monkeypatch: pytest.Monkey
     monkeypatch.setitem(__import__("sys").modules, family, None)
     with pytest.raises(MissingPackageError, match=rf"{family}(.|\n)*\[builders\]"):
         load_backbone(f"{family}:x/y")
-
-
-def test_names_can_name_files() -> None:
-    assert slug("timm:vit_base_patch14_reg4_dinov2.lvd142m+paper") == (
-        "timm-vit_base_patch14_reg4_dinov2.lvd142m-paper"
-    )
-    assert slug("open_clip:ViT-B-16/openai") == "open_clip-ViT-B-16-openai"
 
 
 def test_pixels_are_still_extracted(tmp_path: Path) -> None:

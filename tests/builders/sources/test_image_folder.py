@@ -216,8 +216,9 @@ def test_groups_of_a_list(tmp_path: Path, draw: Draw) -> None:
         with pytest.raises(SourceError, match=said):
             read_source("image_folder", tmp_path, name="pets", options=options)
     listed.unlink()
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
+    with pytest.raises(SourceError, match="cannot be read: No such file") as error:
         read_source("image_folder", tmp_path, name="pets", options=options)
+    assert "leave out the option `groups`" in error.value.fix
 
 
 def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:

@@ -5,16 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import CatalogueError
 from builders.sources.catalogued import aircraft, cub, dtd, fungi, mscoco, quickdraw, vgg_flower
-from builders.sources.catalogued_source import Split
 
-BY_NAME = {
-    "aircraft": aircraft.drawn,
-    "dtd": dtd.drawn,
-    "mscoco": mscoco.drawn,
-    "quickdraw": quickdraw.drawn,
-}
+BY_NAME = {source.name: source.drawn for source in (aircraft, dtd, mscoco, quickdraw)}
 # name: split, digits of the number that a class name begins with, number of the first class
 BY_NUMBER = {
     "cub": (cub.drawn, 3, 1),
@@ -34,18 +27,3 @@ def test_of_the_numbers_of_all_classes(name: str) -> None:
     split, digits, first = BY_NUMBER[name]
     numbers = [int(label[:digits]) for label in lookup(name).class_names]
     assert [first + position for position in split.test_positions()] == numbers
-
-
-def test_quickdraw_is_split_by_70_15_15_percent() -> None:
-    assert (quickdraw.drawn.train, quickdraw.drawn.valid) == (int(0.7 * 345), 293 - 241)
-    assert quickdraw.drawn.total == 345
-
-
-def test_another_number_of_classes_is_refused() -> None:
-    with pytest.raises(CatalogueError, match=r"2 classes are listed(.|\n)*expected: 4 classes"):
-        Split(1, 1, 2).held_out(["a", "b"], Path("classes.txt"))
-
-
-def test_it_is_on_record() -> None:
-    assert cub.drawn.provenance()["seed"] == 22
-    assert cub.drawn.provenance()["classes"] == {"train": 140, "valid": 30, "test": 30}

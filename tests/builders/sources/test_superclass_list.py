@@ -50,15 +50,10 @@ def test_a_class_that_is_left_out_takes_its_superclass_along(
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "the header is ''"),
-        ("class;superclass\ncat;animal\n", "the header is 'class;superclass'"),
-        (HEADER + "cat,animal,pet\n", "line 2 has 3 fields, not 2"),
         (HEADER + "cat,\n", "line 2 gives cat no superclass .a class like no other is"),
-        (HEADER + "cat,animal\ncat,pet\n", "line 3 names cat again"),
         (HEADER + "cow,animal\n", "1 of 1 names are no classes of the data set: cow"),
         (HEADER + "cat,animal\n", "2 of 3 classes are not listed: dog, oak"),
         (HEADER, "3 of 3 classes are not listed: cat, dog, oak"),
-        (HEADER + 'cat,"animal\n', "the list of superclasses, kinds.csv, cannot be read"),
     ],
 )
 def test_lists_that_will_not_do(read: Callable[..., ImageSet], text: str, what: str) -> None:
@@ -66,10 +61,3 @@ def test_lists_that_will_not_do(read: Callable[..., ImageSet], text: str, what: 
         read(text)
     assert "kinds.csv" in str(error.value)
     assert error.value.expected
-
-
-def test_a_list_that_is_not_there(tmp_path: Path, draw: Callable[..., str]) -> None:
-    draw(tmp_path / "cat/1.png")
-    with pytest.raises(SourceError, match="cannot be read: No such file") as error:
-        image_folder.read(tmp_path, name="pets", about=ABOUT, superclasses="kinds.csv")
-    assert "leave out the option `superclasses`" in error.value.fix
