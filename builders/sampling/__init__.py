@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
-from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.with_attributes import draw_with_attributes
 from fslbench_data.tasks.draw import (
+    DrawnTasks,
     Groups,
     Pool,
     checked_sizes,
@@ -22,9 +24,13 @@ from fslbench_data.tasks.draw import (
     draw_open,
     freeze,
     number_of_tasks,
+    split_support,
 )
 from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
 from fslbench_data.tasks.redraw import draw_again as draw_any_again
+
+PUBLISHED_SEED, PUBLISHED_MOST = 0, 2000
+"""The seed of the suite `published`, and how many tasks it has at most."""
 
 
 def draw_task_set(
@@ -86,13 +92,13 @@ def draw_task_set(
         )
         return table, {**how, **special, "seed": seed}
     if suite == "published":
-        if tasks is not None or seed != SEED:
+        if tasks is not None or seed != PUBLISHED_SEED:
             raise SamplingError(
                 "the published task sets are what they are",
-                expected=f"seed {SEED} and no number of tasks",
+                expected=f"seed {PUBLISHED_SEED} and no number of tasks",
             )
         drawn = draw_published(class_sizes, protocol, dataset=dataset)
-        how |= {"generator": "RandomState", "max_tasks": MAX_TASKS}
+        how |= {"generator": "RandomState", "max_tasks": PUBLISHED_MOST}
     elif suite == "open":
         drawn = draw_open(class_sizes, protocol, **keyed, max_tasks=tasks)
         how["max_tasks"] = tasks
@@ -112,6 +118,37 @@ def draw_task_set(
         raise SamplingError(f"no sampler draws the suite {suite!r}")
     shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
     return freeze(drawn, class_sizes, shuffle), {**how, "seed": seed}
+
+
+def draw_published(
+    class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, max_tasks: int = PUBLISHED_MOST
+) -> DrawnTasks:
+    """Draw the tasks behind the accuracies that Lafargue et al. released (suite `published`).
+
+    That is Algorithm 2 of "Oops, I Sampled it Again" (TMLR 2024) as their runs drew it, of classes
+    of these sizes in the split's order.
+    """
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    generator = np.random.RandomState(PUBLISHED_SEED)
+    remaining = [np.arange(size, dtype=np.int32) for size in sizes]
+    left = sizes.copy()
+    class_ids: list[NDArray[Any]] = []
+    images: list[NDArray[Any]] = []
+    while len(class_ids) < max_tasks:
+        eligible = np.flatnonzero(left >= protocol.per_class)
+        if eligible.size < protocol.way:
+            break
+        chosen = generator.choice(eligible, protocol.way, replace=False)
+        drawn = np.empty((protocol.way, protocol.per_class), np.int32)
+        for slot, class_id in enumerate(chosen):
+            # RandomState.choice without replacement is the head of a permutation
+            at = generator.permutation(left[class_id])[: protocol.per_class]
+            drawn[slot] = remaining[class_id][at]
+            remaining[class_id] = np.delete(remaining[class_id], at)
+            left[class_id] -= protocol.per_class
+        class_ids.append(chosen)
+        images.append(drawn)
+    return split_support(protocol, np.stack(class_ids), np.stack(images))
 
 
 def draw_again(

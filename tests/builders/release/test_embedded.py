@@ -15,9 +15,8 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.digest import content_digest
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
-from builders.sampling import draw_again
+from builders.sampling import draw_again, draw_published
 from builders.sampling.balanced import most_tasks
-from builders.sampling.published import draw_published
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
@@ -232,14 +231,13 @@ def test_string_hashes_feed_no_generator(golden: dict[str, str]) -> None:
 
 def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
-    from builders.features.pixels import pixel_features
+    from builders.features import pixel_features
     from builders.features.shards import feature_table
     from builders.sources.packaged import digits
 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
-    assert source.pixels is not None
-    features, _ = pixel_features(source.pixels, source.white)
+    (features,), _ = pixel_features(source)
     assert (
         content_digest(feature_table(features))
         == golden["features/pixels/digits-00000-of-00001.parquet"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
-from builders.sampling.published import draw_published
+from builders.sampling import draw_published
 from fslbench_data.release.release import Release
 
 # number of tasks at 1, 5, 10 shots, as the released files have them

@@ -14,8 +14,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import draw_task_set
-from builders.sampling.published import draw_published
+from builders.sampling import draw_published, draw_task_set
 from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
 
 SEEDS = 10_000
