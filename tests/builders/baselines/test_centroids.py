@@ -64,15 +64,3 @@ def test_centroids_are_easyfsls_prototypes() -> None:
         lengths = torch.from_numpy(np.linalg.norm(features[query[task]], axis=1, keepdims=True))
         assert_allclose(scores[task], cosines, atol=1e-14)
         assert lengths.min() > 0
-
-
-def test_ncc_is_scikit_learns_nearest_centroid(embedded: Release) -> None:
-    neighbors = pytest.importorskip("sklearn.neighbors", reason="needs scikit-learn")
-    features = embedded.features("digits", "pixels").astype(float)
-    tasks = embedded.task_set("digits", "open-5w5s5q")
-    found = Predictor("NCC", features)(tasks.support, tasks.query)
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-    for task in tasks:
-        centroids = unit[task.support].mean(axis=1)
-        model = neighbors.KNeighborsClassifier(1, metric="cosine").fit(centroids, range(5))
-        assert_array_equal(found[task.task_id], model.predict(features[task.query]))

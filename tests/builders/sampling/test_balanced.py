@@ -136,12 +136,6 @@ def test_no_class_is_used_less_than_another_unless_it_is_used_up(
     assert not spare.size or uses.max() - spare.min() <= 1
 
 
-def test_with_fewer_tasks_than_the_smallest_class_lasts_all_are_used_equally() -> None:
-    sizes = lookup("traffic_signs").class_sizes  # 210 to 2250 images
-    drawn = draw_balanced(sizes, Protocol(5, 5, 5), dataset="traffic_signs", seed=0, tasks=86)
-    assert set(np.bincount(drawn.class_ids.reshape(-1)).tolist()) == {10}
-
-
 @pytest.mark.slow
 def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
     pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}

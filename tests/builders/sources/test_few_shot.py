@@ -16,10 +16,6 @@ pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 WITH_PARTS = [name for name in FEW_SHOT if len(few_shot_datasets()[name].parts) == 3]
 
 
-def test_the_rows_are_the_catalogue() -> None:
-    assert tuple(few_shot_datasets()) == FEW_SHOT
-
-
 @pytest.mark.parametrize(
     ("name", "classes", "images"),
     [

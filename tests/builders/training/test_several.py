@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from small_runs import OWN, write_run
 
 import fslbench_data as fb
-from benchmark_spec.errors import EngineError, SpecError, UnknownNameError
+from benchmark_spec.errors import EngineError, SpecError
 from builders.cli import main
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
@@ -280,9 +280,7 @@ def test_files_that_are_no_training_s(before: str, after: str, words: str, run: 
     assert words in " ".join(_refused("proto.toml", "-o", "out").split())
 
 
-def test_errors_are_of_their_kinds(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError):
-        several.plan([write_run(tmp_path / "x.toml", method="X")], [], tmp_path)
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot read"):
         several.plan([tmp_path / "none.toml"], [], tmp_path)
 
