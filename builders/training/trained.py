@@ -245,6 +245,13 @@ def answer(
                 and fits_ways(trained, info)
             }
         )
+        if not task_sets:
+            ways = f" of {trained.settings.training.protocol.way} ways" if method.keeps_way else ""
+            raise SpecError(
+                f"{trained.name} answers no task set of {listing(datasets)} that is not named",
+                expected=f"sets{ways}, and if it adapts to each task such as reuse no image",
+                fix="name the sets that it is to answer: --task-set",
+            )
     settings = trained.settings
     made = evaluate(
         trained,

@@ -19,7 +19,12 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `bui
 from builders.sources.read import read_source  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
-from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
+from builders.training.settings import (  # noqa: E402
+    DataSettings,
+    NetworkSettings,
+    RunSettings,
+    TrainingSettings,
+)
 from builders.training.trained import Trained, answer, fits_ways, levels_for  # noqa: E402
 
 SIDE = 12
@@ -76,6 +81,17 @@ def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
         if row["interval"] == "open" and row["method"] == "ProtoNet-conv4-5w5s"
     )
     assert row["mean"] == pytest.approx(100 * (first.mean() + second.mean()) / 2 / 25)
+
+
+def test_a_method_that_fits_no_task_set_answers_none(embedded: Release) -> None:
+    run = RunSettings("ANIL", DataSettings("digits", 8), training=TrainingSettings("7w1s1q"))
+    run = structs.replace(
+        run, network=NetworkSettings(channels=4, pools=(True,) * 2 + (False,) * 2)
+    )
+    trained = Trained(build_method(run, 6).eval(), run, {})
+    with pytest.raises(SpecError, match=r"ANIL-conv4-7w1s answers no task set of digits") as error:
+        answer(trained, embedded, lambda _: pytest.fail("read"), datasets=["digits"])
+    assert "of 7 ways" in error.value.expected
 
 
 def test_pictures_of_a_release_are_read_as_in_training(
