@@ -52,11 +52,6 @@ class Network:
     device: Device = "cpu"
     dtype: DType = "float32"
 
-    @property
-    def family(self) -> str:
-        """Its name."""
-        return self.name
-
     def load(self) -> Backbone:
         """Load the backbone; a process keeps the last one."""
         return _loaded(self)
@@ -144,7 +139,7 @@ class Extraction(BlockJob):
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
             raise SourceError(
-                f"{self.network.family} gives values that are not finite in float16 for "
+                f"{self.network.name} gives values that are not finite in float16 for "
                 f"{infinite.size} images of {self.images.name}",
                 where=problem_of(self.images, ids[int(infinite[0])], "its features overflow"),
                 fix="the backbone may not be made for this type of numbers: try --dtype fp32",
