@@ -1,4 +1,4 @@
-"""Features of a data set's images: a network's, or of images that are small enough their pixels."""
+"""Features of images: a network's, or of small grey images their pixels."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ from builders.sources.image_set import ImageSet, differing_images
 from builders.training import shapes_of, state_sha256
 from builders.training.building import build_method, build_network, check_code
 from builders.training.folder import ABOUT, WEIGHTS, finished
-from builders.training.images import levels_in, read_levels
-from builders.training.inputs import Inputs
+from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
 from builders.training.networks import Network
 from builders.training.settings import DataSettings, RunSettings, of_description
