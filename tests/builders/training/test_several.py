@@ -1,4 +1,4 @@
-"""Several trainings by one command: folders, images that are kept, methods of one's own, errors."""
+"""Several trainings by one command: folders, kept images, own methods, starts, and errors."""
 
 import json
 import pickle
@@ -289,3 +289,78 @@ def test_files_of_the_ten_methods_are_trainings(root: Path, tmp_path: Path) -> N
     planned = several.plan(sorted((root / "examples/training").iterdir()), [0], tmp_path)
     assert {one.settings.method for one in planned} == set(METHODS)
     assert {one.settings.data.channels for one in planned} == {3}
+
+
+# ---- trainings that start from the network of another --------------------------------------------
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """LEO, whose network is frozen, and ProtoNet, which trains it; the latter is named last."""
+    monkeypatch.chdir(tmp_path)
+    leo = write_run(tmp_path / "leo.toml", method="LEO", start="proto")
+    return [leo, write_run(tmp_path / "proto.toml")]
+
+
+def _train_runs(runs: list[Path], folder: Path, seeds: tuple[int, ...] = (0,)) -> dict[str, str]:
+    planned = several.plan(runs, seeds, folder)
+    return dict(several.train_all(planned, None, engine=LocalEngine()))
+
+
+def test_a_start_is_followed_by_what_has_its_network(runs: list[Path], tmp_path: Path) -> None:
+    digests = _train_runs(runs, tmp_path / "out", (0, 1))
+    assert list(digests) == ["proto-0", "proto-1", "leo-0", "leo-1"]
+    for seed in (0, 1):
+        about = json.loads((tmp_path / f"out/leo-{seed}" / ABOUT).read_text())
+        assert about["start"] == digests[f"proto-{seed}"]
+        ours, theirs = (
+            load_trained(tmp_path / f"out/{name}-{seed}").method.network.state_dict()
+            for name in ("leo", "proto")
+        )
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert digests["leo-0"] != digests["leo-1"]
+
+
+def test_started_one_by_one_they_are_the_same(runs: list[Path], tmp_path: Path) -> None:
+    both = _train_runs(runs, tmp_path / "both")
+    (tmp_path / "one").mkdir()
+    assert _train_runs(runs[1:], tmp_path / "one") | _train_runs(runs[:1], tmp_path / "one") == both
+    assert _train_runs(runs, tmp_path / "one") == both  # finished
+
+
+def test_a_start_that_is_not_there(runs: list[Path], tmp_path: Path) -> None:
+    words = ["train", "leo.toml", "-o", "out"]
+    result = CliRunner().invoke(main, words)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2
+    assert "starts from the network of proto-0, which is not trained" in said
+    assert "name proto.toml in the same command" in said
+    with pytest.raises(SpecError, match="network of proto-1"):
+        several.plan(runs[:1], (1,), tmp_path / "out")
+
+
+def test_a_start_with_another_network(runs: list[Path], tmp_path: Path) -> None:
+    write_run(runs[1], channels=5)
+    with pytest.raises(SpecError, match="whose network is another"):
+        _train_runs(runs, tmp_path / "out")
+
+
+def test_a_start_that_was_made_anew(runs: list[Path], tmp_path: Path) -> None:
+    """What a stopped one started from must be what it goes on from."""
+    from builders.training import run
+    from builders.training.folder import resume
+
+    _train_runs(runs, tmp_path / "out")
+    (leo,) = several.plan(runs[:1], (0,), tmp_path / "out")
+    about = json.loads((leo.folder / ABOUT).read_text())
+    method = load_trained(leo.folder).method
+    optimizer = run._optimizer(method, leo.settings.training)
+    run.save(leo.folder, about, method, optimizer, run.Progress())
+    with pytest.raises(SpecError, match="begun with other start"):
+        resume(leo.folder, {**about, "start": "another"}, method, optimizer)
+
+
+def test_trainings_that_start_from_each_other(runs: list[Path], tmp_path: Path) -> None:
+    write_run(runs[1], start="leo")
+    with pytest.raises(SpecError, match="start from each other: leo-0, proto-0"):
+        several.plan(runs, (0,), tmp_path / "out")
