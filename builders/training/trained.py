@@ -206,8 +206,11 @@ def levels_for(
     recorded = release.images(dataset)
     if content_digest(recorded) != content_digest(images.images):
         other = differing_images(recorded, images.images)
+        other = other or differing_images(images.images, recorded)
+        what = f"{len(other)} images" if other else "images"
+        which = listing(other) if other else "in order, groups, creators or licences"
         raise SourceError(
-            f"{dataset}: {len(other)} images are not those of release {release}: {listing(other)}",
+            f"{dataset}: {what} are not those of release {release}: {which}",
             where=str(images.raw or ""),
             expected="the images that the release was made of",
             fix="name the specification that the release was made from: --spec",

@@ -1,5 +1,6 @@
 """Which task sets a method answers, those of its ways alone if it has an output for each class."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,3 +112,10 @@ def test_pictures_of_a_release_are_read_as_in_training(
         levels_for(embedded, "pots", DataSettings("none", 9, channels=3))
     with pytest.raises(SourceError, match="1797 images are not those of release"):
         levels_for(embedded, "digits", data, read_source("canaries", None))
+    digits = read_source("digits", None)
+    for ids, said in (
+        ([*range(1797), 0], "digits: images are not those of release .*: in order, groups"),
+        (range(1796), r"1 images are not those of release .*: digits\.csv\.gz#"),
+    ):
+        with pytest.raises(SourceError, match=said):
+            levels_for(embedded, "digits", data, replace(digits, images=digits.images.take([*ids])))
