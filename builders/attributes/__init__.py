@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def make_attributes(
             paths = images.images.column("path").to_pylist()
             known = came_with(source, ATTRIBUTES) or sorted({word for own in words for word in own})
             words = recipe.errors(words, paths, known)
-            made["errors"] = recipe.errors.describe()
+            made["errors"] = asdict(recipe.errors)
         return MadeAttributes(attributes_table(words, titles), made)
     texts: Sequence[str | None]
     if recipe.captioner:

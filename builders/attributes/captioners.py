@@ -131,16 +131,11 @@ class CaptionerName:
     folder: Path | None = None
     device: Device = "cpu"
 
-    @property
-    def family(self) -> str:
-        """What stands before the folder or network in the name."""
-        return check_captioner(self.name)[0]
-
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Find out what captions depend on, on this machine."""
         return {
             **self.load().describe(),
-            **facts(self.device, self.family),
+            **facts(self.device, self.name),
             "threads": threads,
             "batch": batch,
             "block": block,

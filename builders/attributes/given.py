@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -147,10 +147,6 @@ class TaggerErrors:
             )
             for path, true in zip(paths, attributes, strict=True)
         ]
-
-    def describe(self) -> dict[str, Any]:
-        """Give what a table's provenance says of the errors."""
-        return asdict(self)
 
     def _errs(self, path: str, word: str, true: Sequence[str]) -> bool:
         digest = sha256(f"{self.seed}\0{path}\0{word}".encode()).digest()

@@ -1,4 +1,4 @@
-"""Feature extractors."""
+"""Features of images: a network's, or of small grey images their pixels."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.errors import UnknownNameError
-from builders.features import pixels
+import numpy as np
+
+from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.features.backbones import BACKBONES, FAMILIES
 from builders.features.extraction import Settings, extracted, nobody
 from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 
-__all__ = ["Settings", "check_backbone", "features_of", "is_network"]
+__all__ = ["PIXELS", "Settings", "check_backbone", "features_of", "is_network", "pixel_features"]
+
+PIXELS = "pixels"
+"""The plainest features: grey levels, of images so small that they are their own features."""
 
 WORK = ".extracting"
 """The folder, beside the result, of what is not finished."""
@@ -23,12 +27,12 @@ WORK = ".extracting"
 
 def is_network(backbone: str) -> bool:
     """Tell whether features of that name are a network's, and not the pixels themselves."""
-    return backbone != pixels.NAME
+    return backbone != PIXELS
 
 
 def check_backbone(name: str, where: str = "") -> None:
     """Refuse a name that can be no backbone's, before any weights are looked for."""
-    named = (pixels.NAME, *BACKBONES)
+    named = (PIXELS, *BACKBONES)
     families = [usage.partition(":")[0] for usage in FAMILIES]
     if name not in named and name.partition(":")[0] not in families:
         raise UnknownNameError("backbone", name, (*named, *FAMILIES), where=where)
@@ -48,7 +52,19 @@ def features_of(
     """
     check_backbone(backbone)
     if not is_network(backbone):
-        yield pixels.extract(images)
+        yield pixel_features(images)
         return
     with extracted(images, backbone, folder / WORK, settings, progress) as made:
         yield made
+
+
+def pixel_features(images: ImageSet) -> tuple[Pieces, dict[str, Any]]:
+    """Make the features of a data set of small grey pixels, exact in float16, and provenance."""
+    if images.pixels is None:
+        raise SourceError(
+            f"{images.name} has no small grey pixels to use as features",
+            fix="leave the backbone `pixels` out",
+        )
+    values = (images.pixels.astype(np.float64) / images.white).astype(np.float16)
+    how = f"grey level / {images.white}"
+    return [values], {"backbone": PIXELS, "preprocessing": how, "dtype": "float16"}

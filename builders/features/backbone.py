@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError, SourceError
 from benchmark_spec.extras import require
-from builders.training.digest import state_sha256
+from builders.training import state_sha256
 from fslbench_data.files.pictures import Picture, rgb
 
 TOLERANCE = 2

@@ -43,8 +43,8 @@ class Loader(Protocol):
         """Where the network computes."""
 
     @property
-    def family(self) -> str:
-        """The name that says whose code it is."""
+    def name(self) -> str:
+        """The network's name, which begins with that of its family."""
 
     def load(self) -> Any:
         """Load the network; a process keeps the last one."""
@@ -112,7 +112,7 @@ class BlockJob(ABC):
 
     def start(self) -> Work[int, BlockResult]:
         """Load the network, and start the processes that decode."""
-        check_facts(self.surveyed, self.network.family)
+        check_facts(self.surveyed, self.network.name)
         network = self.network.load()
         reader = Reader(self.images, network.preprocessing, self.gives)
         batches = Batches(reader, self.workers, pinned=self.gpus > 0)

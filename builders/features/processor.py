@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -49,7 +50,7 @@ def default_threads(device: Device = "cpu") -> int:
     return min(usable or 1, THREADS_OF_GPU) if device == "cuda" else usable or 1
 
 
-def facts(device: Device, backbone: str) -> dict[str, Any]:
+def facts(device: Device, network: str) -> dict[str, Any]:
     """Return this machine's kind of processor, and the packages that a network's code is in."""
     torch = require("torch")
     check_device(device)
@@ -58,15 +59,16 @@ def facts(device: Device, backbone: str) -> dict[str, Any]:
     else:
         processor = f"{_cpu_model()}, {torch.backends.cpu.get_cpu_capability()}"
     packages = {"fslbench": __version__}
-    for name in sorted((*PACKAGES, *LIBRARIES.get(backbone.partition(":")[0], ("timm",)))):
+    family = re.split("[:@]", network)[0]
+    for name in sorted((*PACKAGES, *LIBRARIES.get(family, ("timm",)))):
         with suppress(PackageNotFoundError):  # one that was built here, without its metadata
             packages[name] = version(name)
     return {"device": device, "processor": processor, "packages": packages}
 
 
-def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
+def check_facts(expected: Mapping[str, Any], network: str) -> None:
     """Refuse a machine whose results could differ from those of the one where the run began."""
-    for key, fact in facts(expected["device"], backbone).items():
+    for key, fact in facts(expected["device"], network).items():
         if fact != expected[key]:
             raise EngineError(
                 f"{platform.node()} has another {key} than the machine on which the run began",

@@ -13,7 +13,7 @@ from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes import Recipe, check_recipe
 from builders.baselines.heads import HEADS, head_of
 from builders.execution.engine import LocalEngine
-from builders.features import Settings, check_backbone, is_network, pixels
+from builders.features import PIXELS, Settings, check_backbone, is_network
 from builders.features.backbones import check_weights
 from builders.features.compress import base_of
 from builders.features.precomputed import PrecomputedFeatures
@@ -149,7 +149,7 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     for backbone in (*bases, *others, *(tuned.backbones if tuned else ())):
         check_backbone(backbone, where)
     grey = [name for name in SOURCES if getattr(source_module(name), "PIXELS", False)]
-    if pixels.NAME in (*bases, *others) and dataset.source not in grey:
+    if PIXELS in (*bases, *others) and dataset.source not in grey:
         raise SpecError(
             f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "
             f"{dataset.source} does not read",

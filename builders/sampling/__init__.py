@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
+from builders.sampling.attribute_biased import (
+    ImageAttributes,
+    Ladder,
+    draw_ladder,
+    image_attributes,
+    with_other_support,
+)
 from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
-from builders.sampling.published import MAX_TASKS, SEED, draw_published
-from builders.sampling.with_attributes import draw_with_attributes
+from builders.sampling.counterfactual import draw_counterfactual, versions
+from builders.sampling.fewstab_code import draw_released
 from fslbench_data.tasks.draw import (
+    DrawnTasks,
     Groups,
     Pool,
     checked_sizes,
@@ -22,9 +35,13 @@ from fslbench_data.tasks.draw import (
     draw_open,
     freeze,
     number_of_tasks,
+    split_support,
 )
 from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
 from fslbench_data.tasks.redraw import draw_again as draw_any_again
+
+PUBLISHED_SEED, PUBLISHED_MOST = 0, 2000
+"""The seed of the suite `published`, and how many tasks it has at most."""
 
 
 def draw_task_set(
@@ -81,18 +98,18 @@ def draw_task_set(
                 "docs/bias.md",
             )
         of_images: dict[str, Any] = {"attributes": attributes, "groups": groups}
-        table, special = draw_with_attributes(
+        table, special = _draw_with_attributes(
             dataset, name, class_sizes, seed=seed, tasks=tasks, **of_images
         )
         return table, {**how, **special, "seed": seed}
     if suite == "published":
-        if tasks is not None or seed != SEED:
+        if tasks is not None or seed != PUBLISHED_SEED:
             raise SamplingError(
                 "the published task sets are what they are",
-                expected=f"seed {SEED} and no number of tasks",
+                expected=f"seed {PUBLISHED_SEED} and no number of tasks",
             )
         drawn = draw_published(class_sizes, protocol, dataset=dataset)
-        how |= {"generator": "RandomState", "max_tasks": MAX_TASKS}
+        how |= {"generator": "RandomState", "max_tasks": PUBLISHED_MOST}
     elif suite == "open":
         drawn = draw_open(class_sizes, protocol, **keyed, max_tasks=tasks)
         how["max_tasks"] = tasks
@@ -112,6 +129,110 @@ def draw_task_set(
         raise SamplingError(f"no sampler draws the suite {suite!r}")
     shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
     return freeze(drawn, class_sizes, shuffle), {**how, "seed": seed}
+
+
+def draw_published(
+    class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, max_tasks: int = PUBLISHED_MOST
+) -> DrawnTasks:
+    """Draw the tasks behind the accuracies that Lafargue et al. released (suite `published`).
+
+    That is Algorithm 2 of "Oops, I Sampled it Again" (TMLR 2024) as their runs drew it, of classes
+    of these sizes in the split's order.
+    """
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    generator = np.random.RandomState(PUBLISHED_SEED)
+    remaining = [np.arange(size, dtype=np.int32) for size in sizes]
+    left = sizes.copy()
+    class_ids: list[NDArray[Any]] = []
+    images: list[NDArray[Any]] = []
+    while len(class_ids) < max_tasks:
+        eligible = np.flatnonzero(left >= protocol.per_class)
+        if eligible.size < protocol.way:
+            break
+        chosen = generator.choice(eligible, protocol.way, replace=False)
+        drawn = np.empty((protocol.way, protocol.per_class), np.int32)
+        for slot, class_id in enumerate(chosen):
+            # RandomState.choice without replacement is the head of a permutation
+            at = generator.permutation(left[class_id])[: protocol.per_class]
+            drawn[slot] = remaining[class_id][at]
+            remaining[class_id] = np.delete(remaining[class_id], at)
+            left[class_id] -= protocol.per_class
+        class_ids.append(chosen)
+        images.append(drawn)
+    return split_support(protocol, np.stack(class_ids), np.stack(images))
+
+
+def _draw_with_attributes(
+    dataset: str,
+    name: TaskSetName,
+    class_sizes: Sequence[int],
+    *,
+    seed: int,
+    tasks: int | None,
+    attributes: pa.Table,
+    groups: Groups | None = None,
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Draw and freeze a task set that is made with attributes.
+
+    Gives its table, and what is special in its provenance.
+    """
+    suite = suite_of(name.suite)
+    reuse = suite.interval == "closed"
+    how: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
+    how |= {"tasks": tasks, "reuse": reuse}
+    table_of = _Attributes(content_digest(attributes), attributes)
+    sizes, protocol = tuple(class_sizes), name.protocol
+    if suite.family == "counterfactual":
+        alone = np.full(sum(class_sizes), -1) if groups is None else groups
+        objects = versions(attributes, class_sizes, alone, dataset)
+        steps, which = draw_counterfactual(objects, protocol, **how)
+        drawn, values = steps[suite.step], np.array(objects.values, object)[which]
+        inter_class = np.full(which.shape, suite.step == "other")
+    else:
+        ladder, of_images = _ladder(table_of, sizes, protocol, suite.family == "fewstab", **how)
+        if suite.family == "ablation":
+            about = Stream("ablation", dataset, suite.attributes, str(protocol), seed, suite.step)
+            drawn = with_other_support(ladder, of_images, suite.step, about)
+        else:
+            drawn = ladder.steps[suite.step]
+        values = np.array(of_images.names, object)[ladder.attributes]
+        inter_class = ladder.inter_class & (suite.step != "matched")
+    queries = Stream(name.suite, dataset, str(protocol), seed, "queries")
+    table = freeze(drawn, class_sizes, queries)
+    schema = schemas.task_set(name)
+    for column, flat in (
+        ("attributes", pa.array(values.reshape(-1).tolist(), pa.string())),
+        ("inter_class", pa.array(inter_class.reshape(-1))),
+    ):
+        kind = schema.field(column).type
+        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    number = {"tasks" if reuse else "max_tasks": tasks}
+    return table, {**number, "attributes": table_of.digest}
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """A table of attributes that is the same as another if its digest is."""
+
+    digest: str
+    table: pa.Table = field(compare=False)
+
+
+@lru_cache(maxsize=2)
+def _ladder(
+    attributes: _Attributes,
+    class_sizes: tuple[int, ...],
+    protocol: Protocol,
+    released: bool,
+    *,
+    reuse: bool,
+    **how: Any,
+) -> tuple[Ladder, ImageAttributes]:
+    """Draw all steps of a ladder, perhaps of the `released` code, which are asked for in turn."""
+    of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
+    if released:
+        return draw_released(of_images, protocol, **how), of_images
+    return draw_ladder(of_images, protocol, reuse=reuse, **how), of_images
 
 
 def draw_again(

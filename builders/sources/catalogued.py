@@ -35,7 +35,7 @@ VARIANTS, BOXES = "data/variants.txt", "data/images_box.txt"
 OF_VARIANTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt")
 
 
-def _find_aircraft(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
+def _find_aircraft(source: CataloguedSource, folder: Path) -> Classes:
     """Find the test variants, training and test images alike, cropped to their boxes.
 
     The authors count pixels from 1, so that a tight box would begin a pixel earlier.
@@ -76,23 +76,23 @@ def _aircraft_box(fields: list[str]) -> str:
     return f"{left},{top},{right - left},{bottom - top}"
 
 
-def _find_cub(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
+def _find_cub(source: CataloguedSource, folder: Path) -> Classes:
     species = list(read_table(folder / "classes.txt", 2).values())
     tested = source.drawn.held_out(species, folder / "classes.txt")
     return {name: items_in(folder, f"images/{name}") for name in tested}
 
 
-def _find_dtd(source: CataloguedSource, folder: Path, expected: Mapping[str, int]) -> Classes:
+def _find_dtd(source: CataloguedSource, folder: Path) -> Classes:
     """Find the test textures; a folder with these alone will do."""
     place = folder / "images"
-    tested = source.drawn.held_out_or_known(folders(place), expected, place)
+    tested = source.held_out_or_known(folders(place), place)
     return {name: items_in(folder, f"images/{name}") for name in tested}
 
 
 FUNGI = ("train.json", "val.json")
 
 
-def _find_fungi(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
+def _find_fungi(source: CataloguedSource, folder: Path) -> Classes:
     """Find the test species; the competition's test images have no public labels.
 
     A class is called ``NNNN.name`` after its category, since two categories may share a name.
@@ -140,7 +140,7 @@ def _find_fungi(source: CataloguedSource, folder: Path, _: Mapping[str, int]) ->
 ALPHABETS = "images_evaluation"
 
 
-def _find_omniglot(_: CataloguedSource, folder: Path, __: Mapping[str, int]) -> Classes:
+def _find_omniglot(_: CataloguedSource, folder: Path) -> Classes:
     """Find the drawings of each ``alphabet-character``."""
     return {
         f"{alphabet}-{character}": items_in(folder, f"{ALPHABETS}/{alphabet}/{character}")
@@ -152,7 +152,7 @@ def _find_omniglot(_: CataloguedSource, folder: Path, __: Mapping[str, int]) -> 
 SIGNS = "Final_Training/Images"
 
 
-def _find_traffic_signs(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
+def _find_traffic_signs(source: CataloguedSource, folder: Path) -> Classes:
     """Find the images of each sign, which come in tracks: 30 frames, filmed as a car drives by."""
     return {
         name: [
@@ -166,7 +166,7 @@ def _find_traffic_signs(source: CataloguedSource, folder: Path, _: Mapping[str, 
 FLOWER_LABELS = "imagelabels.mat"
 
 
-def _find_vgg_flower(source: CataloguedSource, folder: Path, _: Mapping[str, int]) -> Classes:
+def _find_vgg_flower(source: CataloguedSource, folder: Path) -> Classes:
     """Find the test flowers: a file's number is its place in the labels' list of categories."""
     named = {int(name[:3]): name for name in source.counts}  # such as 005.english marigold
     classes: dict[str, list[Item]] = {
@@ -207,9 +207,7 @@ COCO_IMAGES, COCO_BOXES = "train2017", "annotations/instances_train2017.json"
 SCALE = 1.2
 
 
-def _find_coco(
-    source: CataloguedSource, folder: Path, _: Mapping[str, int], *, every: bool = False
-) -> Classes:
+def _find_coco(source: CataloguedSource, folder: Path, *, every: bool = False) -> Classes:
     """Find boxes of the test categories, by photograph, whose crops have at least one pixel.
 
     That is `every` box, or one of each photograph and category: single objects before crowds, the
@@ -323,7 +321,7 @@ class _QuickDraw(CataloguedSource):
         if not any(folder.glob("*.npy")):
             require_entries(self.name, folder, "<class>.npy")
         names = sorted(path.stem for path in folder.glob("*.npy"))
-        chosen = self.drawn.held_out_or_known(names, expected, folder)
+        chosen = self.held_out_or_known(names, folder)
         left_out: dict[str, Any] = {}
         bitmaps, damaged = {}, {}
         for label in chosen:
@@ -367,12 +365,9 @@ class _QuickDraw(CataloguedSource):
         )
 
 
-def text_order(n: int) -> NDArray[np.int64]:
+def text_order(n: int) -> pa.Array:
     """Order rows 0..n-1 in the order of the texts of their numbers 1..n."""
-    numbers = np.arange(1, n + 1)
-    digits = np.char.str_len(numbers.astype(str))
-    padded = numbers * 10 ** (digits.max(initial=1) - digits)
-    return np.lexsort((digits, padded))
+    return pc.sort_indices(pa.array(range(1, n + 1)).cast(pa.string()))
 
 
 def _open_bitmaps(path: Path) -> Bitmaps:
@@ -389,7 +384,7 @@ def _drawings_table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> 
     n, size = len(bitmaps), SIDE * SIDE
     data = memoryview(bitmaps.tobytes())
     digests = [hashlib.sha256(data[at : at + size]).hexdigest() for at in range(0, n * size, size)]
-    order = pa.array(text_order(n))
+    order = text_order(n)
     name_type = schemas.IMAGES.field("class_name").type
     return images_table(
         {

@@ -59,14 +59,6 @@ class Split:
             )
         return [labels[position] for position in self.test_positions()]
 
-    def held_out_or_known(
-        self, labels: Sequence[str], expected: Mapping[str, int], where: Path
-    ) -> list[str]:
-        """Return the test classes, which are those of `expected` where others are not there."""
-        if len(labels) == self.total:
-            return self.held_out(labels, where)
-        return [label for label in labels if label in expected]
-
     def provenance(self) -> dict[str, Any]:
         """Describe it for the record of a release."""
         return {
@@ -76,8 +68,8 @@ class Split:
         }
 
 
-Find = Callable[["CataloguedSource", Path, Mapping[str, int]], Classes]
-"""Gives the images of the test classes, from the raw folder and images of each class."""
+Find = Callable[["CataloguedSource", Path], Classes]
+"""Gives the images of the test classes in a raw folder."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +126,12 @@ class CataloguedSource:
             raise TypeError(f"{self.name} has no split")
         return self.split
 
+    def held_out_or_known(self, labels: Sequence[str], where: Path) -> list[str]:
+        """Return the test classes among all, or those that are there of a folder without others."""
+        if len(labels) == self.drawn.total:
+            return self.drawn.held_out(labels, where)
+        return [label for label in labels if label in self.counts]
+
     def place_of(self, folder: Path, name: str) -> str:
         """Return where one of the entries lies in a raw folder."""
         other = (self.elsewhere or {}).get(name, name)
@@ -167,7 +165,7 @@ class CataloguedSource:
             self.name,
             self.ABOUT,
             folder,
-            self.find(self, folder, expected),
+            self.find(self, folder),
             expected=expected,
             allow_missing=allow_missing,
             provenance={

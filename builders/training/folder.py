@@ -18,8 +18,8 @@ from torch import Tensor
 from benchmark_spec.declared import declared, parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
 from builders.execution.steps import differences
+from builders.training import shapes_of, state_sha256
 from builders.training.building import code_of
-from builders.training.digest import shapes_of, state_sha256
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, of_description

@@ -1,13 +1,13 @@
-"""Images to train on: small, all in memory, and kept so that one training reads them."""
+"""Images to train on, and what a network is given of pictures.
+
+They are small, all in memory, and kept so that one training reads them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,8 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from msgspec import to_builtins
 from numpy.typing import NDArray
+from torch import Tensor
+from torchvision.transforms import InterpolationMode, v2
+from torchvision.transforms.functional import center_crop, resize
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
@@ -28,8 +32,7 @@ from builders.sources import GENERAL
 from builders.sources.export import BATCH, shown
 from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
 from builders.sources.read import read_source
-from builders.training.inputs import levels_of
-from builders.training.settings import DataSettings
+from builders.training.settings import AugmentationSettings, DataSettings
 from fslbench_data.files import is_kept, open_kept, whole_file
 from fslbench_data.files.pictures import Picture
 
@@ -74,7 +77,7 @@ def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
     """Read all images of a data set, uint8 (N, C, kept, kept).
 
     They are its own small grey pixels where it has such of that size; else what
-    :func:`builders.training.inputs.levels_of` makes of pictures.
+    :func:`levels_of` makes of pictures.
     """
     own, side, count = images.pixels, data.kept, len(images.images)
     if own is not None and own.shape[1] == side * side and data.inputs == 1 and not data.fit:
@@ -96,6 +99,81 @@ def read_levels(
         for first in range(0, count, BATCH):
             list(threads.map(read, range(first, min(first + BATCH, count))))
     return levels
+
+
+def levels_of(picture: Picture, data: DataSettings, name: str) -> NDArray[np.uint8]:
+    """Make levels uint8 (C, kept, kept) of an RGB picture, which an error calls `name`.
+
+    Raises a SpecError for a size or colours that the settings do not say what to do with.
+    """
+    side = data.kept
+    if data.fit == "squeeze":
+        picture = resize(picture, [side, side], InterpolationMode.BILINEAR)
+    elif data.fit == "crop":
+        picture = center_crop(resize(picture, [side], InterpolationMode.BILINEAR), [side, side])
+    elif picture.size != (side, side):
+        width, height = picture.size
+        raise SpecError(
+            f"{name} has {width} x {height} pixels",
+            where="[data] of the training",
+            expected=f"{side} x {side}, as no fit is said",
+            fix='say fit = "squeeze" or fit = "crop" in [data], and train; or make pictures so',
+        )
+    if data.channels == 1:
+        picture = picture.convert("L").convert("RGB")
+    levels = np.asarray(picture, np.uint8).transpose(2, 0, 1)
+    if data.channels is None and (levels != levels[0]).any():
+        raise SpecError(
+            f"{name} has colours",
+            where="[data] of the training",
+            expected="grey pictures, as no channels are said",
+            fix="say channels = 3 in [data], or channels = 1 to make pictures grey, and train",
+        )
+    return levels[: data.inputs]
+
+
+class Inputs:
+    """Makes a network's input of levels (..., C, kept, kept): float32 (..., C, side, side)."""
+
+    def __init__(
+        self, data: DataSettings, augmentation: AugmentationSettings | None = None
+    ) -> None:
+        self._data, side = data, data.side
+        self._start = round((data.kept - side) / 2)  # as torchvision rounds
+        how = augmentation or AugmentationSettings()
+        self._changes: v2.Transform | None = None
+        if how != AugmentationSettings():
+            crops = {
+                "": lambda: v2.CenterCrop(side),
+                "random": lambda: v2.RandomCrop(side, padding=how.padding or None),
+                "resized": lambda: v2.RandomResizedCrop(side, scale=how.scale),
+            }
+            self._changes = v2.Compose(
+                [crops[how.crop](), v2.ColorJitter(*how.jitter), v2.RandomHorizontalFlip(how.flip)]
+            )
+
+    def plain(self, levels: NDArray[Any]) -> Tensor:
+        """Take the middle of pictures."""
+        middle = slice(self._start, self._start + self._data.side)
+        return self._normalised(levels[..., middle, middle])
+
+    def changed(self, levels: NDArray[np.uint8], rng: np.random.Generator) -> Tensor:
+        """Change each picture at random; `rng` gives the seed of PyTorch's draws."""
+        if self._changes is None:
+            return self.plain(levels)
+        flat = torch.from_numpy(levels.reshape(-1, *levels.shape[-3:]))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.integers(2**62)))
+            changed = torch.stack([self._changes(image) for image in flat])
+        return self._normalised(changed.numpy().reshape(*levels.shape[:-2], *changed.shape[-2:]))
+
+    def _normalised(self, levels: NDArray[Any]) -> Tensor:
+        values = levels.astype(np.float32) / np.float32(255)
+        if self._data.mean:
+            values = values - np.array(self._data.mean, np.float32)[:, None, None]
+        if self._data.std:
+            values = values / np.array(self._data.std, np.float32)[:, None, None]
+        return torch.from_numpy(values)
 
 
 _UNSAID = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
@@ -127,11 +205,6 @@ def read_images(
 
 
 _PARTS = ("train", "validate")
-_DAMAGE = (
-    OSError, ValueError, LookupError, EOFError, NotImplementedError, RuntimeError, MemoryError,
-    zipfile.BadZipFile, zlib.error, struct.error,
-)  # fmt: skip
-"""What reading a damaged file raises."""
 
 
 def data_digest(data: DataSettings) -> str:
@@ -190,7 +263,7 @@ def _kept_arrays(path: Path) -> Iterator[Any]:
     try:
         with open_kept(path) as file, np.load(file) as arrays:
             yield arrays
-    except _DAMAGE as error:
+    except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
         raise SpecError(
             f"the images kept in {path.name} cannot be read: {type(error).__name__}",
             where=str(path),

@@ -40,8 +40,7 @@ from builders.training.folder import (
     save,
     write_curve,
 )
-from builders.training.images import Positions, TrainingImages
-from builders.training.inputs import Inputs
+from builders.training.images import Inputs, Positions, TrainingImages
 from builders.training.method import Episode, Labelled, Method
 from builders.training.settings import RunSettings, TrainingSettings
 from builders.training.trained import load_start

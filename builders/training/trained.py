@@ -23,11 +23,10 @@ from benchmark_spec.errors import (
     shown,
 )
 from builders.sources.image_set import ImageSet, differing_images
+from builders.training import shapes_of, state_sha256
 from builders.training.building import build_method, build_network, check_code
-from builders.training.digest import shapes_of, state_sha256
 from builders.training.folder import ABOUT, WEIGHTS, finished
-from builders.training.images import levels_in, read_levels
-from builders.training.inputs import Inputs
+from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
 from builders.training.networks import Network
 from builders.training.settings import DataSettings, RunSettings, of_description
@@ -207,8 +206,11 @@ def levels_for(
     recorded = release.images(dataset)
     if content_digest(recorded) != content_digest(images.images):
         other = differing_images(recorded, images.images)
+        other = other or differing_images(images.images, recorded)
+        what = f"{len(other)} images" if other else "images"
+        which = listing(other) if other else "in order, groups, creators or licences"
         raise SourceError(
-            f"{dataset}: {len(other)} images are not those of release {release}: {listing(other)}",
+            f"{dataset}: {what} are not those of release {release}: {which}",
             where=str(images.raw or ""),
             expected="the images that the release was made of",
             fix="name the specification that the release was made from: --spec",
@@ -245,6 +247,13 @@ def answer(
                 and fits_ways(trained, info)
             }
         )
+        if not task_sets:
+            ways = f" of {trained.settings.training.protocol.way} ways" if method.keeps_way else ""
+            raise SpecError(
+                f"{trained.name} answers no task set of {listing(datasets)} that is not named",
+                expected=f"sets{ways}, and if it adapts to each task such as reuse no image",
+                fix="name the sets that it is to answer: --task-set",
+            )
     settings = trained.settings
     made = evaluate(
         trained,

@@ -21,7 +21,7 @@ import numpy as np
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
-from builders.features import pixels
+from builders.features import pixel_features
 from builders.query_size.draws import Draws
 from builders.query_size.sweep import COMPARED, HeadPair, QuerySets, sweep
 from builders.release.queries import SWEPT
@@ -116,7 +116,7 @@ def sets_of(dataset: str, paper: Protocol) -> QuerySets:
     draws = Draws.of(release, dataset, "open", paper.way, paper.shot)
     if dataset == "fashion_mnist":
         images = read_source(dataset, fetched(dataset), name=dataset, options={"part": "test"})
-        (features,), _ = pixels.extract(images)
+        (features,), _ = pixel_features(images)
     else:
         features = release.features(dataset, backbone)
     return QuerySets(draws, "NCC", features, f"{backbone}/NCC", str(release), COMPARED)

@@ -25,7 +25,7 @@ from torch import nn
 from builders.baselines import run_head
 from builders.baselines.fine_tuning import FineTuner
 from builders.training.building import build_method
-from builders.training.inputs import Inputs
+from builders.training.images import Inputs
 from builders.training.trained import Trained, answer, as_run, fits_ways, load_trained
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.release import Release, load_release

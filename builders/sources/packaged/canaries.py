@@ -202,9 +202,8 @@ def read(
     pil = require("PIL.Image")
     digests = "".join(image.sha256 for image in CANARY_IMAGES)
     classes: dict[str, list[Item]] = {family: [] for family in FAMILIES}
-    for (
-        image
-    ) in CANARY_IMAGES:  # whose credit is ``WHAT by CREATOR, LICENCE``, perhaps in a package
+    for image in CANARY_IMAGES:
+        # a credit is ``WHAT by CREATOR, LICENCE``, perhaps in a package
         creator, licence, *_ = image.credit.partition(" by ")[2].split(", ")
         classes[image.family].append(Item(image.name, creator=creator, licence=licence))
     return number_images(

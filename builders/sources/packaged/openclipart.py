@@ -133,11 +133,6 @@ def sort_into_classes(
     return large
 
 
-def superclass_of(theme: str) -> str:
-    """Give the first level of a theme: ``animals`` of ``animals/birds``."""
-    return theme.partition("/")[0]
-
-
 def _theme(folder: str) -> str:
     """Take the first two levels of a folder."""
     return "/".join(folder.split("/")[:2])
@@ -198,7 +193,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     )
     said = {f"{prefix}/{path}": words.sentences for path, words in text.items() if words.sentences}
     images = replace(images, texts=said)
-    return images.with_superclasses({label: superclass_of(label) for label in classes})
+    return images.with_superclasses({label: label.partition("/")[0] for label in classes})
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:

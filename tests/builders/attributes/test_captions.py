@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_captioners import SIDE
-from tiny_features import read_pictures, stop_after, write_pictures
+from tiny_features import read_pictures, write_pictures
 
-from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
+from benchmark_spec.errors import BackboneError, SourceError, UnknownNameError
 from builders.attributes.captioner import plain
 from builders.attributes.captioners import CaptionerName, write_captions
 from builders.attributes.transformers_captioners import FAMILIES, preprocessing_of
@@ -169,28 +169,6 @@ def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
     object.__setattr__(captioner, "model", Network())
     assert captioner.tokens(batch) == [[49406, 320, 320, 320, 320, 49407]] * 2
     assert captioner.captions(batch) == ["a a a a"] * 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["blip@blip", "coca:tiny-coca/tiny.pt"])
-def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path: Path) -> None:
-    whole, how = write_captions(tiny, name, tmp_path / "a", _settings(captioners))
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            write_captions(tiny, name, tmp_path / "b", _settings(captioners), stop_after(1))
-    assert len(list((tmp_path / "b").rglob("*.npy"))) == 2
-    with pytest.raises(OutputError, match="something else: they differ in batch"):
-        write_captions(tiny, name, tmp_path / "b", _settings(captioners, batch=5))
-    told: list[tuple[int, bool]] = []
-    found = write_captions(
-        tiny,
-        name,
-        tmp_path / "b",
-        _settings(captioners),
-        lambda n, /, resumed=False: told.append((n, resumed)),
-    )
-    assert found == (whole, how)
-    assert told == [(20, True), (4, False)]
 
 
 def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_path: Path) -> None:

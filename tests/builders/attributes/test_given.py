@@ -1,13 +1,17 @@
-"""Texts and attributes that came with a data set."""
+"""Texts and attributes that came with a data set, and a tagger that errs at stated rates."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmark_spec.errors import SourceError, UnknownNameError
+from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
+from builders.attributes import make_attributes
 from builders.attributes.given import (
     TEXTS,
+    TaggerErrors,
     came_with,
     given_attributes,
     given_texts,
@@ -16,7 +20,6 @@ from builders.attributes.given import (
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.sources import image_folder
 from builders.sources.image_set import Text
-from builders.sources.packaged import emoji
 
 
 def test_sentences() -> None:
@@ -49,11 +52,6 @@ def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) ->
         given_attributes(tiny, "image_folder")
 
 
-def test_an_emojis_style() -> None:
-    assert emoji.style_of(f"{emoji.GOOGLE}/1f600.png") == "noto"
-    assert emoji.style_of(f"{emoji.OPENMOJI}/1F600.svg") == "openmoji"
-
-
 def test_one_attribute_as_a_value(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_folder, "ATTRIBUTES", ("bold", "italic"), raising=False)
     paths = tiny.images.column("path").to_pylist()
@@ -77,3 +75,94 @@ def test_recipes_of_one_attribute() -> None:
     check_recipe(recipe, "emoji")
     with pytest.raises(UnknownNameError, match="attribute of emoji 'not'"):
         check_recipe(Recipe.parse("given:not"), "emoji", None, "data set emoji")
+
+
+WORDS = ("bold", "italic", "sans", "serif")
+PATHS = [f"a/{i}.png" for i in range(5000)]
+TRUE = [[word for j, word in enumerate(WORDS) if i >> j & 1] for i in range(5000)]
+
+
+def test_rates_are_those_asked_for() -> None:
+    found = TaggerErrors(miss=0.3, invent=0.05, seed=1)(TRUE, PATHS, WORDS)
+    pairs = [(word in t, word in f) for t, f in zip(TRUE, found, strict=True) for word in WORDS]
+    for has, rate in ((True, 0.3), (False, 0.05)):
+        wrong = [finds is not has for true, finds in pairs if true is has]
+        error = (rate * (1 - rate) / len(wrong)) ** 0.5
+        assert abs(sum(wrong) / len(wrong) - rate) < 3 * error
+    assert all(words == sorted(set(words)) for words in found)
+
+
+def test_it_errs_where_the_digest_says() -> None:
+    """As it is defined, so that nothing depends on an order, and other seeds err elsewhere."""
+    miss, invent, seed = 0.3, 0.1, 7
+    expected = []
+    for true, path in zip(TRUE, PATHS, strict=True):
+        found = []
+        for word in WORDS:
+            digest = hashlib.sha256(f"{seed}\0{path}\0{word}".encode()).digest()
+            errs = int.from_bytes(digest[:8], "big") / 2**64 < (miss if word in true else invent)
+            if (word in true) != errs:
+                found.append(word)
+        expected.append(found)
+    assert TaggerErrors(miss, invent, seed)(TRUE, PATHS, WORDS[::-1]) == expected
+
+
+def test_no_errors_and_all() -> None:
+    assert TaggerErrors()(TRUE, PATHS, WORDS) == TRUE
+    opposite = TaggerErrors(1, 1)(TRUE, PATHS, WORDS)
+    assert opposite == [[word for word in WORDS if word not in true] for true in TRUE]
+
+
+def test_a_frozen_tagger() -> None:
+    """What it finds must never change: releases say how they were made by the recipe alone."""
+    found = TaggerErrors(0.3, 0.1, 1)([["bold", "sans"]] * 6, PATHS[:6], WORDS)
+    assert found == [["bold", "sans"], ["sans"], ["bold"], ["bold", "sans"], [], ["bold", "sans"]]
+
+
+def test_recipes_that_err() -> None:
+    recipe = Recipe.parse("given~miss=0.2,invent=0.05,seed=1")
+    assert recipe.errors == TaggerErrors(0.2, 0.05, 1)
+    assert (str(recipe), recipe.without_paths) == ("given~miss=0.2,invent=0.05,seed=1",) * 2
+    assert Recipe.parse("given~seed=4,invent=1").errors == TaggerErrors(0, 1, 4)
+    assert str(Recipe.parse("given~invent=1")) == "given~miss=0,invent=1,seed=0"
+    assert Recipe.parse(str(Recipe.parse("given~miss=1e-7"))).errors == TaggerErrors(1e-7)
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "expected"),
+    [
+        ("miss=1.1", "miss=1.1 is no rate of errors", "from 0 to 1"),
+        ("invent=-0.1", "invent=-0.1 is no rate of errors", "from 0 to 1"),
+        ("miss=nan", "miss=nan is no rate of errors", "from 0 to 1"),
+        ("miss=", "miss= is no rate of errors", "from 0 to 1"),
+        ("miss=a", "miss=a is no rate of errors", "from 0 to 1"),
+        ("seed=-1", "seed=-1 is no seed", "a whole number"),
+        ("seed=1.5", "seed=1.5 is no seed", "a whole number"),
+        (f"seed={'9' * 5000}", "seed=999", "at most 18 digits"),
+        ("", "'' in '' does not say", "each once or not at all"),
+        ("miss", "'miss' in 'miss' does not say", "each once or not at all"),
+        ("miss=0.1,", "'' in 'miss=0.1,' does not say", "each once or not at all"),
+        ("miss=0.1,miss=0.2", "'miss=0.2' in ", "each once or not at all"),
+        ("blur=0.1", "'blur=0.1' in 'blur=0.1' does not say", "miss=RATE"),
+    ],
+)
+def test_what_is_no_error(text: str, what: str, expected: str) -> None:
+    with pytest.raises(SpecError) as error:
+        Recipe.parse(f"given~{text}", "there")
+    assert error.value.what.startswith(what)
+    assert expected in error.value.expected
+    assert error.value.where == "there"
+
+
+def test_a_table_says_how_it_errs(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("Big", "red"), raising=False)
+    recipe = Recipe.parse("given~invent=0.5,seed=2")
+    made = make_attributes(tiny, recipe, "image_folder", tmp_path)
+    assert made.provenance["recipe"] == "given~miss=0,invent=0.5,seed=2"
+    assert made.provenance["errors"] == {"miss": 0, "invent": 0.5, "seed": 2}
+    words = made.table.column("attributes").to_pylist()
+    assert {word for of_image in words for word in of_image} == {"big", "red"}
+    paths = tiny.images.column("path").to_pylist()
+    assert words == TaggerErrors(0, 0.5, 2)([[]] * len(paths), paths, ("big", "red"))

@@ -28,11 +28,6 @@ def canvas(height: int = 40, width: int = 40, colour: tuple[int, int, int] = WHI
     return np.full((height, width, 3), colour, np.uint8)
 
 
-def test_there_are_seventeen() -> None:
-    assert len(NAMES) == len(set(NAMES)) == 17
-    assert len(COLOURS) == 12
-
-
 @pytest.mark.parametrize(
     ("colour", "name"),
     [

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError, UnknownNameError
-from builders.attributes.captioner import check_captioner
 from builders.attributes.recipe import Recipe, check_recipe
 
 
@@ -50,12 +49,6 @@ def test_what_is_no_recipe(text: str, kind: type[FSLBenchError]) -> None:
         Recipe.parse(text, "there")
     assert error.value.where == "there"
     assert "textblob" in error.value.expected or "blip[@FOLDER]" in error.value.expected
-
-
-def test_captioners() -> None:
-    assert check_captioner("blip") == ("blip", "")
-    assert check_captioner("vit_gpt2@a/b") == ("vit_gpt2", "a/b")
-    assert check_captioner("coca:A/b/c.pt") == ("coca", "A/b/c.pt")
 
 
 def test_no_path_is_recorded() -> None:

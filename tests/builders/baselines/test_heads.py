@@ -1,21 +1,23 @@
-"""All heads against plain ones, one task at a time, and what they have in common."""
+"""Heads by hand, against others' code and plain ones, and what they have in common."""
 
 from __future__ import annotations
 
+from math import cos, exp, pi
 from typing import Any
 
 import numpy as np
 import pytest
 import reference_heads
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_heads import margins
 
 from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.baselines import HEADS, Predictor
 from builders.baselines import heads as heads_module
+from builders.baselines.heads import cosine_decay, linear_probe, matching_net, ncc, unit_vectors
 from fslbench_data.release.release import Release
 
-pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
 Array = np.ndarray[Any, Any]
 
@@ -144,8 +146,6 @@ def test_refusals() -> None:
 
 
 def test_settings_of_the_process_are_left_alone() -> None:
-    import torch
-
     torch.set_float32_matmul_precision("high")
     try:
         features, support, query = draw(np.random.default_rng(3), 3, 1, 8)
@@ -153,3 +153,92 @@ def test_settings_of_the_process_are_left_alone() -> None:
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+def test_unit_vectors() -> None:
+    x = unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16))
+    assert_allclose(x, [[0.6, 0.8], [0.0, 0.0]], rtol=1e-15)
+    assert unit_vectors(np.ones((2, 3)), double=False).dtype == torch.float32
+
+
+def test_ncc_by_hand() -> None:
+    # class 0 points along x, class 1 along the diagonal; lengths must not matter
+    support = [[1.0, 0.0], [10.0, 0.0], [1.0, 1.0], [0.0, 5.0]]
+    # class 1's centroid: (0.7071, 0.7071) and (0, 1), mean (0.3536, 0.8536): at 67.5 degrees
+    query = [[9.0, 1.0], [1.0, 1.0], [0.1, 3.0], [1.0, 0.65]]
+    # 33.75 degrees is half way: (1, 0.65) is at 33.0 degrees, (1, 1) at 45
+    predict = Predictor("NCC", np.array(support + query))
+    found = predict(np.array([[[0, 1], [2, 3]]]), np.array([[4, 5, 6, 7]]))
+    assert found.tolist() == [[0, 1, 1, 0]]
+
+
+def test_matching_net_by_hand() -> None:
+    # a class of two opposite directions has a centroid far from either, and mean cosine 0.5
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
+    ids, queries = torch.tensor([[[0, 1], [2, 3]]]), torch.tensor([[0, 1, 3]])
+    scores = matching_net(unit_vectors(features), ids, queries)
+    r = np.sqrt(0.5)
+    assert_allclose(scores[0], [[0.5, 0.0], [0.5, r], [0.0, 0.5]], atol=1e-15)
+    found = Predictor("MatchingNet", features)(ids.numpy(), queries.numpy())
+    assert found.tolist() == [[0, 1, 1]]
+
+
+def test_at_one_shot_they_are_the_same(embedded: Release) -> None:
+    features = embedded.features("digits", "pixels")
+    tasks = embedded.task_set("digits", "open-5w1s1q")
+    unit = unit_vectors(features, double=False)
+    ids = [torch.from_numpy(each.astype(np.int64)) for each in (tasks.support, tasks.query)]
+    assert_array_equal(ncc(unit, *ids), matching_net(unit, *ids))
+
+
+def test_centroids_are_easyfsls_prototypes() -> None:
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 12)) + 1
+    support, query = rng.choice(60, (3, 5, 4)), rng.choice(60, (3, 20))
+    unit = unit_vectors(features)
+    scores = ncc(unit, torch.from_numpy(support), torch.from_numpy(query))
+    peer = methods.PrototypicalNetworks(torch.nn.Identity(), feature_normalization=2.0)
+    for task in range(3):
+        images = torch.from_numpy(features[support[task]]).flatten(0, 1)
+        peer.process_support_set(images, torch.arange(5).repeat_interleave(4))
+        cosines = peer.cosine_distance_to_prototypes(torch.from_numpy(features[query[task]]))
+        lengths = torch.from_numpy(np.linalg.norm(features[query[task]], axis=1, keepdims=True))
+        assert_allclose(scores[task], cosines, atol=1e-14)
+        assert lengths.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("way", "shot", "dimensions"), [(2, 1, 3), (5, 5, 40), (20, 2, 8), (3, 10, 5)]
+)
+def test_it_is_what_autograd_and_pytorchs_optimiser_do(
+    way: int, shot: int, dimensions: int
+) -> None:
+    rng = np.random.default_rng(way)
+    features = rng.normal(size=(60, dimensions)) + 1
+    features[3] = 0.0
+    support, query = rng.choice(60, (3, way, shot)), rng.choice(60, (3, 25))
+    unit = unit_vectors(features)
+    found = linear_probe(unit, torch.from_numpy(support), torch.from_numpy(query)).numpy()
+    for task in range(3):
+        expected = reference_heads.linear_probe(features[support[task]], features[query[task]])
+        shift = expected.mean(axis=1, keepdims=True) - found[task].mean(axis=1, keepdims=True)
+        assert_allclose(found[task] + shift, expected, atol=1e-12)
+
+
+def test_two_right_angles_by_hand() -> None:
+    """By symmetry one number is left: logits ±a on the own and the other axis; biases stay 0."""
+    a = v = 0.0
+    for step in range(30):
+        p = 1 / (1 + exp(-2 * a))
+        v = 0.9 * v + (p - 1) / 2
+        a -= 0.1 * (1 + cos(pi * step / 30)) / 2 * v
+    found = linear_probe(
+        unit_vectors(np.eye(2)), torch.tensor([[[0], [1]]]), torch.tensor([[0, 1]])
+    )
+    assert_allclose(found[0], [[a, -a], [-a, a]], atol=1e-14)
+
+
+def test_learning_rates() -> None:
+    assert [cosine_decay(step) for step in (0, 15)] == pytest.approx([1.0, 0.5])
+    assert 0 < cosine_decay(29) < 0.003

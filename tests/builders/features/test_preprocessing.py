@@ -53,18 +53,6 @@ def test_the_torch_path_is_within_its_tolerance_of_the_reference(
     assert_array_equal(together.numpy(), found[:2])
 
 
-def test_resizing_in_one_go_would_not_be(photographs: list[Any], torch: Any) -> None:
-    """Why the torch path goes twice: torchvision's way is 3 to 4 grey levels off."""
-    pil = pytest.importorskip("PIL.Image")
-    resize = torch.nn.functional.interpolate
-    for picture in photographs:
-        expected = np.asarray(pil.fromarray(picture).resize((256, 256), pil.Resampling.BICUBIC))
-        planes = _planes(torch, picture)[None].float()
-        found = resize(planes, (256, 256), mode="bicubic", antialias=True, align_corners=False)
-        apart = found.clamp(0, 255)[0].permute(1, 2, 0).numpy() - expected
-        assert np.abs(apart).max() >= 3
-
-
 @pytest.mark.parametrize("side", ["short", "long", "both"])
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (7, 9), (200, 20)])
 def test_crops_and_borders(side: Any, shape: tuple[int, int], torch: Any) -> None:

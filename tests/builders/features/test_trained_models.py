@@ -20,8 +20,11 @@ from builders.features.backbones import check_weights, load_backbone  # noqa: E4
 from builders.features.extraction import Settings  # noqa: E402
 from builders.sources.read import read_source  # noqa: E402
 from builders.training.folder import ABOUT, WEIGHTS  # noqa: E402
-from builders.training.images import TrainingImages, levels_in  # noqa: E402
-from builders.training.inputs import Inputs  # noqa: E402
+from builders.training.images import (  # noqa: E402
+    Inputs,
+    TrainingImages,
+    levels_in,
+)
 from builders.training.run import train  # noqa: E402
 from builders.training.settings import (  # noqa: E402
     DataSettings,

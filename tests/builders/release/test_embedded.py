@@ -17,8 +17,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.protocol import TaskSetName
 from builders.release.features import with_canaries
 from builders.release.spec_file import find_spec, read_spec
-from builders.sampling import draw_again
-from builders.sampling.published import draw_published
+from builders.sampling import draw_again, draw_published
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
@@ -193,14 +192,13 @@ def test_string_hashes_feed_no_generator(golden: dict[str, str]) -> None:
 
 def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
-    from builders.features.pixels import pixel_features
+    from builders.features import pixel_features
     from builders.features.shards import feature_table
     from builders.sources.packaged import digits
 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
-    assert source.pixels is not None
-    features, _ = pixel_features(source.pixels, source.white)
+    (features,), _ = pixel_features(source)
     assert (
         content_digest(feature_table(features))
         == golden["features/pixels/digits-00000-of-00001.parquet"]

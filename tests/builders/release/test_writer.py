@@ -114,19 +114,16 @@ def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
 
 
 def test_features_cover_every_image(tmp_path: Path) -> None:
-    from builders.features.pixels import pixel_features
-
     writer = _writer(tmp_path / "r")
-    values, provenance = pixel_features(np.zeros((35, 4)), white=1)
+    values, provenance = np.zeros((35, 4), np.float16), {"backbone": "pixels"}
     with pytest.raises(SpecError, match="each image"):
         writer.add_features("one", "pixels", [values], provenance)
-    values, provenance = pixel_features(np.arange(144).reshape(36, 4), white=256)
+    values = (np.arange(144).reshape(36, 4) / 256).astype(np.float16)
     writer.add_features("one", "pixels", [values], provenance)
     writer.finish()
     features = load_release(tmp_path / "r").features("one", "pixels")
     np.testing.assert_array_equal(features * 256, np.arange(144).reshape(36, 4))
     assert features.dtype == np.float16
-    assert values.dtype == np.float16
 
 
 def test_a_reference_of_several_runs_bound_by_its_column(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.catalogue import lookup
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
@@ -304,16 +303,6 @@ def test_closed_and_pooled_alone_are_uniform() -> None:
     assert all(suite_of(name).uniform for name in uniform)
     assert not any(suite_of(name).uniform for name in others)
     assert suite_of("pooled").interval == "closed"
-
-
-@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
-@pytest.mark.parametrize("dataset", ["fungi", "traffic_signs"])
-def test_real_class_sizes(dataset: str, protocol: Protocol) -> None:
-    sizes = lookup(dataset).class_sizes
-    drawn, pool = draw_pooled(sizes, protocol, dataset=dataset, seed=0, tasks=50)
-    assert pool.cut
-    assert pool.sizes.tolist() == np.minimum(sizes, KEPT).tolist()
-    assert (pool.sizes[drawn.class_ids] > protocol.per_class).all()
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,24 @@
-"""The suites open and closed: properties, a plain loop as oracle, and chi-square tests."""
+"""The suites open and closed: a plain loop as oracle, chi-square tests, and their tables."""
 
 from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from full_checks import check_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.catalogue import lookup
+from benchmark_spec import schemas
+from benchmark_spec.catalogue import catalogue, lookup
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import draw_task_set
-from builders.sampling.published import draw_published
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
+from builders.sampling import draw_published, draw_task_set
+from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open, freeze
 
 SEEDS = 10_000
 THRESHOLD = 1e-3
@@ -70,31 +72,14 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
             assert drawn.support[t, k].tolist() + drawn.query[t, k].tolist() == taken
 
 
-@pytest.mark.parametrize("dataset", ["omniglot", "traffic_signs", "vgg_flower"])
-@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
-def test_open_on_real_class_sizes_is_algorithm_2(dataset: str, protocol: Protocol) -> None:
-    sizes = list(lookup(dataset).class_sizes)
-    drawn = draw_open(sizes, protocol, dataset=dataset, seed=5)
-    assert drawn.class_ids.tolist() == plain_open(
-        sizes, protocol, ("open", dataset, str(protocol), 5)
-    )
-
-
-def images_of(drawn: DrawnTasks, sizes: list[int]) -> NDArray[np.int64]:
-    """Global ids of all images of each task (T, K·(S+Q))."""
-    first = np.cumsum([0, *sizes[:-1]])[drawn.class_ids][..., None]
-    both = np.concatenate([drawn.support, drawn.query], axis=2)
-    return np.asarray((both + first).reshape(len(drawn), -1))
-
-
-def test_no_image_is_used_twice_in_open_and_none_is_on_both_sides_in_closed() -> None:
+def test_no_image_is_on_both_sides_in_closed() -> None:
     sizes = list(lookup("cub").class_sizes)
     for protocol in PUBLISHED_PROTOCOLS:
-        opened = images_of(draw_open(sizes, protocol, dataset="cub", seed=0), sizes)
-        assert np.unique(opened).size == opened.size
-        closed = images_of(draw_closed(sizes, protocol, dataset="cub", seed=0, tasks=200), sizes)
-        assert all(np.unique(task).size == task.size for task in closed)
-        assert np.unique(closed).size < closed.size
+        drawn = draw_closed(sizes, protocol, dataset="cub", seed=0, tasks=200)
+        both = np.sort(np.concatenate([drawn.support, drawn.query], axis=2), axis=2)
+        assert (np.diff(both, axis=2) > 0).all()
+        classes = np.sort(drawn.class_ids, axis=1)
+        assert (np.diff(classes, axis=1) > 0).all()
 
 
 @pytest.mark.parametrize("suite", ["open", "closed"])
@@ -212,18 +197,6 @@ def test_every_image_is_equally_likely(many: list[DrawnTasks], part: str) -> Non
     assert sampled_p_value(counts, picks) > THRESHOLD
 
 
-def test_the_statistic_sees_a_bias() -> None:
-    # taking the first images of a class, or one image 5 % more often, is seen
-    rng = np.random.default_rng(0)
-    picks = np.full(SEEDS, 3)
-    fair = np.stack([rng.permutation(9)[:3] for _ in range(SEEDS)])
-    assert sampled_p_value(np.bincount(fair.reshape(-1), minlength=9), picks) > THRESHOLD
-    skewed = fair.copy()
-    lucky = rng.random(SEEDS) < 0.05
-    skewed[lucky & ~(fair == 0).any(axis=1), 0] = 0
-    assert sampled_p_value(np.bincount(skewed.reshape(-1), minlength=9), picks) < THRESHOLD
-
-
 def test_every_order_of_the_queries_is_equally_likely() -> None:
     arrangements = {}
     tasks = 6000
@@ -232,3 +205,57 @@ def test_every_order_of_the_queries_is_equally_likely() -> None:
         arrangements[tuple(label)] = arrangements.get(tuple(label), 0) + 1
     assert len(arrangements) == 6  # 4! / (2! 2!)
     assert chisquare(list(arrangements.values())).pvalue > THRESHOLD
+
+
+OTHER_SEEDS = 20
+LARGE = ("quickdraw", "mscoco")
+
+
+@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS[1:], ids=str)
+@pytest.mark.parametrize("dataset", [name for name in catalogue() if name not in LARGE])
+def test_open_is_within_the_spread_of_other_seeds(dataset: str, protocol: Protocol) -> None:
+    """Of twenty; studies/checks/open_task_numbers.py has a hundred, of the large ones too."""
+    numbers_of_tasks = check_module("open_task_numbers").numbers_of_tasks
+    drawn, spread, most = numbers_of_tasks(dataset, protocol, OTHER_SEEDS)
+    assert spread.min() <= drawn <= spread.max() <= most
+
+
+SIX_SIZES = [30, 40, 50, 60, 70, 80]
+
+
+@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
+def test_the_draw_can_be_read_back_from_the_table(protocol: Protocol) -> None:
+    drawn = draw_closed(SIX_SIZES, protocol, dataset="x", seed=3, tasks=40)
+    table = freeze(drawn, SIX_SIZES, Stream("queries"))
+    assert schemas.check(table, schemas.tasks(protocol), "x") is table
+    first = np.cumsum([0, *SIX_SIZES[:-1]])
+    for t, row in enumerate(table.to_pylist()):
+        assert row["task_id"] == t
+        assert row["class_ids"] == drawn.class_ids[t].tolist()
+        starts = first[drawn.class_ids[t]]
+        support = np.array(row["support"]).reshape(protocol.way, protocol.shot)
+        np.testing.assert_array_equal(support - starts[:, None], drawn.support[t])
+        for k in range(protocol.way):
+            ids = [
+                i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k
+            ]
+            assert (np.array(ids) - starts[k]).tolist() == drawn.query[t, k].tolist()
+
+
+def test_lists_are_of_fixed_size_and_small_integers() -> None:
+    table, provenance = draw_task_set("x", TaskSetName.parse("open-5w1s1q"), SIX_SIZES, seed=4)
+    assert table.schema.field("class_ids").type == pa.list_(pa.int32(), 5)
+    assert table.schema.field("query_label").type == pa.list_(pa.int8(), 5)
+    assert provenance == {
+        "suite": "open",
+        "sampler_version": 1,
+        "generator": "Philox",
+        "max_tasks": None,
+        "seed": 4,
+    }
+
+
+def test_the_published_sets_take_no_other_seed() -> None:
+    for options in ({"seed": 1}, {"tasks": 10}):
+        with pytest.raises(SamplingError, match="published"):
+            draw_task_set("x", TaskSetName.parse("published-5w1s1q"), SIX_SIZES, **options)

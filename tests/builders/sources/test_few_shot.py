@@ -9,15 +9,11 @@ from few_shot_folders import all_classes, shrink, write_cifar, write_few_shot, w
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import few_shot_datasets
 from benchmark_spec.errors import CatalogueError, FSLBenchError, SourceError, UnknownNameError
-from builders.sources import FEW_SHOT, source_module
+from builders.sources import FEW_SHOT
 from builders.sources.read import listed_sizes, read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 WITH_PARTS = [name for name in FEW_SHOT if len(few_shot_datasets()[name].parts) == 3]
-
-
-def test_the_rows_are_the_catalogue() -> None:
-    assert tuple(few_shot_datasets()) == FEW_SHOT
 
 
 @pytest.mark.parametrize(
@@ -240,8 +236,3 @@ def test_an_image_of_two_diagnoses(tmp_path: Path) -> None:
     table.write_text(table.read_text().replace("1.0,0.0", "1.0,1.0", 1))
     with pytest.raises(SourceError, match="ISIC_MEL_0 has 2 labels"):
         read_source("isic", folder)
-
-
-def test_layouts_name_their_files() -> None:
-    for name in FEW_SHOT:
-        assert len(source_module(name).LAYOUT) > 20

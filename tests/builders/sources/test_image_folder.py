@@ -1,4 +1,4 @@
-"""Any folder of images with one folder a class."""
+"""Any folder of images with one folder a class, and the lists in it."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ import pytest
 from benchmark_spec.errors import SourceError, SpecError
 from builders.release.spec_file import first_spec
 from builders.sources import image_folder
-from builders.sources.image_set import About
+from builders.sources.image_set import About, ImageSet
 from builders.sources.read import read_source
 
 Draw = Callable[..., str]
@@ -216,8 +216,9 @@ def test_groups_of_a_list(tmp_path: Path, draw: Draw) -> None:
         with pytest.raises(SourceError, match=said):
             read_source("image_folder", tmp_path, name="pets", options=options)
     listed.unlink()
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
+    with pytest.raises(SourceError, match="cannot be read: No such file") as error:
         read_source("image_folder", tmp_path, name="pets", options=options)
+    assert "leave out the option `groups`" in error.value.fix
 
 
 def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
@@ -246,3 +247,58 @@ def test_lists_as_other_systems_write_them(tmp_path: Path, draw: Draw) -> None:
         image_folder.read(tmp_path / "pets", name="pets", about=ABOUT, groups="groups.csv")
     with pytest.raises(SourceError, match="name the folder above"):
         image_folder.read(tmp_path / "pets/pets", name="pets", about=ABOUT)
+
+
+HEADER = "class,superclass\n"
+
+
+@pytest.fixture
+def read(tmp_path: Path, draw: Callable[..., str]) -> Callable[[str], ImageSet]:
+    for mark, name in enumerate(("cat", "dog", "oak")):
+        draw(tmp_path / name / "1.png", mark=mark)
+
+    def reader(text: str, *, allow_missing: bool = False) -> ImageSet:
+        (tmp_path / "kinds.csv").write_text(text, encoding="utf-8")
+        return image_folder.read(
+            tmp_path,
+            name="pets",
+            about=ABOUT,
+            superclasses="kinds.csv",
+            allow_missing=allow_missing,
+        )
+
+    return reader
+
+
+def test_superclasses_in_the_order_of_classes(
+    read: Callable[..., ImageSet], tmp_path: Path
+) -> None:
+    text = HEADER + 'oak,"plant, tall"\n\ndog, animal \ncat,animal\n'
+    assert read(text).superclasses == ("animal", "animal", "plant, tall")
+    assert len(read(text).provenance["superclasses"]["kinds.csv"]) == 64
+    assert image_folder.read(tmp_path, name="pets", about=ABOUT).superclasses is None
+
+
+def test_a_class_that_is_left_out_takes_its_superclass_along(
+    read: Callable[..., ImageSet], tmp_path: Path
+) -> None:
+    (tmp_path / "dog/1.png").write_bytes(b"no picture")
+    text = HEADER + "cat,animal\ndog,guard\noak,plant\n"
+    images = read(text, allow_missing=True)
+    assert (images.class_names, images.superclasses) == (("cat", "oak"), ("animal", "plant"))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (HEADER + "cat,\n", "line 2 gives cat no superclass .a class like no other is"),
+        (HEADER + "cow,animal\n", "1 of 1 names are no classes of the data set: cow"),
+        (HEADER + "cat,animal\n", "2 of 3 classes are not listed: dog, oak"),
+        (HEADER, "3 of 3 classes are not listed: cat, dog, oak"),
+    ],
+)
+def test_lists_that_will_not_do(read: Callable[..., ImageSet], text: str, what: str) -> None:
+    with pytest.raises(SourceError, match=what) as error:
+        read(text)
+    assert "kinds.csv" in str(error.value)
+    assert error.value.expected

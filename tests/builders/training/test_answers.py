@@ -1,5 +1,6 @@
 """Which task sets a method answers, those of its ways alone if it has an output for each class."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,12 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `bui
 from builders.sources.read import read_source  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
-from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
+from builders.training.settings import (  # noqa: E402
+    DataSettings,
+    NetworkSettings,
+    RunSettings,
+    TrainingSettings,
+)
 from builders.training.trained import Trained, answer, fits_ways, levels_for  # noqa: E402
 
 SIDE = 12
@@ -78,6 +84,17 @@ def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
     assert row["mean"] == pytest.approx(100 * (first.mean() + second.mean()) / 2 / 25)
 
 
+def test_a_method_that_fits_no_task_set_answers_none(embedded: Release) -> None:
+    run = RunSettings("ANIL", DataSettings("digits", 8), training=TrainingSettings("7w1s1q"))
+    run = structs.replace(
+        run, network=NetworkSettings(channels=4, pools=(True,) * 2 + (False,) * 2)
+    )
+    trained = Trained(build_method(run, 6).eval(), run, {})
+    with pytest.raises(SpecError, match=r"ANIL-conv4-7w1s answers no task set of digits") as error:
+        answer(trained, embedded, lambda _: pytest.fail("read"), datasets=["digits"])
+    assert "of 7 ways" in error.value.expected
+
+
 def test_pictures_of_a_release_are_read_as_in_training(
     embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,3 +112,10 @@ def test_pictures_of_a_release_are_read_as_in_training(
         levels_for(embedded, "pots", DataSettings("none", 9, channels=3))
     with pytest.raises(SourceError, match="1797 images are not those of release"):
         levels_for(embedded, "digits", data, read_source("canaries", None))
+    digits = read_source("digits", None)
+    for ids, said in (
+        ([*range(1797), 0], "digits: images are not those of release .*: in order, groups"),
+        (range(1796), r"1 images are not those of release .*: digits\.csv\.gz#"),
+    ):
+        with pytest.raises(SourceError, match=said):
+            levels_for(embedded, "digits", data, replace(digits, images=digits.images.take([*ids])))

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 from benchmark_spec.errors import SpecError  # noqa: E402
-from builders.training.inputs import Inputs, levels_of  # noqa: E402
+from builders.training.images import Inputs, levels_of  # noqa: E402
 from builders.training.run import _rates  # noqa: E402
 from builders.training.settings import (  # noqa: E402
     AugmentationSettings,

@@ -1,4 +1,4 @@
-"""Several trainings by one command: folders, images that are kept, methods of one's own, errors."""
+"""Several trainings by one command: folders, kept images, own methods, starts, and errors."""
 
 import json
 import pickle
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from small_runs import OWN, write_run
 
 import fslbench_data as fb
-from benchmark_spec.errors import EngineError, SpecError, UnknownNameError
+from benchmark_spec.errors import EngineError, SpecError
 from builders.cli import main
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
@@ -21,8 +21,7 @@ pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builder
 
 from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.training import images as kept_images  # noqa: E402
-from builders.training import several  # noqa: E402
-from builders.training.digest import state_sha256  # noqa: E402
+from builders.training import several, state_sha256  # noqa: E402
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
 from builders.training.settings import DataSettings  # noqa: E402
@@ -236,19 +235,44 @@ def test_a_gpu_that_is_not_there(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "torch sees no GPU" in _refused("proto.toml", "-o", "out", "--device", "cuda")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("steps = 4", "steps = 0", "steps is 0"),
-        ("steps = 4", "step = 4", "unknown field 'step'; did you mean 'steps'"),
-        ("[training]", "[training", "is not TOML"),
-        ('source = "digits"', "", "source is missing"),
-        ('method = "ProtoNet"', "", "method is missing"),
-        ('source = "digits"', 'source = "digit"', "did you mean 'digits'"),
-        ("pools = [true, true", "pools = [1, true", "pools[0] is 1"),
-        ('episode = "5w1s5q"', 'episode = "5w"', "5w"),
-    ],
-)
+FILES = [
+    ("steps = 4", "step = 4", "unknown field 'step'; did you mean 'steps'"),
+    ("[training]", "[training", "is not TOML"),
+    ('source = "digits"', "", "source is missing"),
+    ('method = "ProtoNet"', "", "method is missing"),
+    ('source = "digits"', 'source = "digit"', "did you mean 'digits'"),
+    ("pools = [true, true", "pools = [1, true", "pools[0] is 1"),
+    ('episode = "5w1s5q"', 'episode = "5w"', "5w"),
+    # settings that do not go together
+    ("side = 8", "side = 8\nresize = 7", "resize is 7"),
+    ("side = 8", "side = 8\nchannels = 3\nmean = [0.5]", "mean is"),
+    ("steps = 4", 'steps = 4\nschedule = "multistep"', "milestones is"),
+    ("steps = 4", 'steps = 4\nschedule = "step"', "step_size is"),
+    ("steps = 4", "steps = 4\nwarmup = 4", "warmup is 4"),
+    ("steps = 4", "steps = 4\n[augmentation]\npadding = 2", "padding is 2"),
+    # values that no training can have
+    ('method = "', 'seed = 18446744073709551616\nmethod = "', "seed is"),
+    ('method = "', 'seed = -1\nmethod = "', "seed is -1"),
+    ("channels = 4", "channels = 999999999", "channels is"),
+    ("side = 8", "side = 8\nchannels = 2", "channels is 2"),
+    ("side = 8", "side = 1000000", "side is"),
+    ("steps = 4", "steps = 0", "steps is 0"),
+    ("steps = 4", f"steps = {'9' * 30}", "steps is"),
+    ("steps = 4", f"steps = {'9' * 5000}", "is not TOML"),  # more digits than Python reads
+    ("steps = 4", f"steps = 4\nrate = {'9' * 400}", "rate is"),
+    ("steps = 4", "steps = 4\nbatch = 99999999999", "batch is"),
+    ('start = ""', 'start = "../../x"', "start is"),
+    ('start = ""', 'start = "a\\u0000b"', "start is"),
+    ('start = ""', f'start = "{"a" * 5000}"', "start is"),
+    ("side = 8", "side = 8\ntrain = { a = 2020-01-01 }", "train is"),
+    ("side = 8", "side = 8\ntrain = { a = nan }", "train is"),
+    ("side = 8", f"side = 8\ntrain = {{ a = {'[' * 50 + ']' * 50} }}", "train is"),
+    ('"ProtoNet"', '"LEO"\nsettings = { steps = "x" }', "steps is 'x'"),
+    ('"ProtoNet"', '"..a:b"', "importing ..a raised"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "words"), FILES, ids=lambda text: text[:30])
 def test_files_that_are_no_training_s(before: str, after: str, words: str, run: Path) -> None:
     text = run.read_text()
     assert before in text
@@ -256,9 +280,7 @@ def test_files_that_are_no_training_s(before: str, after: str, words: str, run: 
     assert words in " ".join(_refused("proto.toml", "-o", "out").split())
 
 
-def test_errors_are_of_their_kinds(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError):
-        several.plan([write_run(tmp_path / "x.toml", method="X")], [], tmp_path)
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot read"):
         several.plan([tmp_path / "none.toml"], [], tmp_path)
 
@@ -269,19 +291,76 @@ def test_files_of_the_ten_methods_are_trainings(root: Path, tmp_path: Path) -> N
     assert {one.settings.data.channels for one in planned} == {3}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("side = 8", "side = 8\nresize = 7", "resize is 7"),
-        ("side = 8", "side = 8\nchannels = 3\nmean = [0.5]", "mean is"),
-        ("side = 8", "side = 8\nchannels = 2", "channels is 2"),
-        ("steps = 4", 'steps = 4\nschedule = "multistep"', "milestones is"),
-        ("steps = 4", 'steps = 4\nschedule = "step"', "step_size is"),
-        ("steps = 4", "steps = 4\nwarmup = 4", "warmup is 4"),
-        ("steps = 4", "steps = 4\n[augmentation]\npadding = 2", "padding is 2"),
-    ],
-)
-def test_settings_that_do_not_go_together(before: str, after: str, words: str, run: Path) -> None:
-    run.write_text(run.read_text().replace(before, after))
-    with pytest.raises(SpecError, match=words):
-        several.plan([run], [], run.parent / "out")
+# ---- trainings that start from the network of another --------------------------------------------
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """LEO, whose network is frozen, and ProtoNet, which trains it; the latter is named last."""
+    monkeypatch.chdir(tmp_path)
+    leo = write_run(tmp_path / "leo.toml", method="LEO", start="proto")
+    return [leo, write_run(tmp_path / "proto.toml")]
+
+
+def _train_runs(runs: list[Path], folder: Path, seeds: tuple[int, ...] = (0,)) -> dict[str, str]:
+    planned = several.plan(runs, seeds, folder)
+    return dict(several.train_all(planned, None, engine=LocalEngine()))
+
+
+def test_a_start_is_followed_by_what_has_its_network(runs: list[Path], tmp_path: Path) -> None:
+    digests = _train_runs(runs, tmp_path / "out", (0, 1))
+    assert list(digests) == ["proto-0", "proto-1", "leo-0", "leo-1"]
+    for seed in (0, 1):
+        about = json.loads((tmp_path / f"out/leo-{seed}" / ABOUT).read_text())
+        assert about["start"] == digests[f"proto-{seed}"]
+        ours, theirs = (
+            load_trained(tmp_path / f"out/{name}-{seed}").method.network.state_dict()
+            for name in ("leo", "proto")
+        )
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert digests["leo-0"] != digests["leo-1"]
+
+
+def test_started_one_by_one_they_are_the_same(runs: list[Path], tmp_path: Path) -> None:
+    both = _train_runs(runs, tmp_path / "both")
+    (tmp_path / "one").mkdir()
+    assert _train_runs(runs[1:], tmp_path / "one") | _train_runs(runs[:1], tmp_path / "one") == both
+    assert _train_runs(runs, tmp_path / "one") == both  # finished
+
+
+def test_a_start_that_is_not_there(runs: list[Path], tmp_path: Path) -> None:
+    words = ["train", "leo.toml", "-o", "out"]
+    result = CliRunner().invoke(main, words)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2
+    assert "starts from the network of proto-0, which is not trained" in said
+    assert "name proto.toml in the same command" in said
+    with pytest.raises(SpecError, match="network of proto-1"):
+        several.plan(runs[:1], (1,), tmp_path / "out")
+
+
+def test_a_start_with_another_network(runs: list[Path], tmp_path: Path) -> None:
+    write_run(runs[1], channels=5)
+    with pytest.raises(SpecError, match="whose network is another"):
+        _train_runs(runs, tmp_path / "out")
+
+
+def test_a_start_that_was_made_anew(runs: list[Path], tmp_path: Path) -> None:
+    """What a stopped one started from must be what it goes on from."""
+    from builders.training import run
+    from builders.training.folder import resume
+
+    _train_runs(runs, tmp_path / "out")
+    (leo,) = several.plan(runs[:1], (0,), tmp_path / "out")
+    about = json.loads((leo.folder / ABOUT).read_text())
+    method = load_trained(leo.folder).method
+    optimizer = run._optimizer(method, leo.settings.training)
+    run.save(leo.folder, about, method, optimizer, run.Progress())
+    with pytest.raises(SpecError, match="begun with other start"):
+        resume(leo.folder, {**about, "start": "another"}, method, optimizer)
+
+
+def test_trainings_that_start_from_each_other(runs: list[Path], tmp_path: Path) -> None:
+    write_run(runs[1], start="leo")
+    with pytest.raises(SpecError, match="start from each other: leo-0, proto-0"):
+        several.plan(runs, (0,), tmp_path / "out")

@@ -35,6 +35,14 @@ def tiny(pictures: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
+def settings(weights: Path) -> Any:
+    """Small blocks and batches, in this process alone."""
+    from builders.features import Settings
+
+    return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
+
+
+@pytest.fixture(scope="session")
 def extract(weights: Path) -> Extract:
     """Features (N, D) of a data set and their provenance, in small blocks."""
     from builders.features import Settings

@@ -1,19 +1,26 @@
-"""Extraction in blocks: the features a plain loop gives, whoever decodes and however often."""
+"""Extraction in blocks: the features of a plain loop, however it is decoded, stopped or damaged."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from tiny_features import TINY
+import torch
+from tiny_features import TINY, read_pictures, stop_after, write_pictures
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import EngineError, SourceError, SpecError
+from benchmark_spec.errors import EngineError, OutputError, SourceError, SpecError
 from builders.features import Settings
 from builders.features.backbone import Backbone
 from builders.features.backbones import load_backbone
+from builders.sources.checking import keeping_damaged
 
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
@@ -21,8 +28,6 @@ Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 def test_they_are_those_of_a_plain_loop_over_reference_pictures(
     tiny: Any, plain: np.ndarray[Any, Any], weights: Path
 ) -> None:
-    import torch
-
     backbone = load_backbone(TINY, weights)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -57,8 +62,6 @@ def test_processes_that_decode_change_nothing(
 
 
 def test_what_is_recorded(tiny: Any, extract: Extract, tmp_path: Path) -> None:
-    import torch
-
     before = torch.get_num_threads()
     _, found = extract(tiny, tmp_path)
     assert torch.get_num_threads() == before
@@ -94,8 +97,6 @@ def test_a_batch_that_does_not_fit_is_halved_and_all_begun_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import torch
-
     calls: list[int] = []
     real = Backbone.features
     limit = 8
@@ -144,8 +145,6 @@ def test_other_packages_or_processors_are_refused(
 
 
 def test_there_is_no_gpu_where_there_is_none(tiny: Any, extract: Extract, tmp_path: Path) -> None:
-    import torch
-
     if torch.cuda.is_available():
         pytest.skip("there is one")
     with pytest.raises(EngineError, match="torch sees no GPU"):
@@ -162,4 +161,244 @@ def test_a_source_without_files_is_read_too(
     tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
 ) -> None:
     found, _ = extract(replace(tiny, file=None), tmp_path, workers=1)
+    np.testing.assert_array_equal(found, plain)
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """40 pictures in 4 classes, of which 13 is cut off and 25 is no picture."""
+    folder = write_pictures(tmp_path / "pictures", 10)
+    for path, data in (("class_1/0003.jpg", None), ("class_2/0005.jpg", b"not a picture")):
+        data = data or (folder / path).read_bytes()[:-200]
+        (folder / path).write_bytes(data)
+    return folder
+
+
+def _numbered(folder: Path) -> Any:
+    with keeping_damaged():
+        return read_pictures(folder)
+
+
+def test_reading_refuses_them_or_numbers_them_like_whole_ones(damaged: Path) -> None:
+    with pytest.raises(SourceError, match=r"2 files .* cannot be read: class_1/0003.jpg"):
+        read_pictures(damaged)
+    assert len(read_pictures(damaged, allow_missing=True).images) == 38
+    images = _numbered(damaged).images
+    assert len(images) == 40
+    assert [i for i, sha in enumerate(images.column("sha256").to_pylist()) if sha is None] == [
+        13,
+        25,
+    ]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_first_is_named(workers: int, damaged: Path, extract: Extract, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"tiny: image 13 \(class_1/0003.jpg\) cannot be shown"):
+        extract(_numbered(damaged), tmp_path, workers=workers)
+
+
+def test_skipped_they_are_zeros_and_recorded_and_change_no_other(
+    damaged: Path, extract: Extract, tmp_path: Path
+) -> None:
+    found, provenance = extract(_numbered(damaged), tmp_path / "a", skip_corrupt=True)
+    assert list(provenance["left_out"]) == ["13", "25"]
+    assert "no image of a known format" in provenance["left_out"]["25"]
+    assert not found[[13, 25]].any()
+    whole, _ = extract(read_pictures(write_pictures(tmp_path / "whole", 10)), tmp_path / "b")
+    others = np.delete(np.arange(40), [13, 25])
+    np.testing.assert_array_equal(found[others], whole[others])
+
+
+def test_what_was_skipped_is_remembered_by_a_resumed_run(
+    damaged: Path, extract: Extract, tmp_path: Path
+) -> None:
+    images, calls = _numbered(damaged), []
+
+    def stop(number: int, /, *, resumed: bool = False) -> None:
+        calls.append(number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extract(images, tmp_path, stop, skip_corrupt=True)
+    found, provenance = extract(images, tmp_path, skip_corrupt=True)
+    assert list(provenance["left_out"]) == ["13", "25"]
+    assert not found[13].any()
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        extract(images, tmp_path / "x", stop, skip_corrupt=True)
+    with pytest.raises(SourceError, match="image 13 "):  # and by one that is not to skip any
+        extract(images, tmp_path / "x")
+
+
+def test_a_file_that_changed_since_it_was_read_is_no_longer_the_image(
+    extract: Extract, tmp_path: Path
+) -> None:
+    folder = write_pictures(tmp_path / "pictures", 5)
+    images = read_pictures(folder)
+    (folder / "class_0/0000.png").write_bytes((folder / "class_0/0002.png").read_bytes())
+    with pytest.raises(SourceError, match=r"image 0 .* is another file than was read before"):
+        extract(images, tmp_path)
+
+
+def _blocks(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.npy"))
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_stopped_after_every_block_in_turn(
+    workers: int, tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+) -> None:
+    for done in range(1, 5):
+        with pytest.raises(KeyboardInterrupt):
+            extract(tiny, tmp_path, stop_after(1), workers=workers)
+        assert len(_blocks(tmp_path)) == done
+    told: list[tuple[int, bool]] = []
+    found, _ = extract(
+        tiny, tmp_path, lambda n, /, resumed=False: told.append((n, resumed)), workers=workers
+    )
+    np.testing.assert_array_equal(found, plain)
+    assert told == [(64, True), (12, False)]
+
+
+def test_damaged_and_half_written_blocks_are_made_again(
+    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(4))
+    first, second, third, _ = _blocks(tmp_path)
+    first.write_bytes(first.read_bytes()[:-1])
+    data = bytearray(second.read_bytes())
+    data[-1] ^= 1
+    second.write_bytes(data)
+    third.rename(third.with_name(f".{third.name}.abcd1234"))  # killed before it was whole
+    found, _ = extract(tiny, tmp_path)
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_a_run_is_gone_on_with_by_none_but_its_own(
+    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(2))
+    with pytest.raises(OutputError, match="something else: they differ in batch\n"):
+        extract(tiny, tmp_path, batch=4)
+    with pytest.raises(OutputError, match="they differ in agreement, dtype"):
+        extract(tiny, tmp_path, dtype="bfloat16")
+    with pytest.raises(OutputError, match="they differ in threads"):
+        extract(tiny, tmp_path, threads=2)
+    assert len(_blocks(tmp_path)) == 2
+    found, provenance = extract(tiny, tmp_path, batch=None)  # that of the journal, not the default
+    assert provenance["batch"] == 8
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_other_images_are_not_gone_on_with(tiny: Any, extract: Extract, tmp_path: Path) -> None:
+
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(2))
+    digests = tiny.images.column("sha256").to_pylist()
+    digests[0] = "0" * 64
+    position = tiny.images.column_names.index("sha256")
+    other = tiny.images.set_column(position, "sha256", pa.array(digests))
+
+    with pytest.raises(OutputError, match="they differ in images"):
+        extract(replace(tiny, images=other), tmp_path)
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared: bool) -> None:
+    """Files are compared as they are decoded; blocks of what is no file are thrown away."""
+
+    raw = write_pictures(tmp_path / "raw", 10)
+    picture = raw / "class_3/0009.jpg"
+
+    def meanwhile(images: int, /, *, resumed: bool = False) -> None:
+        picture.write_bytes((raw / "class_3/0007.jpg").read_bytes())
+
+    images = read_pictures(raw) if compared else replace(read_pictures(raw), file=None)
+    what = "another file than was read" if compared else "changed after its images were read"
+    with pytest.raises(SourceError, match=what):
+        extract(images, tmp_path, meanwhile)
+    assert bool(_blocks(tmp_path)) == compared
+
+
+def test_a_damaged_journal_is_refused(tiny: Any, extract: Extract, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop_after(1))
+    (journal,) = tmp_path.rglob("extraction.json")
+    journal.write_text("{")
+    with pytest.raises(OutputError, match="journal of the unfinished extraction"):
+        extract(tiny, tmp_path)
+
+
+def test_two_do_not_work_in_one_folder(tiny: Any, extract: Extract, tmp_path: Path) -> None:
+    def progress(images: int, /, *, resumed: bool = False) -> None:
+        with pytest.raises(OutputError, match="another extraction is running"):
+            extract(tiny, tmp_path)
+
+    extract(tiny, tmp_path, progress)
+
+
+_RUN = """
+import sys
+from pathlib import Path
+from tiny_features import TINY, read_pictures
+from builders.features import Settings
+from builders.features.extraction import extracted
+pictures, weights, folder = map(Path, sys.argv[1:])
+settings = Settings(weights=weights, block=4, batch=2, threads=1, workers=1)
+tiny = read_pictures(pictures)
+def told(images, /, *, resumed=False):
+    print("block", flush=True)
+with extracted(tiny, TINY, folder, settings, told) as (pieces, _):
+    import hashlib
+    values = b"".join(piece.tobytes() for piece in pieces)
+    print(hashlib.sha256(values).hexdigest(), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_gives_the_same_features(
+    pictures: Path, weights: Path, tmp_path: Path, root: Path
+) -> None:
+    def start(folder: Path) -> subprocess.Popen[str]:
+        path = f"{root}:{root / 'tests/support'}"
+        return subprocess.Popen(
+            [sys.executable, "-c", _RUN, pictures, weights, folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
+        )
+
+    run = start(tmp_path / "whole")
+    expected = run.communicate()[0].split()[-1]
+    assert run.returncode == 0
+    assert len(expected) == 64
+    chance = np.random.default_rng(0)
+    for _ in range(3):  # and gone on with at once
+        run = start(tmp_path / "killed")
+        assert run.stdout is not None
+        for _ in range(1 + int(chance.integers(0, 5))):
+            run.stdout.readline()
+        time.sleep(float(chance.random()) * 0.05)
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+    assert start(tmp_path / "killed").communicate()[0].split()[-1] == expected
+
+
+def test_a_lost_image_does_not_cost_what_is_done(
+    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+) -> None:
+
+    def picture(path: str) -> Any:
+        if path.endswith("0018.png"):
+            raise OSError("the disk is gone")
+        return tiny.picture(path)
+
+    broken = replace(tiny, picture=picture, file=None)
+    with pytest.raises(SourceError, match=r"image 18 \(class_0/0018.png\).*the disk is gone"):
+        extract(broken, tmp_path)
+    assert len(_blocks(tmp_path)) == 1
+    found, _ = extract(tiny, tmp_path)
     np.testing.assert_array_equal(found, plain)

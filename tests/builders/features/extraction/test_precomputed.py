@@ -24,11 +24,6 @@ from fslbench_data.files import temporary_of
 
 
 @pytest.fixture(scope="module")
-def settings(weights: Path) -> Settings:
-    return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
-
-
-@pytest.fixture(scope="module")
 def written(tiny: Any, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("loose") / "features"
     write_precomputed(tiny, TINY, folder, settings)

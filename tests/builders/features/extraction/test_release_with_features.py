@@ -1,5 +1,6 @@
 """A release whose features are a network's: canaries, projections, heads, and going on."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,8 @@ def _spec(
     return read_spec(path)
 
 
-@pytest.fixture(scope="module")
-def settings(weights: Path) -> Settings:
-    return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
+class Stop(Exception):
+    """What an interruption looks like."""
 
 
 @pytest.mark.slow
@@ -77,9 +77,6 @@ def test_it_has_the_features_and_those_of_the_canaries(
     assert release.features("canaries", TINY).shape == (32, 64)
     assert set(release.methods) == {f"{TINY}/NCC", f"{TINY}-pca8/NCC"}
     assert any("32 of 76 images, " in step and "images/s" in step for step in steps)
-
-    class Stop(Exception):
-        pass
 
     def stop(step: str) -> None:
         if "48 of 76" in step:
@@ -145,10 +142,6 @@ fine_tuning = {{ backbones = ["{0}"], task_sets = ["open-3w2s2q"], max_tasks = 2
 """
 
 
-class Stop(Exception):
-    """What an interruption looks like."""
-
-
 def _results(folder: Path) -> dict[str, Submission]:
     """Reference results by method."""
     return {next(iter(found.methods)): found for found in load_release(folder).references()}
@@ -187,21 +180,16 @@ def test_results_on_features_that_it_does_not_hold(
             seen.append(step)
             raise Stop
 
-    def build() -> None:
-        build_release(
-            lean,
-            tmp_path / "again",
-            raw=pictures.parent,
-            settings=settings,
-            progress=stop_at_the_first_new_step,
-        )
-
     for _ in range(40):
-        try:
-            build()
+        with suppress(Stop):
+            build_release(
+                lean,
+                tmp_path / "again",
+                raw=pictures.parent,
+                settings=settings,
+                progress=stop_at_the_first_new_step,
+            )
             break
-        except Stop:
-            continue
     assert any(step == f"{TINY}/FT on tiny" for step in seen)
     assert _files(tmp_path / "again") == _files(tmp_path / "lean")
 

@@ -1,4 +1,4 @@
-"""Sources that keep the images of a class in a folder: dtd, cub, omniglot, traffic_signs."""
+"""Sources that keep the images of a class in a folder, and the split that all are drawn from."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,17 @@ import pytest
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources.catalogued import cub, dtd, omniglot, traffic_signs
+from builders.sources.catalogued import (
+    aircraft,
+    cub,
+    dtd,
+    fungi,
+    mscoco,
+    omniglot,
+    quickdraw,
+    traffic_signs,
+    vgg_flower,
+)
 
 Draw = Callable[..., str]
 
@@ -198,3 +208,25 @@ def test_traffic_signs_in_tracks(tmp_path: Path, draw: Draw) -> None:
     assert found.images.column("group").to_pylist() == [0, 1, 1, 2]
     with pytest.raises(CatalogueError, match="41 of 43 classes are missing"):
         traffic_signs.read(tmp_path)
+
+
+BY_NAME = {source.name: source.drawn for source in (aircraft, dtd, mscoco, quickdraw)}
+# name: split, digits of the number that a class name begins with, number of the first class
+BY_NUMBER = {
+    "cub": (cub.drawn, 3, 1),
+    "fungi": (fungi.drawn, 4, 0),
+    "vgg_flower": (vgg_flower.drawn, 3, 1),
+}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_of_the_names_of_all_classes(name: str, class_lists: dict[str, list[str]]) -> None:
+    held_out = BY_NAME[name].held_out(class_lists[name], Path("list"))
+    assert held_out == list(lookup(name).class_names)
+
+
+@pytest.mark.parametrize("name", BY_NUMBER)
+def test_of_the_numbers_of_all_classes(name: str) -> None:
+    split, digits, first = BY_NUMBER[name]
+    numbers = [int(label[:digits]) for label in lookup(name).class_names]
+    assert [first + position for position in split.test_positions()] == numbers

@@ -1,36 +1,63 @@
-"""Baseline++ beside cosines, gradients and optimisers by numpy."""
+"""RFS beside scikit-learn; Baseline++ beside cosines, gradients and optimisers by numpy."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 torch = pytest.importorskip("torch")
 
+from plain_episodes import Floats, cross_entropy, numbers  # noqa: E402
+
 from builders.training.method import Labelled  # noqa: E402
-from builders.training.methods import METHODS  # noqa: E402
-from builders.training.methods.transfer import BaselinePlusPlus, CosineClassifier  # noqa: E402
+from builders.training.methods.transfer import (  # noqa: E402
+    RFS,
+    BaselinePlusPlus,
+    CosineClassifier,
+    Transfer,
+)
 from builders.training.networks import Conv4  # noqa: E402
 
 SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3
-Floats = NDArray[np.float64]
+BOTH = [RFS, BaselinePlusPlus]
 
 
-def _method(**settings: Any) -> BaselinePlusPlus:
+def _method(kind: type[Transfer], **settings: Any) -> Any:
     torch.manual_seed(0)
-    network = Conv4(4, pools=(True, False))
-    return BaselinePlusPlus(network, classes=7, side=SIDE, **settings)
+    return kind(Conv4(4, pools=(True, False)), classes=7, side=SIDE, **settings)
 
 
-def _task() -> "tuple[torch.Tensor, torch.Tensor]":
+def _task(way: int, shot: int) -> "tuple[torch.Tensor, torch.Tensor]":
     generator = torch.Generator().manual_seed(1)
-    support = torch.rand(WAY, SHOT, 1, SIDE, SIDE, generator=generator)
-    return support, torch.rand(5, 1, SIDE, SIDE, generator=generator)
+    support = torch.rand(way, shot, 1, SIDE, SIDE, generator=generator)
+    return support, torch.rand(9, 1, SIDE, SIDE, generator=generator)
 
 
-def _numbers(tensor: "torch.Tensor") -> Floats:
-    return np.asarray(tensor.detach().numpy(), np.float64)
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("strength", [1.0, 20.0])
+@pytest.mark.parametrize(("way", "shot"), [(5, 1), (3, 4), (2, 3)])
+def test_rfs_is_scikit_learns(way: int, shot: int, strength: float, pooled: bool) -> None:
+    method = _method(RFS, strength=strength, pooled=pooled).eval()
+    support, query = _task(way, shot)
+    with torch.no_grad():
+        maps = numbers(method.network(torch.cat([support.flatten(0, 1), query])))
+    vectors = maps.mean(axis=(2, 3)) if pooled else maps.reshape(len(maps), -1)
+    vectors /= np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    regression = LogisticRegression(C=strength, tol=1e-12, max_iter=10_000)
+    regression.fit(vectors[: way * shot], np.repeat(np.arange(way), shot))
+    expected = regression.decision_function(vectors[way * shot :])
+    scores = method.scores(support, query).numpy()
+    assert scores.shape == (9, way)
+    if way == 2:
+        np.testing.assert_allclose(scores[:, 1] - scores[:, 0], expected, atol=1e-5)
+    else:
+        np.testing.assert_allclose(
+            scores - scores.mean(axis=1, keepdims=True),
+            expected - expected.mean(axis=1, keepdims=True),
+            atol=1e-5,
+        )
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -84,14 +111,14 @@ class _SGD:
 @pytest.mark.parametrize("lengths", [True, False])
 @pytest.mark.parametrize("name", ["Adam", "SGD"])
 def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -> None:
-    method = _method(optimiser=name, lengths=lengths, passes=3, seed=5).eval()
-    support, query = _task()
+    method = _method(BaselinePlusPlus, optimiser=name, lengths=lengths, passes=3, seed=5).eval()
+    support, query = _task(WAY, SHOT)
     generator = torch.Generator().manual_seed(5)
     start = CosineClassifier(WIDTH, WAY, lengths=lengths, generator=generator)
-    directions, length = _numbers(start.directions), _numbers(start.lengths)
+    directions, length = numbers(start.directions), numbers(start.lengths)
     with torch.no_grad():
-        vectors = _numbers(method.network(support.flatten(0, 1)).flatten(1))
-        of_query = _numbers(method.network(query).flatten(1))
+        vectors = numbers(method.network(support.flatten(0, 1)).flatten(1))
+        of_query = numbers(method.network(query).flatten(1))
     target = np.repeat(np.arange(WAY), SHOT)
     steps = [_Adam(), _Adam()] if name == "Adam" else [_SGD(), _SGD()]
     for _ in range(3):
@@ -103,7 +130,7 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
             directions = steps[0](directions, by_directions)
             length = steps[1](length, by_lengths) if lengths else length
     expected = _scores(of_query, directions, length)
-    np.testing.assert_allclose(_numbers(method.scores(support, query)), expected, atol=1e-5)
+    np.testing.assert_allclose(numbers(method.scores(support, query)), expected, atol=1e-5)
 
 
 def test_a_classifier_starts_as_a_linear_layer() -> None:
@@ -118,9 +145,9 @@ def test_a_classifier_starts_as_a_linear_layer() -> None:
 def test_without_lengths_scores_are_twice_the_cosine() -> None:
     classifier = CosineClassifier(6, 4, lengths=False, generator=torch.Generator().manual_seed(0))
     vectors = torch.rand(3, 6, generator=torch.Generator().manual_seed(1)) * 10
-    a, b = _numbers(vectors), _numbers(classifier.directions)
+    a, b = numbers(vectors), numbers(classifier.directions)
     cosine = a @ b.T / np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
-    np.testing.assert_allclose(_numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
+    np.testing.assert_allclose(numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
     assert [name for name, weight in classifier.named_parameters() if weight.requires_grad] == [
         "directions"
     ]
@@ -132,23 +159,30 @@ def test_many_classes_have_a_larger_scale(classes: int, scale: float) -> None:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_the_loss_is_cross_entropy_of_the_cosine_classifier(pooled: bool) -> None:
-    method = _method(pooled=pooled).train()
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_loss_is_cross_entropy_of_the_classifier(kind: type[Transfer], pooled: bool) -> None:
+    method = _method(kind, pooled=pooled).train()
     images, classes = torch.rand(6, 1, SIDE, SIDE), torch.tensor([0, 1, 6, 3, 3, 2])
     loss = method.loss(None, Labelled(images, classes))
     with torch.no_grad():
-        maps = _numbers(method.network(images))
+        maps = numbers(method.network(images))
     vectors = maps.mean(axis=(2, 3)) if pooled else maps.reshape(6, -1)
-    classifier = method.classifier
-    scores = _scores(vectors, _numbers(classifier.directions), _numbers(classifier.lengths))
-    expected = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(6), classes]
-    assert float(loss.detach()) == pytest.approx(expected.mean(), abs=1e-5)
+    first, second = (numbers(values) for values in method.classifier.parameters())
+    scores = vectors @ first.T + second if kind is RFS else _scores(vectors, first, second)
+    assert float(loss.detach()) == pytest.approx(cross_entropy(scores, classes.tolist()), abs=1e-5)
     loss.backward()
     assert all(values.grad is not None for values in method.parameters())
 
 
-def test_answers_follow_the_seed_alone() -> None:
-    method, task = _method(passes=2).eval(), _task()
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_loss_without_labelled_images_is_refused(kind: type[Transfer]) -> None:
+    with pytest.raises(TypeError, match="trained_by"):
+        _method(kind).loss(None, None)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_answers_are_the_same_each_time_and_change_nothing(kind: type[Transfer]) -> None:
+    method, task = _method(kind).eval(), _task(WAY, SHOT)
     before = {name: values.clone() for name, values in method.state_dict().items()}
     torch.manual_seed(1)
     state = torch.get_rng_state()
@@ -160,19 +194,12 @@ def test_answers_follow_the_seed_alone() -> None:
     with torch.inference_mode():
         again = method.scores(*task)
     assert torch.equal(first, again)
-    assert not torch.equal(first, _method(passes=2, seed=1).eval().scores(*task))
     assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
 
 
-def test_the_support_set_is_learned() -> None:
-    support, _ = _task()
-    scores = _method().eval().scores(support, support.flatten(0, 1))
-    assert scores.argmax(dim=1).tolist() == [0] * SHOT + [1] * SHOT + [2] * SHOT
-
-
-def test_it_is_registered_and_takes_flat_maps_of_conv4() -> None:
-    assert METHODS["Baseline++"] is BaselinePlusPlus
-    assert BaselinePlusPlus.trained_by == "classes"
-    assert not BaselinePlusPlus.adapts
-    conv4 = Conv4(32, pools=(True, True, False, False))
-    assert BaselinePlusPlus(conv4, classes=60, side=28).width == 1568
+def test_another_seed_gives_other_answers() -> None:
+    one, other = (
+        _method(BaselinePlusPlus, passes=2, seed=seed).eval().scores(*_task(WAY, SHOT))
+        for seed in (0, 1)
+    )
+    assert not torch.equal(one, other)

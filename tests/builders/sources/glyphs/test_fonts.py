@@ -1,0 +1,243 @@
+"""What fonts state of themselves, drawings by tiny fonts, and which drawings count."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_fonts import BAR, BOX, SQUARE, TRIANGLE, WIDE, make_font
+
+from builders.sources.glyph_fonts import NOWHERE, ROOM, SIDE, Face, Renderer, read_faces, small
+from builders.sources.packaged.glyphs import (
+    OF_CHARACTER,
+    OF_DESIGN,
+    Drawing,
+    choose,
+    distinct,
+    draw,
+    shares,
+)
+from builders.sources.packages import Package
+
+ONE = Package.deb("fonts-one", "1", "0" * 64)
+TWO = Package.deb("fonts-two", "1", "1" * 64)
+
+
+def _faces(folder: Path, *packages: Package, serifs: dict[str, str] | None = None) -> list[Face]:
+    return list(read_faces(folder / "raw", packages, map(ord, "ab"), serifs or {}, "glyphs"))
+
+
+@pytest.mark.parametrize(
+    ("stated", "style", "says"),
+    [
+        ({}, ("sans",), True),
+        ({"panose": (2, 2)}, ("serif",), True),
+        ({"panose": (3, 0)}, (), True),
+        ({"panose": (0, 0)}, (), False),
+        ({"panose": (0, 0), "family_class": 8}, ("sans",), True),
+        ({"panose": (2, 1), "family_class": 1}, ("serif",), True),
+        ({"panose": (0, 0), "family_class": 12}, (), False),
+        ({"weight": 600}, ("bold", "sans"), True),
+        ({"weight": 599}, ("sans",), True),
+        ({"weight": 300}, ("light", "sans"), True),
+        ({"weight": 301}, ("sans",), True),
+        ({"width": 4}, ("condensed", "sans"), True),
+        ({"panose": (2, 11, 9)}, ("monospaced", "sans"), True),
+        ({"panose": (3, 11, 9)}, (), True),
+        ({"italic": True, "fixed": True}, ("italic", "monospaced", "sans"), True),
+    ],
+)
+def test_style(
+    fetched: Callable[[Package], Path],
+    tmp_path: Path,
+    stated: dict[str, Any],
+    style: tuple[str, ...],
+    says: bool,
+) -> None:
+    make_font(fetched(ONE) / "a.ttf", "One", {"a": SQUARE}, **stated)
+    (face,) = _faces(tmp_path, ONE)
+    assert (face.style, face.says_serifs) == (style, says)
+
+
+def test_a_family_whose_tables_do_not_say(
+    fetched: Callable[[Package], Path], tmp_path: Path
+) -> None:
+    make_font(fetched(ONE) / "a.ttf", "One", {"a": SQUARE}, panose=(0, 0))
+    (face,) = _faces(tmp_path, ONE, serifs={"One": "serif"})
+    assert (face.style, face.says_serifs) == (("serif",), True)
+    (face,) = _faces(tmp_path, ONE, serifs={"One": "neither"})
+    assert (face.style, face.says_serifs) == ((), True)
+
+
+def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+    one, two = fetched(ONE), fetched(TWO)
+    make_font(two / "z/a.ttf", "Later", {"a": SQUARE})
+    make_font(one / "b.ttf", "Second", {"a": SQUARE, "x": SQUARE})
+    make_font(one / "a.otf", "First", {"b": SQUARE})
+    make_font(one / "c.ttf", "Neither", {"x": SQUARE})
+    (one / "d.ttf").symlink_to("a.otf")
+    (one / "e.txt").write_text("no font")
+    faces = _faces(tmp_path, ONE, TWO)
+    assert [(face.path, face.index, face.package, face.family) for face in faces] == [
+        ("fonts-one/a.otf", 0, "fonts-one", "First"),
+        ("fonts-one/b.ttf", 0, "fonts-one", "Second"),
+        ("fonts-two/z/a.ttf", 0, "fonts-two", "Later"),
+    ]
+    assert [face.characters for face in faces] == [{ord("b")}, {ord("a")}, {ord("a")}]
+
+
+@pytest.fixture
+def font(tmp_path: Path) -> Renderer:
+    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+    make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "b": BAR, "w": WIDE, " ": ()})
+    return Renderer(tmp_path / "a.ttf", 0)
+
+
+def test_a_square_of_600_units_is_36_pixels_in_the_middle(font: Renderer) -> None:
+    levels = font.levels("a")
+    assert levels is not None
+    expected = np.zeros((SIDE, SIDE), np.uint8)
+    expected[24:60, 24:60] = 255
+    assert (levels == expected).all()
+    assert (small(levels) == expected[::3, ::3]).all()
+
+
+def test_sizes_are_those_of_one_em(font: Renderer) -> None:
+    square, bar = font.levels("a"), font.levels("b")
+    assert square is not None
+    assert bar is not None
+    assert square.sum() == 255 * 36 * 36
+    assert np.flatnonzero(bar.any(axis=1)).size == 42  # 700 of 1000 units
+    assert np.flatnonzero(bar.any(axis=0)).size == 6
+
+
+def test_larger_ink_is_drawn_smaller(font: Renderer) -> None:
+    wide = font.levels("w")
+    assert wide is not None
+    columns = np.flatnonzero(wide.any(axis=0))
+    assert ROOM - 6 <= columns.size <= ROOM
+    assert abs((columns[0] + columns[-1]) / 2 - (SIDE - 1) / 2) <= 1
+
+
+def test_nothing_is_drawn_of_a_space(font: Renderer) -> None:
+    assert font.levels(" ") is None
+
+
+def test_the_missing_glyph(font: Renderer) -> None:
+    unknown = font.levels("q")
+    assert unknown is not None
+    assert font.missing is not None
+    assert (unknown == font.missing).all()
+    assert (font.levels(NOWHERE) == font.missing).all()
+
+
+def test_small_drawings_are_rounded_means() -> None:
+    levels = np.zeros((2, SIDE, SIDE), np.uint8)
+    levels[0, 0, 0] = 4  # 4 / 9 rounds to 0
+    levels[1, 0, :2] = (4, 1)  # 5 / 9 to 1
+    levels[1, -3:, -3:] = 255
+    shrunk = small(levels)
+    assert shrunk.shape == (2, 28, 28)
+    assert shrunk[0].sum() == 0
+    assert (shrunk[1, 0, 0], shrunk[1, -1, -1], shrunk[1].sum()) == (1, 255, 256)
+
+
+def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+    fonts = fetched(ONE)
+    make_font(fonts / "1.ttf", "One", {"a": SQUARE, "b": TRIANGLE})
+    make_font(fonts / "2.ttf", "Two", {"a": SQUARE, "b": BAR})  # an `a` like that of One
+    make_font(fonts / "3.ttf", "Three", {"a": BAR, "b": ()})  # an `a` like the `b` of Two
+    make_font(fonts / "4.ttf", "Four", {"a": BOX, "b": TRIANGLE})  # the missing glyph, a double
+    make_font(fonts / "5.ttf", "Five", {"a": TRIANGLE}, panose=(0, 0))
+    drawings, left_out = _drawn(tmp_path, dict.fromkeys("ab", "Latin"))
+    kept = distinct(drawings, left_out)
+    paths = {chr(code): [drawing.path for drawing in own] for code, own in kept.items()}
+    assert paths == {"a": ["fonts-one/1.ttf#0,U+0061"], "b": ["fonts-one/1.ttf#0,U+0062"]}
+    assert +left_out == {
+        "blank": 1,
+        "missing glyph": 1,
+        "serifs not stated": 1,
+        "like another of its character": 2,
+        "like one of another character": 2,
+    }
+
+
+def test_a_damaged_font(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+    make_font(fetched(ONE) / "1.ttf", "One", {"a": SQUARE, "b": BAR})
+    (face,) = read_faces(tmp_path / "raw", [ONE], map(ord, "ab"), {}, "glyphs")
+    (tmp_path / "raw" / face.path).write_bytes(b"no font")
+    left_out: Counter[str] = Counter()
+    assert not list(draw(tmp_path / "raw", [face], [[97, 98]], left_out))
+    assert left_out == {"damaged": 2}
+
+
+def test_serifs_matter_only_where_letters_may_have_them(
+    fetched: Callable[[Package], Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+    make_font(fetched(ONE) / "1.ttf", "One", {"ก": SQUARE, "a": BAR}, panose=(0, 0))
+    drawings, _ = _drawn(tmp_path, {"ก": "Thai", "a": "Latin"})
+    assert [chr(drawing.character) for drawing in drawings] == ["ก"]
+
+
+def _drawn(folder: Path, scripts: dict[str, str]) -> tuple[list[Drawing], Counter[str]]:
+    script_of = {ord(character): script for character, script in scripts.items()}
+    left_out: Counter[str] = Counter()
+    faces = list(read_faces(folder / "raw", [ONE], script_of, {}, "glyphs"))
+    asked = shares(faces, script_of, {}, left_out)
+    return list(draw(folder / "raw", faces, asked, left_out)), left_out
+
+
+def _order(path: str) -> str:
+    return hashlib.sha256(path.encode()).hexdigest()
+
+
+def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -> None:
+    faces = [
+        Face(f"{family}{i:02}.ttf", 0, "p", family, (), True, frozenset({97, 98}))
+        for family in ("one", "copy")
+        for i in range(9)
+    ]
+    left_out: Counter[str] = Counter()
+    designs = {"Latin": {"one": "one", "copy": "one"}}
+    asked = shares(faces, {97: "Latin", 98: "Greek"}, designs, left_out)
+    paths = sorted((f"{face.path}#0,U+0061" for face in faces), key=_order)
+    drawn = {f"{face.path}#0,U+0061" for face, own in zip(faces, asked, strict=True) if 97 in own}
+    assert drawn == set(paths[:OF_DESIGN])
+    assert sum(98 in own for own in asked) == 2 * OF_DESIGN  # in Greek they are two designs
+    assert left_out["more of the design"] == 10 + 1 + 1
+
+
+def _drawings(**of_family: int) -> list[Drawing]:
+    return [
+        Drawing(Face(f"{family}{i}.ttf", 0, "p", family, (), True, frozenset()), 97, f"{family}{i}")
+        for family, number in of_family.items()
+        for i in range(number)
+    ]
+
+
+def test_designs_take_turns() -> None:
+    chosen = choose(_drawings(one=8, two=2, three=1), "Latin", {})
+    designs = [drawing.face.family for drawing in chosen]
+    assert sorted(designs[:3]) == ["one", "three", "two"]
+    assert sorted(designs[3:5]) == ["one", "two"]
+    assert Counter(designs) == {"one": 8, "two": 2, "three": 1}
+
+
+def test_no_more_than_are_wanted_in_the_same_order_always() -> None:
+    many = _drawings(**{f"family{i}": 3 for i in range(30)})
+    chosen = choose(many, "Latin", {})
+    assert len(chosen) == OF_CHARACTER
+    assert {d.face.family for d in chosen} == {f"family{i}" for i in range(30)}
+    assert chosen == choose(reversed(many), "Latin", {})
+    firsts = [
+        min((d.path for d in many if d.face.family == f"family{i}"), key=_order) for i in range(30)
+    ]
+    assert [drawing.path for drawing in chosen[:30]] == sorted(firsts, key=_order)
