@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark_spec.errors import BackboneError, UnknownNameError
+from benchmark_spec.errors import BackboneError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from builders.features import checkpoints, packaged
 from builders.features.backbone import Backbone, DType, Preprocessing
@@ -73,10 +73,13 @@ def _find_trained(spec: str, folder: Path | None) -> Path:
     for place in (Path(spec).expanduser(), *([folder / spec] if folder else [])):
         if (place / "trained.json").is_file():
             return place
+    there = sorted(path.parent.name for path in folder.glob("*/trained.json")) if folder else []
     raise BackboneError(
         f"there is no finished training {spec}",
-        where=f"trained:{spec}",
-        expected="a folder that fslbench-build train has made, here or in the folder of weights",
+        where=f"{Path.cwd()}{f' and {folder}' if folder else ''}",
+        expected="a folder that fslbench-build train has made"
+        + (f": {listing(there, 4)}" if there else ""),
+        fix="name the folder of trainings with --weights, or the whole path: trained:PATH",
     )
 
 

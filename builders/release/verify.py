@@ -246,7 +246,8 @@ def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
         return
     if paths := differing_images(recorded, images):
         s = "s" if len(paths) != 1 else ""
-        yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}"
+        told = "" if of.spec else f" (read from {raw / entry.dataset}; --spec names another place)"
+        yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}{told}"
     elif superclasses != known:
         yield f"the superclasses of the classes in {raw} are not the released ones"
 

@@ -147,8 +147,8 @@ def draw_ladder(
             f"row after these none gave one ({reasons})",
             where=f"{dataset}, attributes {label}: {drawing.eligible.size} of "
             f"{len(attributes.classes)} classes have an attribute that {protocol.shot} images have "
-            f"and {protocol.query} lack",
-            expected=f"at least {protocol.way} such classes, with different attributes",
+            f"and {protocol.query} lack, {drawing.different} different attributes in all",
+            expected=f"at least {protocol.way} such classes, and as many attributes",
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
     classes, chosen, supports, queries, inter_class = zip(*drawing.drawn, strict=True)
@@ -186,6 +186,11 @@ class _Drawing:
         self._choices = [self._choices_of(c) for c in range(len(self._classes))]
         self.eligible = np.flatnonzero([of.size for of in self._choices])
         self.drawn: list[tuple[Positions, Positions, Images, Images, list[bool]]] = []
+
+    @property
+    def different(self) -> int:
+        """How many different attributes classes can have in a task."""
+        return len(set().union(*(of.tolist() for of in self._choices)))
 
     def _choices_of(self, c: int) -> Positions:
         has, free = self._classes[c].has, self._free[c]

@@ -61,14 +61,17 @@ class TrainingImages:
         """The first image of each class."""
         return np.cumsum(self.class_sizes) - self.class_sizes
 
-    def classes_for(self, protocol: Protocol) -> Positions:
-        """Return the classes that have enough images for a task."""
+    def classes_for(self, protocol: Protocol, what: str) -> Positions:
+        """Return the classes that have enough images for a task; `what` names these in errors."""
         enough = np.flatnonzero(self.class_sizes >= protocol.shot + protocol.query)
         if enough.size < protocol.way:
             raise SpecError(
-                f"{enough.size} classes have {protocol.shot + protocol.query} images",
-                where=f"episodes of {protocol}",
-                expected=f"at least {protocol.way}",
+                f"{enough.size} of {self.class_sizes.size} classes have "
+                f"{protocol.shot + protocol.query} images",
+                where=f"{what} {protocol}",
+                expected=f"at least {protocol.way}: a task takes as many classes, and of each so many "
+                "images for support and queries",
+                fix="ask for fewer ways, shots or queries in `episode`, or give more images",
             )
         return enough
 

@@ -130,7 +130,7 @@ def train(
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
     protocol, load = settings.validation.protocol, Inputs(settings.data).plain
-    eligible, right = images.classes_for(protocol), 0
+    eligible, right = images.classes_for(protocol, "[validation] episode"), 0
     method.eval()
     try:
         for number in range(tasks):
@@ -157,7 +157,7 @@ def _step(
     load = partial(Inputs(settings.data, settings.augmentation).changed, rng=changes)
     rng = np.random.default_rng((_STEP, settings.seed, step))
     torch.manual_seed(int(np.random.default_rng((_INNER, settings.seed, step)).integers(2**62)))
-    eligible = images.classes_for(how.protocol)
+    eligible = images.classes_for(how.protocol, "[training] episode")
     optimizer.zero_grad()
     total = 0.0
     for _ in range(how.episodes):

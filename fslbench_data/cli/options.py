@@ -328,7 +328,7 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
             is_flag=True,
             default=None,
             help="No answer of the files' methods depends on the task's other queries, so that "
-            "intervals for new images are the narrowest, from the columns correct or predictions.",
+            "intervals for new images are usually narrower, from the columns correct or predictions.",
         )(with_pool)
     return no_training_option("The files' methods train")(with_pool)  # type: ignore[return-value]
 

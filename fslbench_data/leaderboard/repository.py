@@ -361,7 +361,9 @@ def check_release_name(name: str, where: str = "") -> None:
     expected = "ORG/NAME@vX.Y.Z, ORG/NAME@ with a whole commit, or embedded"
     if not is_address(name):
         what = f"{one_line(repr(name))} is no release that everybody can open"
-        raise ResultsError(what, where=where, expected=expected)
+        fix = "name embedded for a release of your own that is not published, and rank on it with "
+        fix += f"fslbench leaderboard --release {one_line(name)}"
+        raise ResultsError(what, where=where, expected=expected, fix=fix)
     address = HubAddress.parse(name)
     if not address.revision:
         raise ResultsError(f"name a version: {address.repo_id}@v1.0.0", where=where)

@@ -200,7 +200,7 @@ def marks(rows: Sequence[Row]) -> list[str]:
         if row.run_spread is not None
     )
     prefixes = list(dict.fromkeys(row.method for row in rows if row.prefix))
-    single = [row.method for row in rows if row.of_one_model]
+    single = list(dict.fromkeys(row.method for row in rows if row.of_one_model))
     return [
         *([f"{runs}."] if runs else []),
         *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),

@@ -124,15 +124,16 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
         text = read_manifest_file(folder / MANIFEST_FILE)
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
         meant, why = meant_address(str(where)), getattr(error, "strerror", error)
+        fix = f"did you mean {meant}? Or " if meant else ""
+        fix += "name the folder of a finished release; the one in the package needs no name"
         if (folder / UNFINISHED).exists():
-            why = "its build was not finished; call the command that began it again"
+            why, fix = "its build was not finished", "call the command that began it again"
         raise ReleaseNotFoundError(
             f"there is no release at {folder}: {why}",
             where=str(folder / MANIFEST_FILE),
             expected=f"a folder with {MANIFEST_FILE} and the tables it lists, or on the Hub "
             "ORG/NAME@v1.0.0",
-            fix=(f"did you mean {meant}? Or " if meant else "")
-            + "name the folder of a finished release; the one in the package needs no name",
+            fix=fix,
         ) from None
     return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 

@@ -214,7 +214,7 @@ def open_log(
         to differ.
     inductive
         True where no answer to a query depends on the task's other queries: with `correct`,
-        intervals for new images are then the narrowest.
+        intervals for new images are then usually narrower.
     pool
         Of all classes at once alone: training images of a class, of which draws take some.
 

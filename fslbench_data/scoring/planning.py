@@ -40,7 +40,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.scoring.selection import reference_results, whole_name
+from fslbench_data.scoring.selection import features_in, reference_results, whole_name
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
@@ -422,7 +422,8 @@ def plan(
             parts.append(references)
     results = Results(release, tuple(parts))
     method = whole_name(method, results.methods) if method else results.only_method()
-    features = [method.rpartition("/")[0]]
+    having = [part for part in results.parts if method in part.methods]
+    features = {each for part in having for each in features_in(part.submission, [method])}
     versus = versus and whole_name(versus, results.methods, features)
     methods, names = [method, *([versus] if versus else [])], names_of(datasets)
     if versus == method:

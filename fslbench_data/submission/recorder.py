@@ -56,7 +56,7 @@ class Recorder:
         features; else results of one run are told as those of one trained model.
     inductive : bool, optional
         True of a method whose answer to a query never depends on the task's other queries:
-        intervals for new images are then the narrowest, from which queries were right.
+        intervals for new images are then usually narrower, from which queries were right.
     run : str or int, optional
         Which training run of the method this is; :func:`fslbench_data.merge` joins several.
 
