@@ -12,7 +12,8 @@ from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
 from benchmark_spec.declared import declared_in, read_toml
-from benchmark_spec.errors import SourceError, SpecError, UnknownNameError, listing
+from benchmark_spec.errors import FSLBenchError, SourceError, SpecError, UnknownNameError, listing
+from benchmark_spec.manifest import Manifest, check_manifest
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
@@ -104,6 +105,11 @@ def read_spec(path: Path) -> ReleaseSpec:
     raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)
     defaults = {key: raw[key] for key in _SpecFile.__struct_fields__[4:] if key in raw}
+    try:
+        check_manifest(Manifest(file.name, file.version, file.description, (), ()))
+    except FSLBenchError as error:
+        raise SpecError(error.what, where=where, expected=error.expected) from None
+    _declared({"name": "any", **defaults}, where)  # what is wrong here is of no one data set
     datasets = tuple(
         _dataset({**defaults, **entry}, f"{where}, data set {n}")
         for n, entry in enumerate(file.dataset, 1)
@@ -115,16 +121,21 @@ def read_spec(path: Path) -> ReleaseSpec:
     return ReleaseSpec(file.name, file.version, file.description, datasets)
 
 
-def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
-    if raw.get("queries") == OPTIMAL:
-        raw["queries"] = {}
+def _declared(raw: dict[str, Any], where: str) -> DatasetSpec:
+    """Read the fields of a data set, those of its suites as well."""
+    raw = {**raw, "queries": {}} if raw.get("queries") == OPTIMAL else raw
     spec = declared_in(raw, DatasetSpec, where)
+    for suite in (*spec.tasks, *spec.drawn):
+        suite_of(suite, where)
+    return spec
+
+
+def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
+    spec = _declared(raw, where)
     check_dataset_name(spec.name)
     suites = [one for suite in spec.suites for one in suites_of(suite, where)]
     task_sets = [one for name in spec.task_sets for one in _task_sets(name, where)]
     spec = replace(spec, suites=tuple(suites), task_sets=tuple(task_sets))
-    for suite in (*spec.tasks, *spec.drawn):
-        suite_of(suite, where)
     for name, recipe in spec.attributes.items():
         check_attribute_set_name(name, where)
         Recipe.parse(recipe, f"{where}, attributes.{name}")

@@ -69,8 +69,8 @@ class TrainingImages:
                 f"{enough.size} of {self.class_sizes.size} classes have "
                 f"{protocol.shot + protocol.query} images",
                 where=f"{what} {protocol}",
-                expected=f"at least {protocol.way}: a task takes as many classes, and of each so many "
-                "images for support and queries",
+                expected=f"at least {protocol.way}: a task takes as many classes, and of each so "
+                "many images for support and queries",
                 fix="ask for fewer ways, shots or queries in `episode`, or give more images",
             )
         return enough

@@ -327,8 +327,8 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
             "--inductive",
             is_flag=True,
             default=None,
-            help="No answer of the files' methods depends on the task's other queries, so that "
-            "intervals for new images are usually narrower, from the columns correct or predictions.",
+            help="No answer of the files' methods depends on the task's other queries: intervals "
+            "for new images are then usually narrower, from the columns correct or predictions.",
         )(with_pool)
     return no_training_option("The files' methods train")(with_pool)  # type: ignore[return-value]
 

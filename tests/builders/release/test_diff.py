@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from biased_release import write_biased
 from click.testing import CliRunner
 from tiny_features import write_pictures
 
@@ -44,6 +45,14 @@ def test_other_tasks_are_a_major_change(
         "40 tasks became 50, of which the first 40 are equal" in run.output
     )
     assert ("which is enough" in run.output) == enough
+
+
+def test_task_sets_made_with_attributes(tmp_path: Path) -> None:
+    for folder, tasks in (("a", 15), ("b", 20)):
+        write_biased(tmp_path / folder, ["random_words", "biased_words"], biased_words=tasks)
+    found = diff(load_release(tmp_path / "a"), load_release(tmp_path / "b"))
+    (change,) = [each for each in found.changes if each.level == "major"]
+    assert change.what.endswith("15 tasks became 20, of which the first 15 are equal")
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,21 @@ def test_what_it_may_not_say(tmp_path: Path, text: str, what: str) -> None:
         spec_in(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (HEAD + "tasks = { closed = 0 }\n" + CUB, ""),
+        (HEAD + "tasks = { closd = 3 }\n" + CUB, ""),
+        (HEAD.replace("1.0.0", "0.1") + CUB, ""),
+        (HEAD + CUB + "tasks = { closed = 0 }\n", ", data set 1"),
+    ],
+)
+def test_where_it_is_wrong(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(FSLBenchError) as caught:
+        spec_in(tmp_path, text)
+    assert caught.value.where.endswith(f".toml{place}")
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot read"):
         read_spec(tmp_path / "none.toml")

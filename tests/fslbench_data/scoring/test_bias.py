@@ -15,6 +15,7 @@ from scipy import stats
 
 from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
 from fslbench_data.cli import main
+from fslbench_data.cli.report_output import write_bias
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.bias import bias
@@ -252,6 +253,15 @@ def test_several_runs_are_scored_as_the_mean_of_each(release: Release) -> None:
     assert pair.steps["biased"].accuracy.mean == pytest.approx(
         sign * (mine.steps["biased"].accuracy.mean - versus.steps["biased"].accuracy.mean)
     )
+
+
+def test_ladders_say_where_runs_are_not_counted(release: Release, tmp_path: Path) -> None:
+    parts = [_as_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
+    write_bias(bias(merge(parts), release), None, tmp_path / "bias.txt")
+    text = " ".join((tmp_path / "bias.txt").read_text().split())
+    said = "Several training runs of mine: their mean. Intervals do not count how runs differ."
+    closed = [each for each in bias(merge(parts), release).ladders if each.kind == "closed"]
+    assert text.count(said) == len(closed) > 0
 
 
 def _with_level(release: Release, name: str, level: float, seed: int) -> Submission:
