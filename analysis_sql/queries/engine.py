@@ -44,7 +44,8 @@ def query_names() -> list[str]:
 def query_text(name: str) -> str:
     """SQL of a query; raises UnknownNameError with the names there are."""
     if name not in query_names():
-        raise UnknownNameError("query", name, query_names())
+        fix = "fslbench sql --list describes the tables that are not made in SQL, too"
+        raise UnknownNameError("query", name, query_names(), fix=fix)
     return _text(".", name)
 
 

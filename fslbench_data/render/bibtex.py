@@ -69,6 +69,7 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
             backbone = str(about.get("backbone", name))
             source, *others = (_plain(weights.get(k)) for k in ("source", "package", "licence"))
             yield f"""@misc{{weights-{slug(backbone)},
+  key = {{{_plain(backbone)}}},
   title = {{{{Weights of {_plain(backbone)}}}}},
   howpublished = {{{source}}},
   note = {{{", ".join(filter(None, others))}}}

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT, RightQueries
 from analysis_sql.leave_one_out.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import ABSENT, padded
+from analysis_sql.leave_one_out.leave_one_out import Design
 from benchmark_spec.errors import (
     FSLBenchWarning,
     SpecError,
@@ -61,11 +63,7 @@ OWN_TASKS_PER_RUN = (
     "inductive changes nothing where training runs have tasks of their own: ± for new images takes "
     "tasks as a whole"
 )
-NO_QUERIES = (
-    "± for new images takes tasks as a whole, though inductive: which queries were right is used "
-    "where support is logged apart from queries, a task shows no two images of a group, and a "
-    "class has three times as many images as a task shows of it"
-)
+NO_QUERIES = "± for new images takes tasks as a whole, though inductive: "
 
 
 @dataclass(frozen=True)
@@ -264,7 +262,7 @@ def open_log(
         if inductive and group.run_of_task is not None:
             said.append(OWN_TASKS_PER_RUN)
         elif inductive and (None in group.right or not design.takes_queries):
-            said.append(NO_ROLES if None in group.right else NO_QUERIES)
+            said.append(NO_ROLES if None in group.right else NO_QUERIES + _why_whole(design))
         if "images" in design.why:
             raise TaskLogError(
                 f"nothing can be said of new images: {design.why['images']}",
@@ -290,6 +288,15 @@ def open_log(
     rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
     results = Submission(rows, about, source=read.source)
     return OwnLog(release, Validated(results, made))
+
+
+def _why_whole(design: Design) -> str:
+    """Say why which queries were right is not used for new images."""
+    if isinstance(design, TaskDesign) and not design.membership.one_each:
+        return "a task shows several images of a group"
+    if "images" in design.bounded:
+        return f"only a bound can be given, since {design.bounded['images']}"
+    return "no class has three times as many images as a task shows of it"
 
 
 def open_draws(log: object, pool: int = 0) -> OwnLog:

@@ -1,4 +1,4 @@
-"""Logs of tasks of 1 and of 5 shots, in one file or in several: a task set for each."""
+"""Logs of tasks of 1 and of 5 shots, in one file or in several; and what runs and groups allow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from benchmark_spec.errors import DoubledTaskError, SchemaError
+from benchmark_spec.errors import DoubledTaskError, FSLBenchWarning, SchemaError
 from fslbench_data.cli import main
 
 SIZES = dict.fromkeys(range(15), 60)
@@ -98,3 +98,26 @@ def test_logs_that_cannot_be_joined() -> None:
         fb.interval([one, texts], class_sizes=SIZES)
     with pytest.raises(DoubledTaskError):
         fb.interval([one, one], class_sizes=SIZES)
+
+
+def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole(tmp_path: Path) -> None:
+    rows = [
+        {**row, "run": run, "correct": [int(i < row["n_correct"]) for i in range(25)]}
+        for run in range(2)
+        for row in _log(5, seed=run)
+    ]
+    path, sizes = tmp_path / "log.jsonl", tmp_path / "sizes.json"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sizes.write_text(json.dumps({str(c): 60 for c in range(15)}))
+    given = ["interval", str(path), "--class-sizes", str(sizes), "--inductive"]
+    said = " ".join(CliRunner().invoke(main, given).stdout.split())
+    assert "inductive changes nothing where training runs have tasks of their own" in said
+    assert "with --inductive" not in said
+    assert "the column correct" not in said
+
+
+def test_groups_with_two_images_in_a_task_are_told() -> None:
+    rows = [{**row, "correct": [int(i < row["n_correct"]) for i in range(25)]} for row in _log(5)]
+    groups = {1000 * c + i: f"{c}-{i // 2}" for c in range(15) for i in range(60)}
+    with pytest.warns(FSLBenchWarning, match="a task shows several images of a group"):
+        fb.interval(rows, groups=groups, inductive=True)
