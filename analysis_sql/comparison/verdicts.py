@@ -2,8 +2,7 @@
 
 With p_(1) <= ... <= p_(n) the sorted p-values of a family, Holm (Scand. J. Statist. 1979) adjusts
 p_(i) to max_{j<=i} min(1, (n - j + 1) p_(j)): what stays at or below 1 - level bounds the chance of
-any false difference. Benjamini and Hochberg (J. R. Statist. Soc. B 1995) take min_{j>=i} min(1, n
-p_(j) / j), for the expected share of false ones among those found.
+any false difference.
 
 A comparison that cannot be made (p is NaN) does not belong to the family; one of identical methods
 does, with p = 1.
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,6 @@ from analysis_sql.intervals.counts import REFERENCE, Integers, Moments, for_new_
 from analysis_sql.intervals.intervals import Interval, of_columns, task_halfwidths
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
-
-Adjustment = Literal["none", "holm", "bh"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,26 +77,19 @@ def one_sided_p(ahead: Moments) -> NDArray[np.float64]:
     return np.where(np.isnan(p) | (np.asarray(ahead.total) > 0), p / 2.0, 1.0)
 
 
-def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
+def holm(p: NDArray[np.float64]) -> Adjusted:
     """Adjust the p-values of one family, each comparison once; see the module's docstring."""
-    if method not in get_args(Adjustment):
-        raise SpecError(f"no adjustment {method!r}", expected=f"one of {[*get_args(Adjustment)]}")
     values = np.asarray(p, float)
     estimable = ~np.isnan(values)
     family = values[estimable]
     if ((family < 0) | (family > 1)).any():
         raise SpecError("p-values are between 0 and 1")
+    order = np.argsort(family, kind="stable")
+    adjusted = np.empty_like(family)
+    steps = np.maximum.accumulate(family[order] * np.arange(family.size, 0, -1))
+    adjusted[order] = np.minimum(steps, 1.0)
     result = values.copy()
-    if method != "none":
-        order, rank = np.argsort(family, kind="stable"), np.arange(1, family.size + 1)
-        ascending = family[order]
-        if method == "holm":
-            steps = np.maximum.accumulate(ascending * (family.size + 1 - rank))
-        else:
-            steps = np.minimum.accumulate((ascending * family.size / rank)[::-1])[::-1]
-        adjusted = np.empty_like(family)
-        adjusted[order] = np.minimum(steps, 1.0)
-        result[estimable] = adjusted
+    result[estimable] = adjusted
     return Adjusted(family.size, result)
 
 

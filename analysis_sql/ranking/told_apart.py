@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import VERDICTS, Adjustment, adjust, conclusive, paired_p
+from analysis_sql.comparison.verdicts import VERDICTS, conclusive, holm, paired_p
 from analysis_sql.interval_kinds import Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, zero_bound
@@ -178,7 +178,7 @@ def adjusted_pairs(
         first, second = np.full(methods - 1, only), np.delete(np.arange(methods), only)
     p = pair_p(counts, at[first], at[second], kind, design)
     if by_holm:
-        adjusted = adjust(p, "holm")
+        adjusted = holm(p)
         return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
     family = methods * (methods - 1) // 2
     return AdjustedPairs(methods, first, second, p * family, family, by_holm)
@@ -189,7 +189,6 @@ class Ties:
     """Ties among M methods on a task set, after an adjustment over all their pairs."""
 
     methods: tuple[str, ...]
-    adjustment: Adjustment
     family: int
     """How many pairs there are."""
     best: str
@@ -214,7 +213,6 @@ class Contest:
         apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
         return Ties(
             methods=self.methods,
-            adjustment="holm",
             family=carried.family,
             best=self.methods[order[0]],
             tied={

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import adjust
+from analysis_sql.comparison.verdicts import holm
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.interval_text import VERDICT_WORDS, capital, verdict_of, width_text
 from fslbench_data.render.table import Column, Table, right
@@ -155,11 +155,11 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
         apart = [one["images_verdict"] in ("better", "worse") for one in differences]
-        p = adjust(np.array([one["images_p"] for one in differences], float), "holm").p
-        holm = f", {int((p[apart] < 1.0 - level).sum())} by Holm" if any(apart) else ""
+        p = holm(np.array([one["images_p"] for one in differences], float)).p
+        adjusted = f", {int((p[apart] < 1.0 - level).sum())} by Holm" if any(apart) else ""
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "
-            f"{sum(apart)} significant{holm}."
+            f"{sum(apart)} significant{adjusted}."
         )
     yield from (f"{capital(text)}." for text in log.warnings)
 

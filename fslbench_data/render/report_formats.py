@@ -152,7 +152,7 @@ def _score(score: Score) -> dict[str, object]:
 def _ties(ties: Ties) -> dict[str, object]:
     return {
         "methods": ties.methods,
-        "adjustment": ties.adjustment,
+        "adjustment": "holm",
         "family": ties.family,
         "best": ties.best,
         "tied": next(iter(ties.tied.values())),

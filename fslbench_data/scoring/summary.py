@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict, adjust
+from analysis_sql.comparison.verdicts import Comparison, Verdict, holm
 from analysis_sql.ranking.told_apart import adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
@@ -319,7 +319,7 @@ def _tallies(
 
 
 def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]]) -> Tally:
-    adjusted = adjust(np.array([p for _, p, _ in verdicts]), "holm")
+    adjusted = holm(np.array([p for _, p, _ in verdicts]))
     kept = adjusted.apart(verdicts[0][2])
     claims = (Verdict.BETTER, Verdict.WORSE)
     better, worse = (

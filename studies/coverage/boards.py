@@ -26,7 +26,7 @@ from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.verdicts import adjust, one_sided_p
+from analysis_sql.comparison.verdicts import holm, one_sided_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 from studies.common import Array, head, marked, row, spread_out
@@ -107,7 +107,7 @@ def noes(x: Array) -> dict[str, Array]:
     ahead[every, leader] = 1.0
     upper = np.triu(np.ones((methods, methods), bool), 1)
     two_sided = np.where(upper, np.minimum(2 * np.minimum(p, 1 - p), 1.0), np.nan)
-    pairs = np.stack([adjust(each, "holm").apart(LEVEL) for each in two_sided])
+    pairs = np.stack([holm(each).apart(LEVEL) for each in two_sided])
     pairs |= pairs.transpose(0, 2, 1)
     order = np.argsort(ahead, axis=1)
     left = np.arange(methods, 0, -1)

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import INCONCLUSIVE, adjust
+from analysis_sql.comparison.verdicts import INCONCLUSIVE, holm
 from analysis_sql.interval_kinds import BESIDE, pair_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
@@ -196,7 +196,7 @@ def judged(line: Line, tasks: Tasks, rng: np.random.Generator) -> Found:
         plain = tasks.halfwidth(line, counts_of(list(x[:2, :runs]), counted=False))
         found[runs, "reused"] = abs(apart) > width
         found[runs, "open"] = tasks.open_p(line, counts_of(list(opened[:, :runs]))) <= 1 - LEVEL
-        found[runs, "Holm"] = float(adjust(p, "holm").apart(LEVEL).any())
+        found[runs, "Holm"] = float(holm(p).apart(LEVEL).any())
         found[runs, "before"] = abs(apart) > plain
         found[runs, "found"] = abs(apart + AHEAD) > width
         found[runs, "width"], found[runs, "difference"] = width, apart

@@ -15,7 +15,7 @@ from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_diffe
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
-    adjust,
+    holm,
     one_sided_p,
     paired_p,
     paired_verdicts,
@@ -92,7 +92,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    assert adjust(np.array([p]), "holm").apart(level).tolist() == [told]
+    assert holm(np.array([p])).apart(level).tolist() == [told]
     found = contest(("a", "b"), counts, kind, {}).at(level)
     assert (len(found.tied[kind]) == 1) == told
     apart = Counts(x[:1] - x[1:], np.array([x.shape[1]]), UNIT)

@@ -178,8 +178,8 @@ def accuracies(each: TaskSetReport) -> Figure:
     ]
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
     if each.ties is not None and standing:
-        by, pairs = each.ties.adjustment.capitalize(), each.ties.family
-        many = f" ({by}, {pairs} pairs)" if pairs > 1 else ""
+        pairs = each.ties.family
+        many = f" (Holm, {pairs} pairs)" if pairs > 1 else ""
         caption += f" Lower, and ns (no significant difference): for {ABOUT[first]}{many}."
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))

@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.verdicts import Verdict, adjust, paired_p
+from analysis_sql.comparison.verdicts import Verdict, holm, paired_p
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts, for_new_runs
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
@@ -94,7 +94,7 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
         m = int(min(counts.tasks[i], counts.tasks[j]))
         x, y = counts.correct[i, :m], counts.correct[j, :m]
         p.append(1.0 if (x == y).all() else ttest_rel(x, y).pvalue)
-    apart = dict(zip(pairs, adjust(np.array(p), "holm").apart(0.95).tolist(), strict=True))
+    apart = dict(zip(pairs, holm(np.array(p)).apart(0.95).tolist(), strict=True))
     means = [counts.correct[i, : counts.tasks[i]].mean() for i in range(4)]
     tied = [i for i in range(4) if i == 1 or not apart[min(i, 1), max(i, 1)]]
     assert found.tied["open"] == tuple(names[i] for i in sorted(tied, key=lambda i: -means[i]))

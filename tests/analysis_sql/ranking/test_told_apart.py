@@ -5,7 +5,7 @@ import pytest
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.pairs import pair_differences
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, adjust, paired_p
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, holm, paired_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import (
@@ -87,7 +87,7 @@ def test_kinds_beside_the_carried_one_have_their_own_p_values(counts: Counts) ->
     design = ClassDesign.of(np.stack([rng.permutation(12)[:5] for _ in range(40)]))
     told = adjusted_pairs(counts, "class-aware", design)
     p = pair_p(counts, told.first, told.second, "class-aware", design)
-    assert told.p.tolist() == adjust(p, "holm").p.tolist()
+    assert told.p.tolist() == holm(p).p.tolist()
     assert (p > pair_p(counts, told.first, told.second, "open")).all()
 
 
