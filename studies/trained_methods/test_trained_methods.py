@@ -143,10 +143,10 @@ def test_what_the_page_says_lies_beyond_the_level_is_in_its_tables(root: Path) -
         told = {row[1]: [float(of) for of in row[6].split(" ± ")] for row in cells if row[6]}
         most.append((min(m for m, _ in told.values()), max(m for m, _ in told.values())))
         above.append({name for name, (mean, half) in told.items() if mean > half})
-    assert above == [{"CAN", "RENet", "DN4", "Baseline++"}, set(), {"CAN"}]
+    assert above == [{"CAN", "DN4", "Baseline++"}, set(), {"CAN"}]
     (low, high), (_, five), (_, ten) = most
     assert (
-        f"{low:.1f} to {high:.1f} points with 1 shot, above 0 of four methods (CAN, RENet, DN4, "
+        f"{low:.1f} to {high:.1f} points with 1 shot, above 0 of three methods (CAN, DN4, "
         f"Baseline++), at most {five:.1f} with 5 and {ten:.1f} with 10, above 0 of CAN alone, "
         "with 10"
     ) in " ".join(page.split())
