@@ -222,9 +222,14 @@ def open_log(
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
     from fslbench_data.scoring.own_tasks import answers_of, check_rows, pool_of
-    from fslbench_data.scoring.task_log import TaskLog
+    from fslbench_data.scoring.task_log import TaskLog, several_logs
 
     given = (class_sizes, groups, superclasses, trained, inductive)
+    if any(map(is_all_ways, several_logs(log) or ())):
+        raise SpecError(
+            "results with all classes at once are read from one file",
+            fix="write the rows of all methods and draws into one",
+        )
     if is_all_ways(log):
         if any(value is not None for value in given):
             raise SpecError("of all classes at once, only a pool is to be told besides")

@@ -1,7 +1,12 @@
 """Whole releases from a specification, interrupted anywhere."""
 
 import json
+import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +87,47 @@ def test_a_file_damaged_between_two_runs_is_made_again(
     left.write_bytes(b"left by a killed run")
     build_release(spec, folder)
     assert content(folder) == content(built)
+
+
+_RUN = (
+    "import sys; from pathlib import Path; from builders.release.build import build_release;"
+    "from builders.release.spec_file import read_spec; print(flush=True);"
+    "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
+)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_gives_the_same_files(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    """SIGKILL, then the same command: no final name is ever half-written."""
+    spec_of(tmp_path)
+    (spec,) = tmp_path.glob("*.toml")
+    expected, chance = content(built), random.Random(4)
+
+    def start(folder: Path) -> subprocess.Popen[str]:
+        run = subprocess.Popen(
+            [sys.executable, "-c", _RUN, spec, folder], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout is not None
+        run.stdout.readline()  # imports are done, the build begins
+        return run
+
+    begin = start(tmp_path / "timed"), time.monotonic()
+    assert begin[0].wait() == 0
+    seconds, folder, killed = time.monotonic() - begin[1], tmp_path / "killed", 0
+    while killed < 3:
+        run = start(folder)
+        time.sleep(chance.random() * seconds * 0.5)
+        run.send_signal(signal.SIGKILL)
+        killed += run.wait() != 0
+        for path, data in (content(folder) if folder.exists() else {}).items():
+            hidden = path.split("/")[-1].startswith(".")
+            assert hidden or data == expected[path], "a final name, half-written"
+        if (folder / MANIFEST_FILE).exists() and not (folder / JOURNAL_FILE).exists():
+            shutil.rmtree(folder)  # it had got through: anew
+    assert start(folder).wait() == 0
+    assert content(folder) == expected
 
 
 def test_an_unfinished_build_is_continued_by_none_but_its_own(

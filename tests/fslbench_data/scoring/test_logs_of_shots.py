@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from benchmark_spec.errors import DoubledTaskError, FSLBenchWarning, SchemaError
+from benchmark_spec.errors import DoubledTaskError, FSLBenchWarning, SchemaError, SpecError
 from fslbench_data.cli import main
 
 SIZES = dict.fromkeys(range(15), 60)
@@ -98,6 +98,9 @@ def test_logs_that_cannot_be_joined() -> None:
         fb.interval([one, texts], class_sizes=SIZES)
     with pytest.raises(DoubledTaskError):
         fb.interval([one, one], class_sizes=SIZES)
+    draws = pa.table({"method": ["a"], "image": ["x"], "class": ["c"], "predicted": ["c"]})
+    with pytest.raises(SpecError, match="read from one file"):
+        fb.interval([draws, draws])
 
 
 def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole(tmp_path: Path) -> None:
