@@ -12,7 +12,7 @@ def typeset(folder: Path, body: str, head: str = r"\documentclass{article}") -> 
     if shutil.which("pdflatex") is None:
         pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
     document = ["\\begin{document}", body, "\\end{document}", ""]
-    text = "\n".join([head, "\\usepackage{booktabs}", *document])
+    text = "\n".join([head, "\\usepackage{booktabs,longtable}", *document])
     (folder / "all.tex").write_text(text, encoding="utf-8")
     out = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
