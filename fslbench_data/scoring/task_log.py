@@ -129,6 +129,7 @@ class TaskLog:
         places = (images >= 0).any(axis=(0, 1)).sum()
         ways = (images >= 0).any(axis=(0, 2)).sum()
         asked = (images >= 0).sum(axis=(1, 2)) - self.shots[at].sum(axis=1)
+        counted = self.right is not None and (asked == asked[0]).all()
         return replace(
             self,
             methods=tuple(self.methods[i] for i in method.tolist()),
@@ -137,7 +138,7 @@ class TaskLog:
             class_ids=self.class_ids[at, :ways],
             image_ids=images[:, :ways, :places],
             y=self.y[at],
-            queries=int(asked[0]) if (asked == asked[0]).all() else 0,
+            queries=int(asked[0]) if counted else self.queries,
             shots=self.shots[at, :ways],
             run=self.run[at],
             right=None if self.right is None else self.right[at, : asked.max()],

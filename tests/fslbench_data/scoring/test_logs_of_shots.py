@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import own_logs
 import pyarrow as pa
 import pytest
@@ -68,6 +69,18 @@ def test_with_which_queries_were_right() -> None:
     alone = [fb.interval(of, class_sizes=SIZES, inductive=True) for of in rows.values()]
     assert [*both.scores] == [score for of in alone for score in of.scores]
     assert all(score.by_queries for score in both.scores)
+
+
+def test_accuracies_that_are_no_counts_stay_as_they_are() -> None:
+    """Such as worst-class accuracy: no whole number of the queries."""
+    rows = {shots: _log(shots) for shots in (1, 5)}
+    for number, row in enumerate(row for of in rows.values() for row in of):
+        row["accuracy"] = (row.pop("n_correct") + 0.013 * (number % 7)) / (row.pop("n_query") + 1)
+    both = fb.interval([*rows[1], *rows[5]], class_sizes=SIZES)
+    alone = [fb.interval(of, class_sizes=SIZES) for of in rows.values()]
+    assert [*both.scores] == [score for of in alone for score in of.scores]
+    mean = np.mean([row["accuracy"] for row in rows[1] if row["method"] == "weak"])
+    assert both.scores[0].accuracy.mean == pytest.approx(100 * mean, abs=1e-9)
 
 
 @pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])
