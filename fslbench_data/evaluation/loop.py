@@ -261,7 +261,7 @@ def evaluate(
                 if rival is not None:
                     recorder.stopped(info, rival.rule)
                 if info in checked:
-                    again.append((inputs, tasks, count))
+                    again.append((inputs, tasks, len(predictions)))
             alone = [  # when all is answered, since a method may keep something of its calls
                 answers_alone(method, *those, log, seed=seed, batch=batch) for those in again
             ]

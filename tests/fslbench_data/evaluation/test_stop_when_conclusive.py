@@ -58,6 +58,20 @@ def test_it_stops_at_the_first_conclusive_task(embedded: Release, stopped: Submi
     assert len(_counts(batched)) % 7 == 0
 
 
+def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded: Release) -> None:
+    """Whether it is inductive is asked of the tasks that it answered."""
+
+    def farthest(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmax(axis=1)
+
+    where: dict[str, Any] = {"features": "pixels", "task_sets": "closed-5w5s5q"}
+    found = evaluate(
+        farthest, embedded, datasets="digits", stop_when_conclusive="pixels/LR", **where
+    )
+    assert len(_counts(found)) < 12
+    assert found.methods["farthest"].inductive
+
+
 def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
     found = evaluate(
         centroid,
