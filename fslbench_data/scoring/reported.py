@@ -8,6 +8,7 @@ sizes of the data set (:class:`Design`); where it lies below typically was measu
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +27,7 @@ from benchmark_spec.errors import (
     AccuracyError,
     FSLBenchError,
     ResultsError,
+    SchemaError,
     UnknownNameError,
     listing,
     many,
@@ -33,18 +35,13 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.submission.columns import column_remedy
-from fslbench_data.submission.frames import check_once
-from fslbench_data.submission.reading import (
-    is_accuracies,
-    read_accuracies,
-    read_csv_texts,
-    readable,
-)
+from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
 """What stands behind ±: a confidence interval, a standard error, a standard deviation."""
 
 LEVEL = 0.95
+MOST_BYTES = 2**24
 OF_TASKS = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
 """What says which tasks a result is of: columns, options and parameters."""
 COLUMNS = ("result", "method", *OF_TASKS)
@@ -420,19 +417,29 @@ def _read(path: Path) -> Sequence[Mapping[str, Any]]:
             f"{str(path)!r} is neither a result nor a file",
             expected='"91.72 ± 0.55", or a CSV file with a column "result"',
         )
-    with readable(path):
-        table = read_csv_texts(path)
-    columns: list[str] = table.column_names
-    check_once(columns, str(path))
-    if table.num_rows and "result" not in columns:
-        raise ResultsError(
-            "there is no column 'result'",
-            where=f"{path}, whose columns are {listing(list(map(shown, columns)), 12)}",
-            expected=f"columns result, and perhaps {', '.join(COLUMNS[1:])}",
-            fix=column_remedy(columns, ["result"]),
-        )
+    if path.stat().st_size > MOST_BYTES:
+        raise ResultsError(f"more than {MOST_BYTES:,} bytes", where=str(path))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            rows, columns = [*reader], list(reader.fieldnames or ())
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
+    expected = f"columns result, and perhaps {', '.join(COLUMNS[1:])}"
+    if rows and "result" not in columns:
+        there = f"{path}, whose columns are {listing(list(map(shown, columns)), 12)}"
+        fix = column_remedy(columns, ["result"])
+        raise ResultsError("there is no column 'result'", where=there, expected=expected, fix=fix)
     _check_names(columns, str(path))
-    rows: list[dict[str, Any]] = table.to_pylist()
+    if twice := [name for name in COLUMNS if columns.count(name) > 1]:
+        raise SchemaError(f"the file doubles column {twice[0]}", where=str(path), expected=expected)
+    if uneven := [number for number, row in enumerate(rows, 1) if None in row]:
+        raise SchemaError(
+            "a row has more fields than there are columns",
+            where=f"{path}, row {uneven[0]}",
+            expected=many(len(columns), "field"),
+            fix='put fields with commas in quotes: "1,000"',
+        )
     return rows
 
 

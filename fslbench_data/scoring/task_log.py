@@ -172,14 +172,32 @@ def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
                 fix="log the same columns, or give one log at a time",
             )
     try:
-        joined = pa.concat_tables(tables, promote_options="permissive")
+        alike = [_plain(table, name) for table, name in zip(tables, names, strict=True)]
+        joined = pa.concat_tables(alike, promote_options="permissive")
     except pa.ArrowException as error:
         raise SchemaError(
             f"the columns of logs are not alike: {printable(error)}",
             where=where,
             expected="ids that are integers in all logs, or texts in all",
+            fix="write the logs alike: all as CSV, as JSON Lines or as Parquet, with ids of a kind",
         ) from None
     return where, joined.combine_chunks()
+
+
+def _plain(table: pa.Table, where: str) -> pa.Table:
+    """Return names as texts and lists as lists, however a file has them."""
+    made = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if name in ("method", "task", *RUN_NAMES) and pa.types.is_integer(column.type):
+            column = column.cast(pa.string())
+        lists = name in ("class_ids", *ROLES, "image_ids", RIGHT)
+        if lists and columns.is_text(column.type):
+            column = columns.parse_lists(column, name, where)
+        made[name] = column
+    return pa.table(made)
 
 
 def _check_columns(table: pa.Table, where: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import own_logs
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -102,11 +103,27 @@ def test_methods_of_several_logs_are_compared() -> None:
     assert [(c.method, c.versus) for c in report.comparisons] == [("weak", "strong")]
 
 
+@pytest.mark.parametrize("second", ["b.parquet", "b.jsonl"])
+@pytest.mark.parametrize("first", ["a.parquet", "a.jsonl"])
+def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, second: str) -> None:
+    together = _log(5)
+    for name, method in ((first, "weak"), (second, "strong")):
+        rows = [row for row in together if row["method"] == method]
+        if name.endswith("parquet"):
+            pq.write_table(pa.Table.from_pylist(rows), tmp_path / name)
+        else:
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (tmp_path / name).write_text(text)
+    joined = fb.interval([tmp_path / first, tmp_path / second], class_sizes=SIZES)
+    alone = [row for row in together if row["method"] != "strong too"]
+    assert [*joined.scores] == [*fb.interval(alone, class_sizes=SIZES).scores]
+
+
 def test_logs_that_cannot_be_joined() -> None:
     one = pa.Table.from_pylist(_log(1))
     with pytest.raises(SchemaError, match="logs have other columns"):
         fb.interval([one, one.append_column("run", pa.repeat("a", len(one)))], class_sizes=SIZES)
-    texts = pa.Table.from_pylist([{**row, "task": f"t{row['task']}"} for row in _log(5)])
+    texts = pa.Table.from_pylist([{**row, "class_ids": [*"abcde"]} for row in _log(5)])
     with pytest.raises(SchemaError, match="columns of logs are not alike"):
         fb.interval([one, texts], class_sizes=SIZES)
     with pytest.raises(DoubledTaskError):

@@ -150,8 +150,8 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path) -> None:
     [
         (TABLE.replace("shots", "shot"), "unknown column 'shot'; did you mean 'shots'"),
         (TABLE.replace("dataset", "data"), "unknown column 'data'; did you mean 'dataset'"),
-        (TABLE.replace("method", "shots"), "doubles column 'shots'"),
-        (TABLE.replace("49.42", "49,42"), "Expected 4 columns, got 5"),
+        (TABLE.replace("method", "shots"), "the file doubles column shots"),
+        (TABLE.replace("49.42", "49,42"), "row 1"),
         (TABLE.replace("RelationNet", "ProtoNet"), "rows 1 and 3"),
         (TABLE.replace("RelationNet,mini", "ProtoNet,mini-"), "rows 1 and 3"),
     ],
@@ -258,3 +258,11 @@ def test_options_that_do_nothing_for_accuracies(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["score", str(file), "--against", "NCC"])
     assert result.exit_code == 2
     assert "--against does nothing for accuracies alone" in result.output
+
+
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "huge.csv"
+    with path.open("wb") as file:
+        file.truncate(2**24 + 1)
+    with pytest.raises(FSLBenchError, match="more than 16,777,216 bytes"):
+        fb.reported(path)
