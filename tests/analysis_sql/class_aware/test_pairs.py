@@ -7,6 +7,7 @@ import pytest
 from class_aware_interval import class_aware_interval
 from scipy.stats import ttest_rel
 
+from analysis_sql.class_aware import intervals, kinds
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES
@@ -138,3 +139,37 @@ def test_few_runs_make_no_interval_for_new_classes_narrower(
     assert for_new_runs(bare, moments.run_terms, 0.95)[0] < of_images
     assert halfwidths(design, u, moments, 0.95)[0] == of_images
     assert p_values(design, u, moments, 2)[0] >= paired_p(moments, "open")[0]
+
+
+@pytest.fixture(scope="module")
+def hundred(design: ClassDesign) -> tuple[Counts, np.ndarray, np.ndarray]:
+    """A hundred methods, and their 4,950 pairs."""
+    x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
+    return Counts(x, np.full(100, T), UNIT), *np.triu_indices(100, 1)
+
+
+def test_pairs_of_a_hundred_methods_are_weighed_in_few_blocks(
+    design: ClassDesign, hundred: tuple[Counts, np.ndarray, np.ndarray], monkeypatch
+) -> None:
+    weighed, own = [], intervals.mixture
+    monkeypatch.setattr(
+        intervals, "mixture", lambda shares: weighed.append(len(shares.rest)) or own(shares)
+    )
+    NEW_CLASSES.p_values(design, *hundred)
+    assert sum(weighed) == 4950
+    assert len(weighed) <= 10
+
+
+def test_blocks_of_pairs_have_the_numbers_of_all_at_once(
+    design: ClassDesign, hundred: tuple[Counts, np.ndarray, np.ndarray], monkeypatch
+) -> None:
+    counts, first, second = hundred
+
+    def found() -> tuple[np.ndarray, np.ndarray]:
+        columns = NEW_CLASSES.pairs(design, counts, 0.95).columns(first, second)
+        return NEW_CLASSES.p_values(design, counts, first, second), columns.halfwidth
+
+    whole = found()
+    monkeypatch.setattr(kinds, "_NUMBERS_AT_ONCE", 1)
+    for one, other in zip(whole, found(), strict=True):
+        assert np.array_equal(one, other)
