@@ -54,7 +54,8 @@ def validate(
             bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
             console.print(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}")
     if own is not None:
-        say(f"{files[0]} is a valid log of one's own tasks")
+        are = "is a valid log" if len(files) == 1 else "are together a valid log"
+        say(f"{', '.join(map(str, files))} {are} of one's own tasks")
         return
     columns = validated.submission.columns
     named = ("predictions", "second", "correct", "class_correct")
@@ -176,7 +177,7 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
         if release is not None:
             raise click.UsageError(f"{what[0]} is no file of results")
         release, what = what[0], ()
-    if len(what) == 1 and is_log(what[0]):
+    if what and all(map(is_log, what)):
         text = bibtex()
     else:
         opened = load_release(release)

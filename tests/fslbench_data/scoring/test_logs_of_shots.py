@@ -59,6 +59,9 @@ def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, given)
     assert done.exit_code == 0, done.output
     assert r"method & 1-shot & 5-shot \\" in done.stdout
+    valid = CliRunner().invoke(main, ["validate", *paths, *given[3:5]])
+    assert f"{', '.join(paths)} are together a valid log" in valid.stderr
+    assert CliRunner().invoke(main, ["cite", *paths]).stdout.startswith("@misc{fslbench")
 
 
 def test_with_which_queries_were_right() -> None:
