@@ -457,7 +457,7 @@ def _parsed(text: str) -> tuple[float, float]:
     """Return the mean in per cent and what stands behind ±, in points."""
     found = _PRINTED.fullmatch(_plain(text).strip())
     if found is None:
-        fix = "write decimals with a point" if re.search(r"\d,\d", text) else ""
+        fix = "write decimals with a point" if re.search(r"\d,\d{1,2}(?!\d)", text) else ""
         raise ResultsError(
             f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"', fix=fix
         )
@@ -485,7 +485,7 @@ def _printed(
         values[name] = own
     if "result" not in row:
         raise ResultsError("there is no 'result'", expected='such as "91.72 ± 0.55"')
-    mean, half = _parsed(str(row["result"] or ""))
+    mean, half = _parsed(str(row["result"]))
     design = _design(values)
     z = NormalDist().inv_cdf((1 + level) / 2)
     error = half / {"ci": z, "se": 1.0, "sd": sqrt(design.tasks)}[spread]

@@ -124,6 +124,15 @@ def test_only_a_regular_file_or_nothing_is_replaced(
     assert _tree(folder) == before | kind
 
 
+def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far/file")
+    with whole_file(tmp_path / "link") as temporary:
+        assert temporary.parent == tmp_path / "far"
+        temporary.write_text("x")
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_a_private_device_is_written_to(tmp_path: Path) -> None:
     """A node of our own, with the numbers of /dev/null."""
     node = tmp_path / "null"

@@ -343,6 +343,29 @@ def test_killed_by_the_system_while_it_compares(
     assert _commits(hub) == 1
 
 
+@pytest.mark.slow
+def test_stopped_before_every_step_in_turn_the_next_run_finishes(
+    hub: HubServer, release: Path
+) -> None:
+    seen: list[str] = []
+
+    def stop_at_the_first_new_step(step: str) -> None:
+        if step not in seen:
+            seen.append(step)
+            raise _KilledError
+
+    for _ in range(40):
+        try:
+            done = run(release, REPO, progress=stop_at_the_first_new_step)
+        except _KilledError:
+            continue
+        break
+    assert done.tagged
+    assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
+    assert _commits(hub) == 1
+    assert _uploaded(hub) == 5
+
+
 def test_the_answer_to_the_commit_is_lost(
     hub: HubServer, release: Path, publish: Publish, quick_retries: list[float]
 ) -> None:

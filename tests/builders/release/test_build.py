@@ -118,7 +118,7 @@ def test_killed_at_random_moments_it_gives_the_same_files(
     seconds, folder, killed = time.monotonic() - begin[1], tmp_path / "killed", 0
     while killed < 3:
         run = start(folder)
-        time.sleep(chance.random() * seconds * 0.5)
+        time.sleep(chance.random() * seconds * 0.9)
         run.send_signal(signal.SIGKILL)
         killed += run.wait() != 0
         for path, data in (content(folder) if folder.exists() else {}).items():
