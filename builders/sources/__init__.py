@@ -5,12 +5,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from benchmark_spec.catalogue import catalogue, few_shot_datasets
-
-CATALOGUED = tuple(sorted((*catalogue(), "mscoco_boxes")))
-"""Rows of :mod:`builders.sources.catalogued`."""
-FEW_SHOT = tuple(few_shot_datasets())
-"""Rows of :mod:`builders.sources.few_shot`."""
+CATALOGUED = (
+    "aircraft",
+    "cub",
+    "dtd",
+    "fungi",
+    "mscoco",
+    "mscoco_boxes",
+    "omniglot",
+    "quickdraw",
+    "traffic_signs",
+    "vgg_flower",
+)
+"""Rows of :mod:`builders.sources.catalogued`, which are called as in the catalogue."""
+FEW_SHOT = (
+    "chestx",
+    "cifar_fs",
+    "cropdisease",
+    "cub_100_50_50",
+    "cub_130_20_50",
+    "cub_140_30_30",
+    "eurosat",
+    "fc100",
+    "ilsvrc_2012",
+    "isic",
+    "miniimagenet",
+    "tieredimagenet",
+)
+"""Rows of :mod:`builders.sources.few_shot`, which are called as in its catalogue."""
 PACKAGED = (
     "canaries",
     "digits",

@@ -7,13 +7,18 @@ import pytest
 from few_shot_folders import all_classes, shrink, write_cifar, write_few_shot, write_listed
 
 from benchmark_spec import schemas
-from benchmark_spec.catalogue import few_shot_datasets
+from benchmark_spec.catalogue import catalogue, few_shot_datasets
 from benchmark_spec.errors import CatalogueError, FSLBenchError, SourceError, UnknownNameError
-from builders.sources import FEW_SHOT
+from builders.sources import CATALOGUED, FEW_SHOT
 from builders.sources.read import listed_sizes, read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 WITH_PARTS = [name for name in FEW_SHOT if len(few_shot_datasets()[name].parts) == 3]
+
+
+def test_the_names_are_those_of_the_catalogues() -> None:
+    assert tuple(few_shot_datasets()) == FEW_SHOT
+    assert tuple(sorted((*catalogue(), "mscoco_boxes"))) == CATALOGUED
 
 
 @pytest.mark.parametrize(
