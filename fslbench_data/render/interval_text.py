@@ -72,6 +72,9 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
     return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
 
 
+GROUPED = "a group of images counts as one image"
+"""What is said of data sets whose images come in groups."""
+
 PER_QUERY = "per query"
 """What a leave-one-out interval is called that uses which queries were right."""
 

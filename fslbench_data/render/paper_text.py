@@ -11,6 +11,7 @@ from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
+    GROUPED,
     MARKS,
     STOPPED,
     TRANSDUCTIVE,
@@ -138,7 +139,7 @@ def _of_data(content: PaperContent) -> Iterator[str]:
     if content.runs:
         yield f"± counts the {span(content.runs)} training runs of a method."
     if content.grouped:
-        yield f"{listing(content.grouped, 4)}: a group of images counts as one image."
+        yield f"{listing(content.grouped, 4)}: {GROUPED}."
     if content.within:
         yield f"{listing(content.within, 4)}: new classes are of the same superclasses."
     if content.few:

@@ -20,6 +20,7 @@ from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import SCREEN_LINES, few, fit, page, shortened, text_lines
 from fslbench_data.render.interval_text import (
+    GROUPED,
     MARKS,
     NARROWER,
     PER_QUERY,
@@ -521,7 +522,7 @@ def _of_sets(summary: Summary) -> Iterator[str]:
         methods = many(len(near), "method")
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
     if grouped := _datasets(h for h in sets if h.units.groups):
-        yield f"{grouped}: a group of images counts as one image"
+        yield f"{grouped}: {GROUPED}"
     if within := _datasets(h for h in sets if h.units.superclasses and h.kind_about("new classes")):
         yield f"{within}: new classes are other classes of the same superclasses"
 
