@@ -376,7 +376,7 @@ def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FSLBenchWarning)
-        return open_log(files[0] if len(files) == 1 else files, **pool)
+        return open_log(files, **pool)
 
 
 def sources_of(

@@ -225,7 +225,10 @@ def open_log(
     from fslbench_data.scoring.task_log import TaskLog, several_logs
 
     given = (class_sizes, groups, superclasses, trained, inductive)
-    if any(map(is_all_ways, several_logs(log) or ())):
+    several = several_logs(log) or ()
+    if len(several) == 1:
+        log = several[0]
+    elif any(map(is_all_ways, several)):
         raise SpecError(
             "results with all classes at once are read from one file",
             fix="write the rows of all methods and draws into one",
@@ -567,9 +570,7 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         task_set[rows] = number
         found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
         task_id[rows] = found.ravel()  # numpy 2.0 gives a column
-    queries = np.full(len(log.y), log.queries)
-    if log.right is not None:
-        queries = (log.image_ids >= 0).sum(axis=(1, 2)) - log.shots.sum(axis=1)
+    queries = np.full(len(log.y), log.queries) if log.right is None else log.asked
     unknown = queries == 0
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
@@ -596,8 +597,8 @@ def log_of(sources: object) -> OwnLog | None:
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:
         return None
-    if len(logs) == 1 == len(several):
-        return logs[0] if isinstance(logs[0], OwnLog) else open_log(logs[0])
+    if len(several) == 1 and isinstance(logs[0], OwnLog):
+        return logs[0]
     if len(logs) < len(several) or any(isinstance(log, OwnLog) for log in logs):
         raise SubmissionError(
             "a log of one's own tasks stands beside other results",

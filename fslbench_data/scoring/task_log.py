@@ -106,6 +106,11 @@ class TaskLog:
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
                    where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
 
+    @property
+    def asked(self) -> Ints:
+        """How many images of each row are no support (R,)."""
+        return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
+
     def by_shots(self) -> list[TaskLog]:
         """Part tasks of different numbers of shots, if all have few of them and each many tasks.
 
@@ -128,7 +133,7 @@ class TaskLog:
         images = self.image_ids[at]
         places = (images >= 0).any(axis=(0, 1)).sum()
         ways = (images >= 0).any(axis=(0, 2)).sum()
-        asked = (images >= 0).sum(axis=(1, 2)) - self.shots[at].sum(axis=1)
+        asked = self.asked[at]
         counted = self.right is not None and (asked == asked[0]).all()
         return replace(
             self,
@@ -185,13 +190,13 @@ def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
 
 
 def _plain(table: pa.Table, where: str) -> pa.Table:
-    """Return names as texts and lists as lists, however a file has them."""
+    """Return names of tasks as texts and lists as lists, however a file has them."""
     made = {}
     for name in table.column_names:
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if name in ("method", "task", *RUN_NAMES) and pa.types.is_integer(column.type):
+        if name == "task" and pa.types.is_integer(column.type):
             column = column.cast(pa.string())
         lists = name in ("class_ids", *ROLES, "image_ids", RIGHT)
         if lists and columns.is_text(column.type):
