@@ -131,6 +131,9 @@ def test_logs_that_cannot_be_joined() -> None:
         fb.interval([one, texts], class_sizes=SIZES)
     with pytest.raises(DoubledTaskError):
         fb.interval([one, one], class_sizes=SIZES)
+    numbers = pa.Table.from_pylist([{**row, "method": 1} for row in _log(1)])
+    with pytest.raises(SchemaError, match="write `method` as strings"):
+        fb.interval([numbers, numbers], class_sizes=SIZES)
     draws = pa.table({"method": ["a"], "image": ["x"], "class": ["c"], "predicted": ["c"]})
     with pytest.raises(SpecError, match="read from one file"):
         fb.interval([draws, draws])
