@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from itertools import chain, groupby
 from typing import Any
 
 from benchmark_spec.errors import SpecError, shown
@@ -14,6 +15,12 @@ from fslbench_data.render.table import Column, Table, one_line
 
 MOST_ROWS = 50
 """Rows of a table up to which it fits a page."""
+
+MOST_LINES = 48.0
+"""Lines of a float, about a page."""
+
+PAGE, TEXT = 469.0, 345.0
+"""Points of a page of LaTeX's article in two columns, and in one; other classes give as much."""
 
 SIMILAR = "∼"
 """The tilde as a mark: an ordinary one is set as small as a dash."""
@@ -38,7 +45,7 @@ def latex(
         Of the first float; others have it with their number.  By default they follow from titles.
     """
     together: list[list[Table]] = []
-    for table in tables:
+    for table in chain.from_iterable(map(fitting, tables)) if page is None else tables:
         if table.continues and together:
             together[-1].append(table)
         else:
@@ -219,7 +226,10 @@ def tex(text: str) -> str:
         return f"{{*}}{tex(text[1:])}"
     signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
     signed = {match.start() for match in signs}
-    return "".join(f"${c}$" if i in signed else tex_of(c) for i, c in enumerate(text))
+    return "".join(
+        f"${c}$" if i in signed else "{-}" if text[:i].endswith("-") and c == "-" else tex_of(c)
+        for i, c in enumerate(text)  # two hyphens would become a dash
+    )
 
 
 _CHARACTERS = {
@@ -267,6 +277,46 @@ def column_width(column: Column, rows: Iterable[Any]) -> float:
         text = column.text_of(column.cell(row))
         widths.append(text_width(text) * (_BOLD if bold else 1.0))
     return max(widths) + GAP
+
+
+def fitting(table: Table) -> list[Table]:
+    """Part a table of numbers that is too wide for one column, as :func:`in_parts` does."""
+    heads = next((i for i, c in enumerate(table.columns) if c.align == "right"), 0)
+    numbers = table.columns[heads:]
+    if any(c.align == "left" for c in numbers) or table_width([table]) <= TEXT:
+        return [table]
+    return in_parts(table, heads, TEXT, MOST_LINES)
+
+
+def in_parts(
+    table: Table, heads: int, points: float, lines: float, most: int | None = None
+) -> list[Table]:
+    """Part the columns of a table behind its first `heads`, which each part has.
+
+    Parts are at most `points` wide, and have at most `most` columns of numbers.  What belongs to
+    one group stays together if it fits.  Parts stand below each other in floats of so many `lines`.
+    """
+    rows, behind = [*table.rows], table.columns[heads:]
+    if most is None:  # parts stand below each other: all columns as wide as the widest
+        left = points - sum(column_width(head, rows) for head in table.columns[:heads])
+        most = max(1, int(left // max(column_width(column, rows) for column in behind)))
+    blocks: list[list[Column]] = [[]]
+    for _, group in groupby(enumerate(behind), lambda at: at[1].group or at[0]):
+        columns = [column for _, column in group]
+        for part in (columns[i : i + most] for i in range(0, len(columns), most)):
+            if blocks[-1] and len(blocks[-1]) + len(part) > most:
+                blocks.append([])
+            blocks[-1] += part
+    fit = max(1, int(lines) // (len(rows) + 3))
+    what, colon, more = table.title.partition(":")
+    parts = []
+    for number, block in enumerate(blocks):
+        float_, below = divmod(number, fit)
+        title = f"{what}{f', part {float_ + 1}' if float_ else ''}{colon}{more}"
+        columns = (*table.columns[:heads], *block)
+        own = {"title": "" if below else title, "continues": below > 0, "rows": rows}
+        parts.append(replace(table, columns=columns, notes=() if number else table.notes, **own))
+    return parts
 
 
 def table_width(tables: Sequence[Table]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter, itemgetter
@@ -14,7 +14,15 @@ import pyarrow as pa
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render import table as plain
-from fslbench_data.render.latex import SIMILAR, check_label, column_width, latex, table_width
+from fslbench_data.render.latex import (
+    MOST_LINES,
+    PAGE,
+    SIMILAR,
+    check_label,
+    in_parts,
+    latex,
+    table_width,
+)
 from fslbench_data.render.paper_text import (
     NOT_TOLD_APART,
     caption_of,
@@ -36,14 +44,11 @@ from fslbench_data.tasks import names_of
 Width = Literal["column", "page"] | float
 """As wide as one column of a paper of two columns, or as the page, or so many points."""
 
-POINTS: dict[str, float] = {"column": 229.5, "page": 469.0}
+POINTS: dict[str, float] = {"column": 229.5, "page": PAGE}
 """Of LaTeX's article in two columns; other classes give about as much or more."""
 
 NARROW = 300
 """Points up to which a width is that of a column, and not of the page."""
-
-MOST_LINES = 48
-"""Lines of a float in LaTeX, about a page."""
 
 
 def table(
@@ -245,39 +250,27 @@ class PaperTable(AsFrame):
         rows = range(len(columns if self.transposed else content.rows))
         names = [label_of(content, row) for row in content.rows]
         datasets = [column.dataset for column in columns]
-        groups: dict[str, list[Column]] = {}  # never parted while they fit
         if self.transposed:
             first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
             heads = [
                 Column("data set", lambda i: datasets[i] if first[i] else None),
                 Column("tasks", lambda i: columns[i].heading),
             ]
-            for row, name in enumerate(names):
-                cells = [column.cells[row] for column in columns]
-                groups[str(row)] = [_column(name, cells)]
+            numbers = [
+                _column(name, [column.cells[row] for column in columns])
+                for row, name in enumerate(names)
+            ]
         else:
             methods, others = ({r.method for r in content.rows}, {r.versus for r in content.rows})
             what = "method" if len(others) == 1 else "versus" if len(methods) == 1 else "difference"
             heads = [Column(what, names.__getitem__)]
-            for dataset, column in zip(datasets, columns, strict=True):
-                shown = _column(column.heading, column.cells, dataset)
-                groups.setdefault(dataset, []).append(shown)
+            numbers = [_column(c.heading, c.cells, c.dataset) for c in columns]
         own = None if self.transposed else lambda row: content.rows[row].method in content.own
-        most = self.most
-        if most is None:  # blocks stand below each other: all columns as wide as the widest
-            left = _points(self.width) - sum(column_width(head, rows) for head in heads)
-            widest = max(column_width(column, rows) for some in groups.values() for column in some)
-            most = max(1, int(left // widest))
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
-        lost = caption * 5.4 * (1 / _points(self.width) - 1 / POINTS["page"])
-        fit = max(1, int(MOST_LINES - max(0.0, lost)) // (len(rows) + 3))
-        what, _, more = title_of(content).partition(":")
-        tables = []
-        for number, block in enumerate(_blocks(groups.values(), most)):
-            part, below = divmod(number, fit)
-            title = "" if below else f"{what}{f', part {part + 1}' if part else ''}:{more}"
-            tables.append(Table(title, (*heads, *block), rows, continues=below > 0, shaded=own))
-        return tables
+        lost = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
+        whole = Table(title_of(content), (*heads, *numbers), rows, shaded=own)
+        lines = MOST_LINES - max(0.0, lost)
+        return in_parts(whole, len(heads), _points(self.width), lines, self.most)
 
 
 def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Column:
@@ -289,18 +282,6 @@ def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Co
     text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
     shown = right(name, text, missing="–")
     return replace(shown, group=group, strong=strong, marks=marks)
-
-
-def _blocks(groups: Iterable[Sequence[Column]], most: int) -> Iterator[list[Column]]:
-    """Put groups of columns beside each other while `most` fit; only wider ones are parted."""
-    block: list[Column] = []
-    for group in groups:
-        for part in (group[i : i + most] for i in range(0, len(group), most)):
-            if len(block) + len(part) > most:
-                yield block
-                block = []
-            block = [*block, *part]
-    yield block
 
 
 def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent, str]:

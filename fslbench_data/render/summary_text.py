@@ -363,13 +363,10 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
     sets = _set_columns(summary.primary)
     units = {"ways": "-way", "shots": "-shot", "queries": "-query"}
 
-    def heading(primary: TaskSetReport) -> str:
-        dataset, *sizes = (str(column.cell(primary)) for column in sets)
-        named = (f"{n}{units[c.name]}" for n, c in zip(sizes, sets[1:], strict=True))
-        return " ".join([dataset, *named])
-
     def column(among: Standings) -> Column:
-        return right(heading(among.primary), lambda each: _cell(among, each))
+        dataset, *sizes = (str(column.cell(among.primary)) for column in sets)
+        named = " ".join(f"{n}{units[c.name]}" for n, c in zip(sizes, sets[1:], strict=True))
+        return replace(right(named, lambda each: _cell(among, each)), group=dataset)
 
     def table(columns: Iterable[Column]) -> Table:
         return Table("", (first, *columns), [*names])

@@ -104,7 +104,7 @@ class TaskLog:
         if right is not None:
             told = np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
-                   where, roles, shots, *_runs(table, method, task, where), told)  # fmt: skip
+                   where, roles, shots, *_runs(table, method, task, shots.max(axis=1), where), told)  # fmt: skip
 
     @property
     def asked(self) -> Ints:
@@ -332,22 +332,27 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: st
         )
 
 
-def _runs(table: pa.Table, method: Ints, task: Ints, where: str) -> tuple[Any, Ints, str]:
+def _runs(
+    table: pa.Table, method: Ints, task: Ints, shots: Ints, where: str
+) -> tuple[Any, Ints, str]:
     """Return names of training runs, the run of each row (R,), and the column that names them.
 
     Without `run`, another column is taken if only it tells rows of one method and task apart.
+    Tasks of other numbers of shots may have the same names.
     """
     if "run" in table.column_names:
         column = columns.text_column(whole_numbers(table.column("run")), "run", where)
         return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
-    if _repeats(method, task):
+    for keys in ((method, task), (method, task, shots)):
+        if not _repeats(*keys):
+            break
         for name in RUN_NAMES[1:]:
             column = whole_numbers(table.column(name)) if name in table.column_names else None
             if column is None or column.null_count or not _names_runs(column.type):
                 continue
             column = columns.text_column(column, "run", where).cast(pa.string())
             names, run = names_in(column, name, where)
-            if not _repeats(method, task, run):
+            if not _repeats(*keys, run):
                 return names, run, name
     return (), np.zeros(table.num_rows, np.int64), ""
 

@@ -10,8 +10,10 @@ from typesetting import typeset
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchWarning, SpecError
-from fslbench_data.render.latex import table_width
+from fslbench_data.render.latex import TEXT, fitting, latex, table_width, tex
 from fslbench_data.render.paper import POINTS, PaperTable
+from fslbench_data.render.summary_text import summary_paper
+from fslbench_data.scoring.summary import summarize
 
 LONG = "efficientnet_lite0-pca128"
 
@@ -154,3 +156,15 @@ def test_in_a_paper_nothing_is_too_wide(emoji: PaperTable, tmp_path: Path, name:
     assert len(labels) == len({*labels}) == text.count(r"\begin{table")
     assert not re.search(r"\d\\rlap\{\$", text)
     assert not re.search("Overfull|Float too large", typeset(tmp_path, text, begin))
+
+
+def test_a_summary_of_many_sets_is_parted_and_fits(embedded: fb.Release, tmp_path: Path) -> None:
+    report = fb.score(None, embedded, datasets=["emoji", "openclipart"])
+    (whole,), signature, sentences = summary_paper(summarize(report))
+    assert table_width([whole]) > TEXT
+    text = latex([whole], signature, sentences)
+    assert [part.groups[1] for part in fitting(whole)] == [("openclipart", 3), ("emoji", 3)]
+    for column in whole.columns:
+        for row in whole.rows:
+            assert tex(column.text_of(column.cell(row))) in text
+    assert not re.search("Overfull|Float too large", typeset(tmp_path, text))

@@ -87,6 +87,19 @@ def test_accuracies_that_are_no_counts_stay_as_they_are() -> None:
     assert both.scores[0].accuracy.mean == pytest.approx(100 * mean, abs=1e-9)
 
 
+def test_runs_in_another_column_than_run() -> None:
+    """Where the tasks of all shots have the same names, too."""
+    rows = [
+        row | {"seed": seed, "n_correct": max(0, row["n_correct"] - (seed + number) % 3)}
+        for seed in (0, 1, 2)
+        for number, row in enumerate([*_log(1), *_log(5)])
+    ]
+    named = [{"run": row["seed"], **row} for row in rows]
+    by_seed, by_run = (fb.interval(log, class_sizes=SIZES) for log in (rows, named))
+    assert [*by_seed.scores] == [*by_run.scores]
+    assert {score.runs for score in by_seed.scores} == {3}
+
+
 @pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])
 def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int]) -> None:
     rows = [
