@@ -280,11 +280,10 @@ def column_width(column: Column, rows: Iterable[Any]) -> float:
 
 
 def fitting(table: Table) -> list[Table]:
-    """Part a table of numbers that is too wide for one column, as :func:`in_parts` does."""
-    heads = next((i for i, c in enumerate(table.columns) if c.align == "right"), 0)
-    numbers = table.columns[heads:]
-    if any(c.align == "left" for c in numbers) or table_width([table]) <= TEXT:
+    """Part a table with groups of numbers that is too wide for one column, by :func:`in_parts`."""
+    if not table.groups or table_width([table]) <= TEXT:
         return [table]
+    heads = next(i for i, column in enumerate(table.columns) if column.group)
     return in_parts(table, heads, TEXT, MOST_LINES)
 
 
@@ -302,20 +301,21 @@ def in_parts(
         most = max(1, int(left // max(column_width(column, rows) for column in behind)))
     blocks: list[list[Column]] = [[]]
     for _, group in groupby(enumerate(behind), lambda at: at[1].group or at[0]):
-        columns = [column for _, column in group]
-        for part in (columns[i : i + most] for i in range(0, len(columns), most)):
-            if blocks[-1] and len(blocks[-1]) + len(part) > most:
+        together = [column for _, column in group]
+        for some in (together[i : i + most] for i in range(0, len(together), most)):
+            if blocks[-1] and len(blocks[-1]) + len(some) > most:
                 blocks.append([])
-            blocks[-1] += part
+            blocks[-1] += some
     fit = max(1, int(lines) // (len(rows) + 3))
     what, colon, more = table.title.partition(":")
     parts = []
     for number, block in enumerate(blocks):
         float_, below = divmod(number, fit)
         title = f"{what}{f', part {float_ + 1}' if float_ else ''}{colon}{more}"
-        columns = (*table.columns[:heads], *block)
-        own = {"title": "" if below else title, "continues": below > 0, "rows": rows}
-        parts.append(replace(table, columns=columns, notes=() if number else table.notes, **own))
+        part = replace(table, columns=(*table.columns[:heads], *block), rows=rows)
+        notes = () if number else table.notes
+        part = replace(part, title="" if below else title, notes=notes, continues=below > 0)
+        parts.append(part)
     return parts
 
 

@@ -103,8 +103,9 @@ class TaskLog:
         told = None
         if right is not None:
             told = np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
+        runs = _runs(table, method, task, shots.max(axis=1), where)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
-                   where, roles, shots, *_runs(table, method, task, shots.max(axis=1), where), told)  # fmt: skip
+                   where, roles, shots, *runs, told)  # fmt: skip
 
     @property
     def asked(self) -> Ints:

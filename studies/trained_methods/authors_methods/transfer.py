@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from math import gcd
 from pathlib import Path
 from typing import Any, Literal
 from unittest.mock import patch
@@ -48,6 +49,7 @@ def compare(repo: Path) -> Iterator[tuple[str, str, str, float]]:
     torch.manual_seed(0)
     with on_the_processor(), eight_bytes():
         yield from _networks(checkout)
+        yield _dropblock(checkout)
         yield from _baseline_plus_plus(checkout)
         yield from _rfs(checkout)
 
@@ -77,6 +79,53 @@ def _networks(checkout: Checkout) -> Iterator[tuple[str, str, str, float]]:
             yield "networks", f"maps, {mode}", name, apart(*maps)
         buffers = zip(ours.buffers(), theirs.buffers(), strict=True)
         yield "networks", "running statistics", name, max(apart(*pair) for pair in buffers)
+
+
+def _dropblock(checkout: Checkout) -> tuple[str, str, str, float]:
+    """Compare maps in training where half of 40,000 passes are over: squares of the same centres.
+
+    A centre is where the same uniform number is below the share that each computes.  Their number
+    has no factor in common with the places of a square: theirs pairs a list of centres, repeated,
+    with one of places, repeated, which only then gives each centre all of its places.
+    """
+    twelve = checkout.module("model.backbone.resnet_12").resnet12
+    plain = {"is_flatten": False, "avg_pool": False, "dropblock_size": 3}
+    theirs, ours = twelve(drop_rate=0.3, **plain), ResNet12(inputs=3, drop=0.3, drop_block=3)
+    load_same(ours, [theirs])
+    for module in theirs.modules():
+        if hasattr(module, "drop_block"):
+            module.num_batches_tracked = 20_000
+    for module in ours.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            torch.as_tensor(module.num_batches_tracked).fill_(20_000)
+    numbers: Iterator[Tensor]
+
+    def drawn(empty: Tensor, share: float) -> Tensor:
+        centres = torch.lt(next(numbers)[: empty.numel()], share).nonzero()[:, 0]
+        while gcd(len(centres), 9) > 1:
+            centres = centres[1:]
+        empty.zero_().view(-1)[centres] = 1.0
+        return empty
+
+    class Bernoulli:
+        def __init__(self, share: float) -> None:
+            self.share = share
+
+        def sample(self, shape: tuple[int, ...]) -> Tensor:
+            return drawn(torch.empty(shape), self.share)
+
+    images, uniform = torch.randn(8, 3, SIDE, SIDE), torch.rand(2, 8 * 640 * 100)
+    blocks, maps = checkout.module("model.backbone.utils.dropblock"), []
+    with (
+        patch.object(blocks, "Bernoulli", Bernoulli),
+        patch.object(Tensor, "bernoulli_", drawn),
+        torch.no_grad(),
+    ):
+        for network in (ours, theirs):
+            numbers = iter(uniform)
+            torch.manual_seed(SEED)  # of what the first two blocks drop
+            maps.append(network.train()(images))
+    return "networks", "maps, train", "ResNet-12 with DropBlock", apart(*maps)
 
 
 def _baseline_plus_plus(checkout: Checkout) -> Iterator[tuple[str, str, str, float]]:
