@@ -181,6 +181,11 @@ def test_columns_of_frames_and_sql_tables_are_documented(
     assert list(documented) == schema.names
 
 
+def test_the_number_of_the_schema_is_told(root: Path) -> None:
+    page = (root / "docs/schemas.md").read_text(encoding="utf-8")
+    assert f"\nSchema {OUTPUT_SCHEMA}. JSON" in page
+
+
 def test_the_schemas_of_files_are_made_from_their_types(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

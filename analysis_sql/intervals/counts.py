@@ -48,23 +48,22 @@ def run_means(y: Floats, run: Ints) -> Floats:
     return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
 
 
+def run_weight(run: Ints) -> float:
+    """Return Σ (T_r/B)² of the runs (B,) of tasks: 1/R where all R have as many."""
+    return float(np.square(np.bincount(run) / run.size).sum())
+
+
 def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
     """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
 
-    From accuracies (M, B) in 0..1 where each run (B,) answered tasks of its own: s² is the variance
-    of the runs' means less the mean of their v_mc.
+    From accuracies (M, B) in 0..1 where each run (B,) answered tasks of its own.  The mean over all
+    tasks weighs a run by its tasks: v is s² times :func:`run_weight`.
     """
-    methods, tasks = len(y), np.bincount(run)
-    variance = np.zeros((methods, methods))
-    for i in range(methods):
-        apart = 100.0 * (y[i] - np.where(np.arange(methods)[:, None] == i, 0.0, y))
-        within = np.zeros(methods)
-        for number, size in enumerate(tasks.tolist()):
-            own = apart[:, run == number]
-            within += own.var(axis=1, ddof=1) / size if size > 1 else 0.0
-        between = run_means(apart, run).var(axis=1, ddof=1) - within / len(tasks)
-        variance[i] = np.maximum(between, 0.0) / len(tasks)
-    return variance, variance**2 / (len(tasks) - 1)
+    means = 100.0 * run_means(y, run)
+    variance = np.stack([(own - means).var(axis=1, ddof=1) for own in means])
+    np.fill_diagonal(variance, means.var(axis=1, ddof=1))
+    variance *= run_weight(run)
+    return variance, variance**2 / run.max()
 
 
 def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:

@@ -259,8 +259,8 @@ def interval(
     task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or
     accuracy; of several training runs, run. Parquet, CSV (lists as JSON) or JSON Lines. Methods
     that answered the same tasks are compared pairwise. docs/own_tasks.md shows the few lines that
-    write such a log. `fslbench score LOG` does the same, and table, plot, report, compare, sql and
-    validate take such a log, too.
+    write such a log. `fslbench score LOG` prints the same, its CSV and JSON have the columns of
+    score; table, plot, report, compare, sql and validate take such a log, too.
     """
     from fslbench_data.cli.report_output import format_of, write_report
     from fslbench_data.render.log_text import log_csv, log_json

@@ -127,6 +127,8 @@ def plain_notes(plan: Plan) -> list[str]:
     usual = "" if plan.suite == POOLED else f" usual: as papers print it, {CLOSED_TASKS} tasks."
     of_tasks = (
         " of it tasks: the part of the variance that more tasks of the same images take away."
+        " New images: planned from whole tasks; score gives less where it knows which queries were"
+        " right."
         if plan.suite == POOLED
         else ""
     )

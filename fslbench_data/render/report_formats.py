@@ -146,7 +146,7 @@ def _score(score: Score) -> dict[str, object]:
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
     head["accuracy"] = score.intervals[score.interval_kind]
     beside = {row.key: score.intervals.get(kind) for kind, row in BESIDE.items()}
-    return {**head, **values, "run_error": score.run_error, **beside}
+    return {**head, **values, **beside}
 
 
 def _ties(ties: Ties) -> dict[str, object]:

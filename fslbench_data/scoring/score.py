@@ -305,6 +305,7 @@ def _scores(
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
                 by_queries=_by_queries(designs, counts, i),
+                run_error=None if part.of_one_model(group) else group.run_error or 0.0,
             )
         )
     return counts, tuple(scores)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
@@ -120,6 +119,9 @@ class Score:
     by_queries
         Whether its interval for new images uses which queries were right, and not tasks as a whole;
         None where these tasks do not allow it.
+    run_error
+        Standard error that training anew adds to the mean, percentage points: 0 of a method that
+        trains nothing, None of one trained model.
     """
 
     dataset: str
@@ -139,6 +141,7 @@ class Score:
     trained: bool | None = None
     run_means: Mapping[str, float] = field(default_factory=dict)
     by_queries: bool | None = None
+    run_error: float | None = None
 
     def __repr__(self) -> str:
         marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]
@@ -158,16 +161,6 @@ class Score:
     def of_one_model(self) -> bool:
         """Whether the results are one run's of a method that may differ from run to run."""
         return self.runs < 2 and self.trained is not False
-
-    @property
-    def run_error(self) -> float | None:
-        """Standard error that training anew adds to the mean, percentage points; None if unknown.
-
-        It is 0 of a method that trains nothing.
-        """
-        if self.run_spread is not None:
-            return self.run_spread / sqrt(self.runs)
-        return None if self.of_one_model else 0.0
 
     @property
     def ordinary(self) -> bool:

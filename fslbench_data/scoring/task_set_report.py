@@ -574,7 +574,9 @@ class TaskSetReport:
         """Return what holds for pairs whatever the kind of interval."""
         stopped, at = self.of_stopped[rows, columns], (rows, columns)
         errors = [nan if score.run_error is None else score.run_error for score in self.scores]
-        first, second = (np.array(errors)[i] for i in at)
+        error = np.hypot(*(np.array(errors)[i] for i in at))
+        if self.counts.pair_terms is not None:  # runs have tasks of their own, which both share
+            error = np.where(np.isnan(error), nan, np.sqrt(self.counts.pair_terms[0][at]))
         single = np.array([score.of_one_model for score in self.scores], np.bool_)
         of_method, of_versus = (single[i] & ~stopped for i in at)
         reasons = np.full(rows.size, "", object)
@@ -584,7 +586,7 @@ class TaskSetReport:
             stopped,
             self.closed_verdicts[at],
             reasons.tolist(),
-            np.where(stopped, nan, np.hypot(first, second)),
+            np.where(stopped, nan, error),
             [
                 WHICH_OF_TWO[both]
                 for both in zip(of_method.tolist(), of_versus.tolist(), strict=True)

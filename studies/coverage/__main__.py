@@ -47,6 +47,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "training-runs": training_runs.part,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
+    "own-task-means": training_runs.own_task_means,
     "all-ways": all_ways.part,
     "all-ways-new-classes": all_ways.new_classes,
     "all-ways-halves": all_ways_halves.part,

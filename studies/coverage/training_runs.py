@@ -18,7 +18,8 @@ The part one-run compares one run of a method with three of another.  Its interv
 one trained model.  So the first two columns have a run whose accuracy is the mean of all runs; in
 those that follow it is a run like others, and the interval is read, wrongly, as the method's.
 
-The part own-task-runs has two methods whose run r answered 300 tasks that no other run did.
+The part own-task-runs has two methods whose run r answered 300 tasks that no other run did, and
+own-task-means one method whose tasks share no image and whose runs may have unequally many.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import INCONCLUSIVE, holm
 from analysis_sql.interval_kinds import BESIDE, pair_p
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from benchmark_spec.protocol import IntervalKind, Protocol
@@ -345,3 +347,32 @@ one_run = partial(
     table, judged_one_run, Tasks.of, (), (" reused", " open"), ("any reused", "any open")
 )
 own_task_runs = partial(table, judged_own_tasks, OwnTasks.of, (), ("false",), ("before",))
+
+SIZES = (300, 300), (300, 300, 300), (310, 30, 30), (300,) * 4, (310, 30, 30, 30), (300,) * 5, (
+    300, 300, 300, 30, 30,
+)  # fmt: skip
+DEVIATION, RUN_DEVIATIONS = 10.0, (0.0, 0.5, 1.0, 4.0)
+"""Of tasks within a run, and of runs, percentage points."""
+LEAST = 92.5
+
+
+def own_task_means(options: argparse.Namespace) -> int:
+    """Print how often the interval of one method's mean holds it, of tasks that share no image."""
+    print(head("tasks of the runs", *(f"sd {deviation:g}" for deviation in RUN_DEVIATIONS)))
+    missed = 0
+    for number, sizes in enumerate(SIZES):
+        rng = np.random.default_rng([options.seed, number])
+        run, cells = np.repeat(np.arange(len(sizes)), sizes), []
+        for deviation in RUN_DEVIATIONS:
+            held = 0
+            for _ in range(options.sets):
+                level = 60 + rng.normal(0, deviation, len(sizes))
+                y = level[run] + rng.normal(0, DEVIATION, run.size)
+                moments = Counts.of_own_tasks(y[None] / 100, run).moments()
+                width = halfwidths(moments, "open", LEVEL)
+                held += abs(float(moments.mean[0]) - 60) <= width[0]
+            share = 100 * held / options.sets
+            missed += share < LEAST
+            cells.append(marked(share, share < LEAST))
+        print(row(", ".join(map(str, sizes)), *cells), flush=True)
+    return missed

@@ -28,6 +28,29 @@ def test_terms_by_hand() -> None:
     assert square == pytest.approx([1 / 18, 0, 0])
 
 
+def test_tasks_of_their_own_by_hand() -> None:
+    # runs of 4 and of 2 tasks, of means 60 and 90 %: a run counts by its tasks, (4² + 2²)/6² = 5/9
+    y, run = np.array([[0.5, 0.7, 0.5, 0.7, 0.8, 1.0], [0.5] * 6]), np.array([0, 0, 0, 0, 1, 1])
+    counts = Counts.of_own_tasks(y, run)
+    v = 450 * 5 / 9
+    assert counts.run_variance == pytest.approx([v, 0])
+    assert counts.run_square == pytest.approx([v**2, 0])
+    assert counts.moments().mean == pytest.approx([70, 50])
+    apart = counts.differences([0], [1], 6)
+    assert (apart.run_variance, apart.run_square) == (pytest.approx([v]), pytest.approx([v**2]))
+
+
+@pytest.mark.parametrize("sizes", [(100,) * 4, (310, 30, 30, 30)])
+def test_tasks_of_their_own_hold_the_mean(sizes: tuple[int, ...]) -> None:
+    """Of runs that differ by four points, where tasks alone differ by ten."""
+    rng, run, held = np.random.default_rng(0), np.repeat(np.arange(len(sizes)), sizes), 0
+    for _ in range(1000):
+        y = 0.6 + rng.normal(0, 0.04, len(sizes))[run] + rng.normal(0, 0.1, run.size)
+        moments = Counts.of_own_tasks(y[None], run).moments()
+        held += abs(moments.mean[0] - 60) <= halfwidths(moments, "open", 0.95)[0]
+    assert held >= 930
+
+
 def test_widths_by_hand() -> None:
     # (h/z)² = 1, v = 1/3: T = 4/3, df = (16/9)/(1/18) = 32, t = 2.0369
     moments = _moments(1, 1, 4, 1 / 3, 1 / 18)

@@ -351,9 +351,12 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     assert [e.tasks for e in means(shown)] == [600, 600]
     y = 4 * np.array(log["n_correct"]).reshape(3, 2, 200)
     apart = y[:, 0] - y[:, 1]
-    within = (apart.var(axis=1, ddof=1) / 200).mean()
-    v = max(apart.mean(axis=1).var(ddof=1) - within, 0) / 3
+    v = apart.mean(axis=1).var(ddof=1) / 3
     (pair,) = pairs(shown)
+    assert shown.comparisons[0].run_error == pytest.approx(np.sqrt(v))
+    spread = y[:, 0].mean(axis=1).std(ddof=1)
+    assert shown.scores[0].run_spread == pytest.approx(spread)
+    assert shown.scores[0].run_error == pytest.approx(spread / np.sqrt(3))
     assert pair.mean == pytest.approx(apart.mean())
     level = apart - apart.mean(axis=1, keepdims=True) + apart.mean()
     columns = {name: values for name, values in log.items() if name not in ("seed", *COUNTS)}
