@@ -66,9 +66,9 @@ def check_given(source: str, name: str, where: str = "") -> Any:
             f"no {name.lower()} came with {source}",
             where=where,
             expected=f"a source that has some: {others}",
-            fix="let a captioner write texts, such as blip+textblob, or take pixels; of own data "
-            "name texts in the options: a CSV file of a folder, a column of a Hub data set; of a "
-            "folder also attributes",
+            fix="of own data name in the options `texts`, a CSV file of a folder or a column of a "
+            "Hub data set, or of a folder `attributes`, for the recipe given; or let a captioner "
+            "write texts, such as blip+textblob",
         )
     return came
 

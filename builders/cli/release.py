@@ -95,8 +95,9 @@ def release(
     before = is_finished(folder)
     if kept := unpublishable(specification):
         click.echo(
-            f"{listing(kept)}: `publish` will refuse what is computed from the images, unless the "
-            'data set\'s options say redistribution = "features"',
+            f"{listing(kept)}: `publish` will refuse what is computed from the images. Of images "
+            'of your own whose licence allows it, say redistribution = "features" in the options; '
+            "else give `backbones` in place of `features`, and no `attributes`",
             err=True,
         )
     with steps(f"making {specification.name} {specification.version}") as progress:

@@ -47,6 +47,7 @@ def versions(
             f"image {number} has {len(lists[number])} attributes",
             where=dataset,
             expected="one value of the attribute for each image",
+            fix="take one attribute, which images have or have not: recipe given:WORD",
         )
     values = tuple(sorted({attributes[0] for attributes in lists}))
     if len(values) < 2:

@@ -15,11 +15,11 @@ from benchmark_spec.extras import require
 LISTS = {
     "groups": ("path", "group", " (leave the line out: it then stands alone)"),
     "superclasses": ("class", "superclass", " (a class like no other is a superclass of its own)"),
-    "texts": ("path", "text", " (leave the line out: the image then has no text)"),
-    "attributes": ("path", "attributes", " (leave the line out: the image then has none)"),
+    "texts": ("path", "text", None),
+    "attributes": ("path", "attributes", None),
 }
 """By option of a source: the header of the CSV file that it names, and what a line with nothing to
-say is to be replaced by."""
+say is to be replaced by; None where it may say nothing, and every image has a line."""
 
 _MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "None", "<NA>"})
 """How programs write a null, a NaN and the number -1 where a text is asked for."""
@@ -30,7 +30,7 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
 
     `option` is one of :data:`LISTS`, `known` the paths of all images or names of all classes.  A
     SourceError if it is not of this form, or says something twice, of what is not there, or not of
-    all classes.
+    all, but for groups.
     """
     key, value, no_value = LISTS[option]
     file = folder / name
@@ -70,7 +70,7 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
                 expected=expected,
             )
         said[fields[0]] = fields[1].strip()
-        if is_missing(fields[1]):
+        if no_value is not None and is_missing(fields[1]):
             empty[number] = fields[0]
     if empty:
         number, first = next(iter(empty.items()))
@@ -106,13 +106,15 @@ def _check_known(
     if not of_classes and not said:
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=file, expected=expected)
-    missing = [label for label in known if label not in said] if of_classes else []
+    missing = [each for each in known if each not in said] if option != "groups" else []
     if missing:
+        each = "classes" if of_classes else "images"
+        alone = "a class like no other is a superclass of its own"
         raise SourceError(
-            f"{name}: {len(missing)} of {len(known)} classes are not listed: {listing(missing, 4)}",
+            f"{name}: {len(missing)} of {len(known)} {each} are not listed: {listing(missing, 4)}",
             where=file,
-            expected="a superclass of every class, or no list at all",
-            fix="add a line for each; a class like no other is a superclass of its own",
+            expected=f"{expected}, or no list at all",
+            fix=f"add a line for each; {alone if of_classes else 'it may end after the comma'}",
         )
 
 

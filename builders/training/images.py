@@ -66,8 +66,8 @@ class TrainingImages:
         enough = np.flatnonzero(self.class_sizes >= protocol.shot + protocol.query)
         if enough.size < protocol.way:
             raise SpecError(
-                f"{enough.size} of {self.class_sizes.size} classes have "
-                f"{protocol.shot + protocol.query} images",
+                f"{enough.size} of {self.class_sizes.size} classes have at least "
+                f"{protocol.shot + protocol.query} images, {protocol.way} are needed",
                 where=f"{what} {protocol}",
                 expected=f"at least {protocol.way}: a task takes as many classes, and of each so "
                 "many images for support and queries",

@@ -209,10 +209,17 @@ def _settings(raw: Any) -> RunSettings:
 def _check_together(settings: RunSettings) -> None:
     """Refuse settings that do not go together."""
     data, cut, how = settings.data, settings.augmentation, settings.training
+    a_channel = f"one number from 0 to 1 a channel, of which there are {data.inputs} (`channels`)"
     wrong = (
         (data.kept < data.side, "data", "resize", data.resize, f"0, or at least side, {data.side}"),
-        (len(data.mean) not in (0, data.inputs), "data", "mean", data.mean, "one of each channel"),
-        (len(data.std) not in (0, data.inputs), "data", "std", data.std, "one of each channel"),
+        *(
+            (len(of) not in (0, data.inputs) or max(of, default=0) > 1, "data", name, of, a_channel)
+            for name, of in (("mean", data.mean), ("std", data.std))
+        ),
+        (
+            bool(data.train) and data.validate == data.train,
+            "data", "validate", dict(data.validate), "other images than those of `train`",
+        ),
         (
             bool(cut.padding) and cut.crop != "random",
             "augmentation", "padding", cut.padding, 'crop = "random"',

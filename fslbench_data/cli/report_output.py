@@ -152,16 +152,16 @@ def say_narrower(report: Report, release: Release) -> None:
 
 def write_bias(report: BiasReport, output_format: str | None, path: Path | None) -> None:
     """Write the ladders of attribute-biased tasks."""
-    from fslbench_data.render.bias_tables import NOTES, bias_csv, bias_json, bias_tables
+    from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
 
-    signature = str(report.signature)
+    signature, notes = str(report.signature), bias_notes(report)
     write(
         output_format,
         path,
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: _print(bias_tables(report), console, NOTES, report.signature.short),
-        paper=lambda: (bias_tables(report), signature, NOTES),
+        table=lambda console: _print(bias_tables(report), console, notes, report.signature.short),
+        paper=lambda: (bias_tables(report), signature, notes),
     )
 
 

@@ -28,13 +28,21 @@ NOTES = (
     "of level: the excess that the level of accuracy alone would give, if classes differed as on "
     "the first step and all moved by one shift of the logit. beyond level: excess minus that.",
     "lost, gained: from one step to the other, paired over the same classes.",
+)
+OF_RANKINGS = (
     "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
-    "over tasks in brackets.",
+    "over tasks in brackets."
 )
 
 
 MOST = 0.5
 """The share of (task, class) with inter-class queries below which a step says nothing of them."""
+
+
+def bias_notes(report: BiasReport) -> tuple[str, ...]:
+    """Say what the columns of the tables are."""
+    ranked = report.agreement or any(each.rankings for each in report.ladders)
+    return (*NOTES, *([OF_RANKINGS] if ranked else []))
 
 
 def bias_tables(report: BiasReport) -> list[Table]:

@@ -82,7 +82,7 @@ def checked_sizes(
     enough = int((sizes >= protocol.per_class).sum())
     if enough < protocol.way:
         raise SamplingError(
-            f"no {protocol} task can be drawn: {enough} of {sizes.size} classes have "
+            f"no {protocol} task can be drawn: {enough} of {sizes.size} classes have at least "
             f"{protocol.per_class} images (shot + query)",
             where=dataset,
             expected=f"at least {protocol.way} such classes",

@@ -73,7 +73,7 @@ def test_a_source_without_texts_or_attributes(tmp_path: Path) -> None:
             check_recipe(Recipe.parse(recipe), "digits", None, "data set digits")
         assert error.value.where == "data set digits"
         assert error.value.expected.endswith(f"some: {having}")
-        assert "pixels" in error.value.fix
+        assert "`attributes`, for the recipe given" in error.value.fix
     check_recipe(Recipe.parse("given+textblob"), "openclipart")
     check_recipe(Recipe.parse("given"), "emoji")
     check_recipe(Recipe.parse("pixels"), "digits")

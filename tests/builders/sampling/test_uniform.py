@@ -129,7 +129,7 @@ def test_a_numpy_seed_is_a_seed() -> None:
 
 
 def test_settings_that_no_task_fits() -> None:
-    with pytest.raises(SamplingError, match="2 of 5 classes have 21 images"):
+    with pytest.raises(SamplingError, match="2 of 5 classes have at least 21 images"):
         draw_open([20, 20, 20, 21, 40], Protocol(3, 20, 1), dataset="x", seed=0)
     with pytest.raises(SamplingError, match="number of tasks"):
         draw_task_set("x", TaskSetName.parse("closed-5w1s1q"), [9] * 9)

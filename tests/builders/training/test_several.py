@@ -267,6 +267,13 @@ FILES = [
     ("side = 8", "side = 8\ntrain = { a = 2020-01-01 }", "train is"),
     ("side = 8", "side = 8\ntrain = { a = nan }", "train is"),
     ("side = 8", f"side = 8\ntrain = {{ a = {'[' * 50 + ']' * 50} }}", "train is"),
+    ("side = 8", "side = 8\nmean = [0.4, 0.4]", "of which there are 1 (`channels`)"),
+    ("side = 8", "side = 8\nmean = [120.0]", "one number from 0 to 1 a channel"),
+    (
+        "side = 8",
+        'side = 8\ntrain = { folder = "a" }\nvalidate = { folder = "a" }',
+        "other images than those of `train`",
+    ),
     ('"ProtoNet"', '"LEO"\nsettings = { steps = "x" }', "steps is 'x'"),
     ('"ProtoNet"', '"..a:b"', "importing ..a raised"),
 ]
