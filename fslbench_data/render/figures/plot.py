@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.errors import OutputError, SpecError, UnknownNameError, listing
+from benchmark_spec.errors import (
+    FSLBenchWarning,
+    OutputError,
+    SpecError,
+    UnknownNameError,
+    listing,
+)
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
@@ -23,6 +30,9 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEAST_WIDTH, MOST_WIDTH = 150, 1000
 """Points."""
+
+PAGE, MANY = 640, 30
+"""Points of a page's height, and rows that fit on one whatever the figure."""
 
 ENDINGS = (".pdf", ".png", ".svg")
 
@@ -78,7 +88,7 @@ class Drawing:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
         Beside ``NAME.pdf`` the caption is written, as ``NAME.caption.txt`` and for LaTeX as
-        ``NAME.caption.tex``, unless a pipe is written to.
+        ``NAME.caption.tex``, unless a pipe is written to.  Warns if it is taller than a page.
 
         Raises
         ------
@@ -89,7 +99,13 @@ class Drawing:
 
         path = Path(path)
         check_figure_path(path)  # before anything is drawn
-        write_chart(self._spec(), path)
+        spec = self._spec()
+        write_chart(spec, path)
+        grows = isinstance(spec.get("height"), dict) and len(self.figure.rows) > MANY
+        if grows and (height := _height(_svg(spec))) > PAGE:
+            message = f"the figure is {height:.0f} points tall, a page has about {PAGE}"
+            fix = "choose fewer with --method, --dataset or --task-set"
+            warnings.warn(FSLBenchWarning(f"{message}\n  fix: {fix}"), stacklevel=2)
         if path.exists() and not path.is_file():
             return  # a pipe, which has nothing beside it
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
@@ -239,6 +255,12 @@ def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
     if not sets:
         raise no_results([method], selected)
     return sets
+
+
+def _height(svg: str) -> float:
+    """Return the height of SVG, in points."""
+    found = re.search(r'<svg[^>]* height="([\d.]+)', svg)
+    return float(found[1]) if found else 0.0
 
 
 def check_figure_path(path: Path) -> None:

@@ -125,6 +125,14 @@ def test_a_figure_is_as_wide_as_a_column(root: Path, tmp_path: Path, width: int)
     assert _plot(root, "scatter", tmp_path / "x.svg", "--width", "20").exit_code == 2
 
 
+def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path) -> None:
+    for name, told in (("groceries", True), ("digits", False)):
+        figure = ["forest", "--dataset", name, "--task-set", "pooled-5w1s1q"]
+        made = CliRunner().invoke(main, ["plot", *figure, "-o", str(tmp_path / f"{name}.svg")])
+        assert made.exit_code == 0, made.output
+        assert ("points tall, a page has about 640" in made.stderr) is told
+
+
 def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
