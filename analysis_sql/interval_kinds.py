@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
-from analysis_sql.comparison.pairs import pair_differences
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
+from analysis_sql.comparison.pairs import Pairs, pair_differences
 from analysis_sql.comparison.verdicts import paired_p
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
@@ -26,6 +26,30 @@ from benchmark_spec.protocol import IntervalKind
 
 Designs = Mapping[IntervalKind, Any]
 """The design that each kind beside the carried one needs of a task set, where there is one."""
+
+
+class Kind(Protocol):
+    """Computes half-widths and p-values of a kind, by a set's design.
+
+    Order and names of methods change nothing.  A difference is significant at a level exactly where
+    p is below 1 - level, and p is 1 - level where the interval ends at 0; both count training runs.
+    """
+
+    def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
+        """Compute half-widths (M,) of methods' means, each over the tasks that it answered."""
+        ...
+
+    def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
+        """Make what compares the methods of a task set."""
+        ...
+
+    def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
+        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
+        ...
+
+    def one_sided_p(self, design: Any, ahead: Counts) -> Floats:
+        """Compute p-values (P,) of "the leader is better" from by how much it is ahead."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -44,8 +68,7 @@ class Beside:
     """Its name in JSON, and at the end of the names that it has there for every kind."""
     legend: str
     """A sentence on its column."""
-    how: AwareKind | LeftOutKind
-    """Computes half-widths and p-values, and makes what compares methods, by a set's design."""
+    how: Kind
 
 
 def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from benchmark_spec.errors import SpecError, UnknownNameError, shown
 
 IntervalKind = Literal[
     "closed", "open", "class-aware", "superclass-aware", "images", "classes", "superclasses"
 ]
+
+About = Literal["new images", "new classes", "new superclasses", "closed"]
+"""What half-widths are about: these, or with ``closed`` only tasks of the very same images."""
+
+ABOUTS: tuple[About, ...] = get_args(About)
 
 
 @dataclass(frozen=True)

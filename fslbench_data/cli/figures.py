@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from benchmark_spec.protocol import ABOUTS
 from fslbench_data.cli.options import (
     FILE,
     Command,
@@ -187,7 +188,7 @@ def _width(given: str) -> str | float:
 @release_option
 @click.option(
     "--kind",
-    type=click.Choice(["new images", "new classes", "new superclasses", "closed"]),
+    type=click.Choice(ABOUTS),
     default="new images",
     show_default=True,
     help="What half-widths are about; closed: only tasks of the very same images.",
@@ -276,10 +277,10 @@ def table(
             console.print(note, style="dim", highlight=False, markup=False)
 
     form = format_of(output_format, path, endings)
-    if form in ("markdown", "latex", "html", "csv"):
-        output(getattr(paper, form)(), path)
-    else:
+    if form == "table":
         draw(on, path)
+    else:
+        output(getattr(paper, form)(), path)
     if paper.content.left_out:
         names = listing(paper.content.left_out, 3)
         say(f"not shown: {names}; --task-set and --suite choose")

@@ -256,7 +256,7 @@ def ties_text(ties: Ties) -> str:
     text += f"pairs): {listing(names[first], 6) or 'none'}"
     for kind in others:
         if set(names[kind]) != set(names[first]):
-            text += f"; for {BESIDE[kind].about}: {listing(names[kind], 6)}"
+            text += f"; for {BESIDE[kind].about}: {listing(names[kind], 6) or 'none'}"
     return f"{text}."
 
 

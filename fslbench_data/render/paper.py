@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
+from benchmark_spec.protocol import About
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render import table as plain
 from fslbench_data.render.latex import (
@@ -34,7 +35,7 @@ from fslbench_data.render.paper_text import (
 )
 from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.paper import About, Asked, PaperCell, PaperContent, paper_content
+from fslbench_data.scoring.paper import Asked, PaperCell, PaperContent, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Answers, Names, Selection, select

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -12,18 +11,13 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import FEW_TASKS, adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import EPISODES, IntervalKind, Protocol
+from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
 from fslbench_data.scoring.selection import whole_names
 from fslbench_data.scoring.summary import baselines
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
-
-About = Literal["new images", "new classes", "new superclasses", "closed"]
-"""What half-widths are about: these, or with ``closed`` only tasks of the very same images."""
-
-ABOUTS: tuple[About, ...] = ("new images", "new classes", "new superclasses", "closed")
 
 
 @dataclass(frozen=True)
