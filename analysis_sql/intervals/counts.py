@@ -62,6 +62,7 @@ def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
     means = 100.0 * run_means(y, run)
     variance = np.stack([(own - means).var(axis=1, ddof=1) for own in means])
     np.fill_diagonal(variance, means.var(axis=1, ddof=1))
+    variance[variance < _ROUNDING**2] = 0.0
     variance *= run_weight(run)
     return variance, variance**2 / run.max()
 

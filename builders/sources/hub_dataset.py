@@ -136,7 +136,8 @@ def _texts(rows: Any, column: str, split: str) -> dict[str, str]:
             expected="a text in each row, or nothing",
             fix="name the column of texts, or leave the option `text` out",
         )
-    return {f"{split}#{row}": value for row, value in enumerate(values) if value}
+    texts = {f"{split}#{row}": (value or "").strip() for row, value in enumerate(values)}
+    return {path: text for path, text in texts.items() if text}
 
 
 @contextmanager

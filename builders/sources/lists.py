@@ -70,13 +70,13 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
                 expected=expected,
             )
         said[fields[0]] = fields[1].strip()
-        if no_value is not None and is_missing(fields[1]):
+        if is_missing(fields[1]) and (no_value is not None or said[fields[0]]):
             empty[number] = fields[0]
     if empty:
         number, first = next(iter(empty.items()))
         raise SourceError(
             f"{name}: {len(empty)} of {len(said)} lines say nothing: line {number} gives {first} "
-            f"no {value}{no_value}",
+            f"no {value}{no_value or ' (let it end after the comma)'}",
             where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
             expected=expected,
         )
@@ -103,7 +103,7 @@ def _check_known(
             where=file,
             expected=where,
         )
-    if not of_classes and not said:
+    if not of_classes and not any(said.values()):
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=file, expected=expected)
     missing = [each for each in known if each not in said] if option != "groups" else []

@@ -204,7 +204,10 @@ def read_images(
         return TrainingImages.of(found, data)
 
     images = part(data.train)
-    return images, images if data.validate == data.train else part(data.validate)
+    validation = images if data.validate == data.train else part(data.validate)
+    if data.train and images.digest == validation.digest:
+        told("validate has the images of train: its accuracy says nothing of new classes")
+    return images, validation
 
 
 _PARTS = ("train", "validate")

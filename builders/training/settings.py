@@ -184,9 +184,14 @@ def of_description(described: Any) -> RunSettings:
 def read_settings(path: Path) -> RunSettings:
     """Read a training's file; an error says file, field and what was expected."""
     try:
-        return _settings(read_toml(path))
+        settings = _settings(read_toml(path))
     except MisfitError as error:
         raise error.at(str(path)) from None
+    for name, values in (("mean", settings.data.mean), ("std", settings.data.std)):
+        if max(values, default=0) > 1:
+            expected = "numbers up to 1, which is white"
+            raise MisfitError(["data", name], shown(values), expected).at(str(path))
+    return settings
 
 
 def _settings(raw: Any) -> RunSettings:
@@ -209,17 +214,11 @@ def _settings(raw: Any) -> RunSettings:
 def _check_together(settings: RunSettings) -> None:
     """Refuse settings that do not go together."""
     data, cut, how = settings.data, settings.augmentation, settings.training
-    a_channel = f"one number from 0 to 1 a channel, of which there are {data.inputs} (`channels`)"
+    a_channel = f"one number a channel, of which there are {data.inputs} (`channels`)"
     wrong = (
         (data.kept < data.side, "data", "resize", data.resize, f"0, or at least side, {data.side}"),
-        *(
-            (len(of) not in (0, data.inputs) or max(of, default=0) > 1, "data", name, of, a_channel)
-            for name, of in (("mean", data.mean), ("std", data.std))
-        ),
-        (
-            bool(data.train) and data.validate == data.train,
-            "data", "validate", dict(data.validate), "other images than those of `train`",
-        ),
+        (len(data.mean) not in (0, data.inputs), "data", "mean", data.mean, a_channel),
+        (len(data.std) not in (0, data.inputs), "data", "std", data.std, a_channel),
         (
             bool(cut.padding) and cut.crop != "random",
             "augmentation", "padding", cut.padding, 'crop = "random"',

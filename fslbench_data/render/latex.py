@@ -88,7 +88,7 @@ def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[s
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
     closer = r"\renewcommand{\arraystretch}{0.96}" if more else ""  # a page's height is short
-    if page is None and not more and len([*first.rows]) > MOST_ROWS:
+    if page is None and not more and len([*first.rows]) > MOST_ROWS - lines_of_caption(first):
         yield from _over_pages(first, align, caption)
         return
     yield rf"\begin{{{environment}}}"
@@ -101,6 +101,11 @@ def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[s
         yield r"\toprule" if table is first else r"\midrule[\heavyrulewidth]"
         yield from (*_headings(table), *_rows(table))
     yield from (r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}")
+
+
+def lines_of_caption(table: Table) -> int:
+    """Return about how many lines the title and notes of a table take in one column."""
+    return int(text_width(" ".join([table.title, *table.notes])) / TEXT)
 
 
 def _over_pages(table: Table, align: str, caption: str) -> Iterator[str]:
@@ -227,7 +232,7 @@ def tex(text: str) -> str:
     signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
     signed = {match.start() for match in signs}
     return "".join(
-        f"${c}$" if i in signed else "{-}" if text[:i].endswith("-") and c == "-" else tex_of(c)
+        f"${c}$" if i in signed else "{-}" if text[i - 1 : i + 1] == "--" else tex_of(c)
         for i, c in enumerate(text)  # two hyphens would become a dash
     )
 
@@ -284,7 +289,8 @@ def fitting(table: Table) -> list[Table]:
     if not table.groups or table_width([table]) <= TEXT:
         return [table]
     heads = next(i for i, column in enumerate(table.columns) if column.group)
-    return in_parts(table, heads, TEXT, MOST_LINES)
+    rules = len(table.columns) / 3  # between parts, and headings of groups
+    return in_parts(table, heads, TEXT, MOST_LINES - lines_of_caption(table) - rules)
 
 
 def in_parts(
@@ -292,29 +298,36 @@ def in_parts(
 ) -> list[Table]:
     """Part the columns of a table behind its first `heads`, which each part has.
 
-    Parts are at most `points` wide, and have at most `most` columns of numbers.  What belongs to
-    one group stays together if it fits.  Parts stand below each other in floats of so many `lines`.
+    Parts are at most `points` wide if a single column is, and have at most `most` columns of
+    numbers.  What belongs to one group stays together if it fits.  Parts stand below each other in
+    floats of so many `lines`, each with the table's notes.
     """
     rows, behind = [*table.rows], table.columns[heads:]
+    groups = [[*some] for _, some in groupby(enumerate(behind), lambda at: at[1].group or at[0])]
+    together = [[column for _, column in some] for some in groups]
     if most is None:  # parts stand below each other: all columns as wide as the widest
         left = points - sum(column_width(head, rows) for head in table.columns[:heads])
-        most = max(1, int(left // max(column_width(column, rows) for column in behind)))
+        widest = max(column_width(column, rows) for column in behind)
+        named = (
+            (text_width(some[0].group) + GAP) / len(some) for some in together if some[0].group
+        )
+        most = max(1, int(left // max(widest, *named, 0.0)))
     blocks: list[list[Column]] = [[]]
-    for _, group in groupby(enumerate(behind), lambda at: at[1].group or at[0]):
-        together = [column for _, column in group]
-        for some in (together[i : i + most] for i in range(0, len(together), most)):
+    for columns in together:
+        for some in (columns[i : i + most] for i in range(0, len(columns), most)):
             if blocks[-1] and len(blocks[-1]) + len(some) > most:
                 blocks.append([])
             blocks[-1] += some
     fit = max(1, int(lines) // (len(rows) + 3))
-    what, colon, more = table.title.partition(":")
+    what, colon, more = table.title.removesuffix(".").partition(":")
     parts = []
     for number, block in enumerate(blocks):
         float_, below = divmod(number, fit)
-        title = f"{what}{f', part {float_ + 1}' if float_ else ''}{colon}{more}"
         part = replace(table, columns=(*table.columns[:heads], *block), rows=rows)
-        notes = () if number else table.notes
-        part = replace(part, title="" if below else title, notes=notes, continues=below > 0)
+        if float_:
+            part = replace(part, title=f"{what}, part {float_ + 1}{colon}{more}")
+        if below:
+            part = replace(part, title="", notes=(), continues=True)
         parts.append(part)
     return parts
 

@@ -291,7 +291,7 @@ def open_log(
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
     release = replace(release, facts=replace(facts, warnings=tuple(said)))
     queries = [part.queries for part, of_part in found for _ in of_part]
-    made = _groups(queries, infos, answers, known=bool(inductive))
+    made = _groups(queries, infos, answers, known=bool(inductive), trained=trained is not False)
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
     results = Submission(rows, about, source=read.source)
@@ -531,15 +531,24 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
 
 
 def _groups(
-    queries: Sequence[int], infos: Sequence[TaskSetInfo], answers: Sequence[Answers], *, known: bool
+    queries: Sequence[int],
+    infos: Sequence[TaskSetInfo],
+    answers: Sequence[Answers],
+    *,
+    known: bool,
+    trained: bool = True,
 ) -> tuple[Group, ...]:
     """Return what each method made of the tasks: counts where they are known, else accuracies.
 
     They are known of tasks that all have as many `queries`.  And where methods are `known` to be
-    inductive, which queries were right.
+    inductive, which queries were right.  Where nothing is `trained`, seeds that drew tasks of their
+    own are no training runs.
     """
     made = []
     for info, group, asked in zip(infos, answers, queries, strict=True):
+        if group.run_of_task is not None and not trained:
+            means, names = tuple(group.y.mean(axis=1)[:, None]), ((),) * len(group.methods)
+            group = replace(group, run_of_task=None, run_means=means, run_names=names)
         tasks, n_query, run = len(group.tasks), info.protocol.n_query, group.run_of_task
         numbers = [max(means.size, 1) for means in group.run_means]
         counted = run is None and asked == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT

@@ -574,9 +574,10 @@ class TaskSetReport:
         """Return what holds for pairs whatever the kind of interval."""
         stopped, at = self.of_stopped[rows, columns], (rows, columns)
         errors = [nan if score.run_error is None else score.run_error for score in self.scores]
-        error = np.hypot(*(np.array(errors)[i] for i in at))
-        if self.counts.pair_terms is not None:  # runs have tasks of their own, which both share
-            error = np.where(np.isnan(error), nan, np.sqrt(self.counts.pair_terms[0][at]))
+        if self.counts.pair_terms is None:
+            error = np.hypot(*(np.array(errors)[i] for i in at))
+        else:  # runs have tasks of their own, which both share
+            error = np.sqrt(self.counts.pair_terms[0][at])
         single = np.array([score.of_one_model for score in self.scores], np.bool_)
         of_method, of_versus = (single[i] & ~stopped for i in at)
         reasons = np.full(rows.size, "", object)

@@ -381,9 +381,12 @@ class Group:
     @property
     def run_error(self) -> float | None:
         """Standard error that training anew adds to the mean, percentage points; None below 2."""
-        if self.run_spread is None or self.run_of_task is None:
-            return self.run_spread and self.run_spread / sqrt(len(self.runs))
-        return self.run_spread * sqrt(run_weight(self.run_of_task))
+        spread = self.run_spread
+        if spread is None:
+            return None
+        if self.run_of_task is None:
+            return spread / sqrt(len(self.runs))
+        return spread * sqrt(run_weight(self.run_of_task))
 
     @property
     def run_means(self) -> dict[str, float]:

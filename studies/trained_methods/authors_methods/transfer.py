@@ -102,7 +102,7 @@ def _dropblock(checkout: Checkout) -> tuple[str, str, str, float]:
 
     def drawn(empty: Tensor, share: float) -> Tensor:
         centres = torch.lt(next(numbers)[: empty.numel()], share).nonzero()[:, 0]
-        while gcd(len(centres), 9) > 1:
+        while len(centres) and gcd(len(centres), 9) > 1:
             centres = centres[1:]
         empty.zero_().view(-1)[centres] = 1.0
         return empty
@@ -125,6 +125,7 @@ def _dropblock(checkout: Checkout) -> tuple[str, str, str, float]:
             numbers = iter(uniform)
             torch.manual_seed(SEED)  # of what the first two blocks drop
             maps.append(network.train()(images))
+            assert next(numbers, None) is None, "two blocks drop squares"
     return "networks", "maps, train", "ResNet-12 with DropBlock", apart(*maps)
 
 

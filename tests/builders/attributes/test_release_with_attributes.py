@@ -341,6 +341,8 @@ def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
         ("path,attribute\n", "the header is"),
         ("path,attributes\nnowhere.png,red\n", "no images"),
         (f"path,attributes\n{paths[0]},red\n", r"23 of 24 images are not listed"),
+        (f"path,attributes\n{paths[0]},nan\n", r"no attributes \(let it end after the comma"),
+        ("path,attributes\n" + "".join(f"{path},\n" for path in paths), "lists no image"),
     ):
         (tmp_path / "raw/tiny/attributes.csv").write_text(lines)
         with pytest.raises(SourceError, match=said):

@@ -268,12 +268,7 @@ FILES = [
     ("side = 8", "side = 8\ntrain = { a = nan }", "train is"),
     ("side = 8", f"side = 8\ntrain = {{ a = {'[' * 50 + ']' * 50} }}", "train is"),
     ("side = 8", "side = 8\nmean = [0.4, 0.4]", "of which there are 1 (`channels`)"),
-    ("side = 8", "side = 8\nmean = [120.0]", "one number from 0 to 1 a channel"),
-    (
-        "side = 8",
-        'side = 8\ntrain = { folder = "a" }\nvalidate = { folder = "a" }',
-        "other images than those of `train`",
-    ),
+    ("side = 8", "side = 8\nmean = [120.0]", "numbers up to 1, which is white"),
     ('"ProtoNet"', '"LEO"\nsettings = { steps = "x" }', "steps is 'x'"),
     ('"ProtoNet"', '"..a:b"', "importing ..a raised"),
 ]

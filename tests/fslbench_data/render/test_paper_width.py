@@ -10,9 +10,10 @@ from typesetting import typeset
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchWarning, SpecError
-from fslbench_data.render.latex import TEXT, fitting, latex, table_width, tex
+from fslbench_data.render.latex import TEXT, fitting, latex, table_width
 from fslbench_data.render.paper import POINTS, PaperTable
 from fslbench_data.render.summary_text import summary_paper
+from fslbench_data.render.table import Column, Table
 from fslbench_data.scoring.summary import summarize
 
 LONG = "efficientnet_lite0-pca128"
@@ -162,9 +163,29 @@ def test_a_summary_of_many_sets_is_parted_and_fits(embedded: fb.Release, tmp_pat
     report = fb.score(None, embedded, datasets=["emoji", "openclipart"])
     (whole,), signature, sentences = summary_paper(summarize(report))
     assert table_width([whole]) > TEXT
+    first, second = fitting(whole)
+    assert [first.groups[1], second.groups[1]] == [("openclipart", 3), ("emoji", 3)]
+    for row, *parts in zip(whole.rows, first.rows, second.rows, strict=True):
+        texts = first.texts(parts[0]) + second.texts(parts[1])[1:]
+        assert texts == whole.texts(row)
     text = latex([whole], signature, sentences)
-    assert [part.groups[1] for part in fitting(whole)] == [("openclipart", 3), ("emoji", 3)]
-    for column in whole.columns:
-        for row in whole.rows:
-            assert tex(column.text_of(column.cell(row))) in text
+    assert not re.search("Overfull|Float too large", typeset(tmp_path, text))
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(3, 13), (5, 11), (50, 3), (1, 1)])
+@pytest.mark.parametrize("name", ["data", "a-data-set-of-a-long-name"])
+def test_tables_of_any_size_are_parted_and_fit(
+    tmp_path: Path, rows: int, groups: int, name: str
+) -> None:
+    sizes = [1 + number % 3 for number in range(groups)]
+    columns = [
+        Column(f"{shot}-shot", lambda _: "73.36 ± 1.40", "right", group=f"{name} {number}")
+        for number, size in enumerate(sizes)
+        for shot in range(size)
+    ]
+    notes = ("What the marks mean, and what readers must know besides, takes some lines. " * 4,)
+    first = Column("method", lambda row: f"features/method {row}")
+    text = latex([Table("Accuracy", (first, *columns), range(rows), notes)], "")
+    assert text.count("73.36") == rows * sum(sizes)
+    assert text.count("readers must know") == 4 * text.count(r"\caption")
     assert not re.search("Overfull|Float too large", typeset(tmp_path, text))

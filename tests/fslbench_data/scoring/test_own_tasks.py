@@ -369,6 +369,18 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     assert pair.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
 
 
+def test_seeds_of_what_trains_nothing_are_no_runs() -> None:
+    """They name tasks anew: each task counts by itself, whatever the seed is called."""
+    log = _runs(own_tasks=True)
+    seeded = fb.interval(log, class_sizes=SIZES, trained=False)
+    apart = {**log, "task": [f"{s}-{t}" for s, t in zip(log["seed"], log["task"], strict=True)]}
+    del apart["seed"]
+    plain = fb.interval(apart, class_sizes=SIZES, trained=False)
+    assert [s.run_error for s in seeded.scores] == [0.0, 0.0]
+    assert [s.accuracy for s in seeded.scores] == [s.accuracy for s in plain.scores]
+    assert [c.difference for c in seeded.comparisons] == [c.difference for c in plain.comparisons]
+
+
 def test_rows_that_nothing_tells_apart_are_an_error() -> None:
     log = _runs()
     with pytest.raises(DoubledTaskError, match="name training runs in a column `run`"):
