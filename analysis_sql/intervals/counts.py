@@ -48,22 +48,17 @@ def run_means(y: Floats, run: Ints) -> Floats:
     return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
 
 
-def run_weight(run: Ints) -> float:
-    """Return Σ (T_r/B)² of the runs (B,) of tasks: 1/R where all R have as many."""
-    return float(np.square(np.bincount(run) / run.size).sum())
-
-
-def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
+def own_task_terms(means: Floats, run: Ints) -> tuple[Floats, Floats]:
     """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
 
-    From accuracies (M, B) in 0..1 where each run (B,) answered tasks of its own.  The mean over all
-    tasks weighs a run by its tasks: v is s² times :func:`run_weight`.
+    From the means of runs (M, R) in 0..1 where each run (B,) answered tasks of its own.  The mean
+    over all tasks weighs a run by its tasks: v is s² Σ (T_r/B)², s²/R where all have as many.
     """
-    means = 100.0 * run_means(y, run)
+    means = 100.0 * means
     variance = np.stack([(own - means).var(axis=1, ddof=1) for own in means])
     np.fill_diagonal(variance, means.var(axis=1, ddof=1))
     variance[variance < _ROUNDING**2] = 0.0
-    variance *= run_weight(run)
+    variance *= np.square(np.bincount(run) / run.size).sum()
     return variance, variance**2 / run.max()
 
 
@@ -293,9 +288,10 @@ class Counts:
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
         """Join accuracies (M, B) of methods each of whose runs answered tasks of its own."""
-        terms = own_task_terms(y, run)
+        means = run_means(y, run)
+        terms = own_task_terms(means, run)
         variance, square = (np.diagonal(own) for own in terms)
-        centred = y - run_means(y, run)[:, run] + y.mean(axis=1)[:, None]
+        centred = y - means[:, run] + y.mean(axis=1)[:, None]
         return cls(centred, np.full(len(y), run.size), 1, variance, square, terms)
 
     def __len__(self) -> int:
@@ -317,16 +313,19 @@ class Counts:
         """Return the counts of the first tasks of a set, which all of the methods answered."""
         return replace(self, correct=self.correct[:, :tasks], tasks=np.full(len(self), tasks))
 
+    def terms_of_pairs(self, methods: Any, versus: Any) -> list[Any]:
+        """Return what training both anew adds to the differences of pairs."""
+        if self.pair_terms is None:
+            return [own[methods] + own[versus] for own in (self.run_variance, self.run_square)]
+        return [own[methods, versus] for own in self.pair_terms]
+
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
         """Subtract counts of second methods from those of first ones, over the first tasks."""
         wide = np.result_type(self.correct, np.int64)
         x, y = (self.correct[rows, :tasks].astype(wide) for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
-        if self.pair_terms is None:
-            terms = [own[methods] + own[versus] for own in (self.run_variance, self.run_square)]
-        else:
-            terms = [own[methods, versus] for own in self.pair_terms]
+        terms = self.terms_of_pairs(methods, versus)
         return Counts(differences, np.full(len(differences), tasks, np.int64), common, *terms)
 
     def moments(self) -> Moments:

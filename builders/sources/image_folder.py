@@ -65,9 +65,7 @@ def read(
         },
         progress=progress,
     )
-    if "texts" in said:
-        told = {path: text for path, text in said["texts"].items() if text}
-        images = replace(images, texts=told)
+    images = replace(images, texts=said.get("texts"))
     if "attributes" in said:
         words = {path: text.split(";") for path, text in said["attributes"].items()}
         of_path = {path: tuple(filter(None, map(str.strip, own))) for path, own in words.items()}

@@ -15,11 +15,14 @@ from benchmark_spec.extras import require
 LISTS = {
     "groups": ("path", "group", " (leave the line out: it then stands alone)"),
     "superclasses": ("class", "superclass", " (a class like no other is a superclass of its own)"),
-    "texts": ("path", "text", None),
-    "attributes": ("path", "attributes", None),
+    "texts": ("path", "text", " (let it end after the comma)"),
+    "attributes": ("path", "attributes", " (let it end after the comma)"),
 }
-"""By option of a source: the header of the CSV file that it names, and what a line with nothing to
-say is to be replaced by; None where it may say nothing, and every image has a line."""
+"""By option of a source: the header of the CSV file that it names, and what to do where a line has
+nothing to say."""
+
+_BLANK = ("texts", "attributes")
+"""Lists whose lines may say nothing."""
 
 _MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "None", "<NA>"})
 """How programs write a null, a NaN and the number -1 where a text is asked for."""
@@ -70,18 +73,18 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
                 expected=expected,
             )
         said[fields[0]] = fields[1].strip()
-        if is_missing(fields[1]) and (no_value is not None or said[fields[0]]):
+        if is_missing(fields[1]) and (said[fields[0]] or option not in _BLANK):
             empty[number] = fields[0]
     if empty:
         number, first = next(iter(empty.items()))
         raise SourceError(
             f"{name}: {len(empty)} of {len(said)} lines say nothing: line {number} gives {first} "
-            f"no {value}{no_value or ' (let it end after the comma)'}",
+            f"no {value}{no_value}",
             where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
             expected=expected,
         )
     _check_known(option, folder, name, said, known, expected)
-    return said
+    return {key: text for key, text in said.items() if text}
 
 
 def _check_known(
@@ -109,12 +112,11 @@ def _check_known(
     missing = [each for each in known if each not in said] if option != "groups" else []
     if missing:
         each = "classes" if of_classes else "images"
-        alone = "a class like no other is a superclass of its own"
         raise SourceError(
             f"{name}: {len(missing)} of {len(known)} {each} are not listed: {listing(missing, 4)}",
             where=file,
             expected=f"{expected}, or no list at all",
-            fix=f"add a line for each; {alone if of_classes else 'it may end after the comma'}",
+            fix=f"add a line for each{LISTS[option][2]}",
         )
 
 

@@ -187,7 +187,7 @@ def read_settings(path: Path) -> RunSettings:
         settings = _settings(read_toml(path))
     except MisfitError as error:
         raise error.at(str(path)) from None
-    for name, values in (("mean", settings.data.mean), ("std", settings.data.std)):
+    for name, values in (("mean", settings.data.mean), ("std", settings.data.std)):  # of new files
         if max(values, default=0) > 1:
             expected = "numbers up to 1, which is white"
             raise MisfitError(["data", name], shown(values), expected).at(str(path))

@@ -33,6 +33,7 @@ OF_RANKINGS = (
     "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
     "over tasks in brackets."
 )
+"""Stands below tables that compare rankings."""
 
 
 MOST = 0.5

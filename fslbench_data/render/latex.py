@@ -303,8 +303,10 @@ def in_parts(
     floats of so many `lines`, each with the table's notes.
     """
     rows, behind = [*table.rows], table.columns[heads:]
-    groups = [[*some] for _, some in groupby(enumerate(behind), lambda at: at[1].group or at[0])]
-    together = [[column for _, column in some] for some in groups]
+    together = [
+        [column for _, column in some]
+        for _, some in groupby(enumerate(behind), lambda at: at[1].group or at[0])
+    ]
     if most is None:  # parts stand below each other: all columns as wide as the widest
         left = points - sum(column_width(head, rows) for head in table.columns[:heads])
         widest = max(column_width(column, rows) for column in behind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -305,7 +306,7 @@ def _scores(
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
                 by_queries=_by_queries(designs, counts, i),
-                run_error=None if part.of_one_model(group) else group.run_error or 0.0,
+                run_error=None if part.of_one_model(group) else sqrt(counts.run_variance[i]),
             )
         )
     return counts, tuple(scores)

@@ -573,12 +573,8 @@ class TaskSetReport:
     def facts(self, rows: Ints, columns: Ints) -> Facts:
         """Return what holds for pairs whatever the kind of interval."""
         stopped, at = self.of_stopped[rows, columns], (rows, columns)
-        errors = [nan if score.run_error is None else score.run_error for score in self.scores]
-        if self.counts.pair_terms is None:
-            error = np.hypot(*(np.array(errors)[i] for i in at))
-        else:  # runs have tasks of their own, which both share
-            error = np.sqrt(self.counts.pair_terms[0][at])
         single = np.array([score.of_one_model for score in self.scores], np.bool_)
+        error = np.sqrt(self.counts.terms_of_pairs(rows, columns)[0])
         of_method, of_versus = (single[i] & ~stopped for i in at)
         reasons = np.full(rows.size, "", object)
         for place in np.flatnonzero(stopped | self.of_prefix[at]).tolist():
@@ -587,7 +583,7 @@ class TaskSetReport:
             stopped,
             self.closed_verdicts[at],
             reasons.tolist(),
-            np.where(stopped, nan, error),
+            np.where(stopped | single[rows] | single[columns], nan, error),
             [
                 WHICH_OF_TWO[both]
                 for both in zip(of_method.tolist(), of_versus.tolist(), strict=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isqrt, sqrt
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.counts import EXACT, RightQueries, run_means, run_weight
+from analysis_sql.intervals.counts import EXACT, RightQueries, run_means
 from analysis_sql.queries.engine import make_facts, view_by_task, working_database
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
 from benchmark_spec.protocol import MAX_QUERIES, suite_of
@@ -377,16 +377,6 @@ class Group:
         if self.run_of_task is None and (self.run_totals == self.run_totals[0]).all():
             return 0.0  # and no rounding of it
         return float(np.std([*self.run_means.values()], ddof=1))
-
-    @property
-    def run_error(self) -> float | None:
-        """Standard error that training anew adds to the mean, percentage points; None below 2."""
-        spread = self.run_spread
-        if spread is None:
-            return None
-        if self.run_of_task is None:
-            return spread / sqrt(len(self.runs))
-        return spread * sqrt(run_weight(self.run_of_task))
 
     @property
     def run_means(self) -> dict[str, float]:
