@@ -2,17 +2,10 @@
 
 In the model of :mod:`analysis_sql.class_aware.design`, (mean - θ)/se_g is Student's with T - 1
 degrees of freedom for a known ratio g = σ_b²/σ_e², where se_g² = q(g)/(T-1) · (1/T + g v).  Each g
-of a grid gets its restricted likelihood times a prior of d ln(g)::
-
-    sqrt(λ̄g / (1+λ̄g))    if k < T-1,      sqrt(λ̄g) / (1+λ̄g/16)    if k = T-1
-
-and the half-width h is that of the mixture::
+of a grid is weighted by its prior and its restricted likelihood, see
+:mod:`analysis_sql.class_aware.likelihood`, and the half-width h is that of the mixture::
 
     Σ_g weight(g) · 2 P(t_(T-1) > h / se_g) = 1 - level
-
-Both priors fall off as σ_b itself does near 0, so that few classes without any visible effect are
-not called free of one.  With k = T-1 there is no rest to tell σ_e² by, and the likelihood does not
-fall for large g: the second prior does.
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
+from analysis_sql.class_aware.likelihood import Shares, grid
 from analysis_sql.comparison.verdicts import constant_p, paired_p
 from analysis_sql.intervals.arrays import Floats, settled
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
@@ -35,11 +28,6 @@ from analysis_sql.intervals.student import mixture_quantiles, student_tail
 
 _NUMBERS_AT_ONCE = 1 << 16
 """Numbers held at once: rows times eigenvalues or grid points."""
-
-REACH = 4.0
-"""The median of sqrt(λ̄g) under the prior where k = T-1: classes move a typical coordinate four
-times as much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all
-that tasks differ by; see studies/coverage/README.md, which has the price too."""
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
@@ -90,7 +78,7 @@ def mixtures(
 
     Of classes by their :func:`mixture`.
     """
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, grid(design).shares.size))
     for start in range(0, len(norm2), step):
         some = slice(start, start + step)
         yield some, *mixture(Shares.of(design, u[some], norm2[some]))
@@ -100,21 +88,11 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
     """Weigh each ratio g of the grid, rows of sum 1, and give se_g by |y - ȳ|: both (P, G)."""
     design = shares.design
     scales = shares.scales()
-    log_weights = shares.log_likelihoods(scales) + np.log(prior(design))
+    log_weights = shares.log_likelihoods(scales) + np.log(grid(design).prior)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    per_task = 1.0 / design.tasks + ratios(design) * design.concentration
+    per_task = 1.0 / design.tasks + grid(design).ratios * design.concentration
     return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
-
-
-def prior(design: ClassDesign) -> Floats:
-    """Return the prior weight of each ratio of the grid (G,), up to a factor."""
-    return prior_of(np.exp(LOG_GRID), design.rank == design.tasks - 1)
-
-
-def prior_of(x: Floats, full: bool) -> Floats:
-    """Return the prior weights of d ln(x), with `full` where no rest tells of σ_e²."""
-    return np.asarray(np.sqrt(x) / (1.0 + x / REACH**2) if full else np.sqrt(x / (1.0 + x)))
 
 
 def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int) -> Floats:

@@ -7,9 +7,19 @@ rss = |y - ȳ|² - Σu_i², of T - 1 - k more of variance σ_e².  With σ_e² i
 
     L(g) = q(g)^(-(T-1)/2) Π (1 + gλ_i)^(-1/2)        q(g) = Σ u_i²/(1 + gλ_i) + rss
 
-g is looked at relative to 1/λ̄, the mean eigenvalue's inverse, as ln(λ̄g): λ̄ grows with the number
-of tasks, so that no absolute range of g suits every set.  λ̄g is how many times as much the classes
-move a typical coordinate as tasks do.
+g is looked at relative to 1/λ̄, the mean eigenvalue's inverse: λ̄ grows with the number of tasks, so
+that no absolute range of g suits every set.  x = λ̄g is how many times as much the classes move a
+typical coordinate as tasks do.  With s = √x, each g gets a prior, per unit of ln(x), of::
+
+    s / sqrt(1 + s²)    if k < T-1,      s / (1 + s²/16)    if k = T-1
+
+Both fall off as σ_b itself does near 0, so that few classes without any visible effect are not
+called free of one.  With k = T-1 there is no rest to tell σ_e² by, and the likelihood does not fall
+for large g: the second prior does.  Either is smooth in t = asinh(s), the first constant; so sums
+over equal steps of t are as good as integrals, as long as a step is no wider than ln L is narrow.
+The information on ln(g) says how narrow that may be::
+
+    I = (Σ p_i² - (Σ p_i)²/(T-1)) / 2,   p_i = gλ_i/(1 + gλ_i),       dt/d ln(g) = tanh(t)/2
 """
 
 from __future__ import annotations
@@ -24,17 +34,54 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign, product_by_row
 from analysis_sql.intervals.arrays import Floats
 
-LOG_GRID: Floats = np.arange(-16.0, 16.125, 0.25)
-"""ln(λ̄g), (G,): from no class effect that anybody could see to nothing else."""
+REACH = 4.0
+"""The median of s under the prior where k = T-1: classes move a typical coordinate four times as
+much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all that tasks
+differ by; see studies/coverage/README.md, which has the price too."""
+
+_LEAST, _MOST = -16.125, 16.125
+"""ln(x): from no class effect that anybody could see to nothing else."""
+_WIDEST = 0.2
+"""The widest step of t."""
+_PLACES: Floats = np.linspace(0.05, 6.0, 120)
+"""Where t is asked how narrow ln L may be."""
 
 _STEPS = 60
 _ENOUGH = 1e-10
+
+
+def points(
+    eigenvalues: Floats, freedom: int, least: float = _LEAST, most: float = _MOST
+) -> tuple[Floats, Floats]:
+    """Return the x of a grid, and the prior weight of each, up to a factor: both (G,).
+
+    For `eigenvalues` (k,), or of several designs (N, k), and T - 1 = `freedom`.  The grid begins at
+    x = 0, whose weight is less by what is below ln(x) = `least`, and ends half a step before ln(x)
+    = `most`.
+    """
+    rows = np.atleast_2d(eigenvalues)
+    typical = rows / rows.mean(axis=1, keepdims=True)
+    part = 1.0 - 1.0 / (1.0 + np.sinh(_PLACES)[:, None, None] ** 2 * typical)
+    information = 0.5 * (np.square(part).sum(axis=2) - part.sum(axis=2) ** 2 / freedom)
+    narrowest = 0.5 * np.tanh(_PLACES) / np.sqrt(np.maximum(information.max(axis=1), 1e-12))
+    end = float(np.arcsinh(np.exp(most / 2.0)))
+    steps = int(end / min(_WIDEST, float(narrowest.min())))
+    t = np.arange(steps + 1) * end / (steps + 0.5)
+    x, weight = np.sinh(t) ** 2, np.ones(t.size)
+    weight[0] = 0.5 - np.exp(least / 2.0) / t[1]
+    if rows.shape[1] == freedom:
+        weight *= np.sqrt(1.0 + x) / (1.0 + x / REACH**2)
+    return x, weight
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """What the grid of ratios has from the design alone."""
 
+    shares: Floats
+    """float64 (G,): x = λ̄g, from 0."""
+    prior: Floats
+    """float64 (G,): weights, up to a factor."""
     ratios: Floats
     """float64 (G,): g."""
     shrunk: Floats
@@ -45,12 +92,13 @@ class Grid:
     @classmethod
     def of(cls, design: ClassDesign) -> Grid:
         """Make the grid of a design that has eigenvalues."""
-        g = np.exp(LOG_GRID) / design.typical
+        x, prior = points(design.eigenvalues, design.tasks - 1)
+        g = x / design.typical
         grown = np.outer(design.eigenvalues, g)
-        return cls(g, 1.0 / (1.0 + grown), np.log1p(grown).sum(axis=0))
+        return cls(x, prior, g, 1.0 / (1.0 + grown), np.log1p(grown).sum(axis=0))
 
 
-_grid = lru_cache(maxsize=32)(Grid.of)
+grid = lru_cache(maxsize=32)(Grid.of)
 """The grid of a design, which is kept for the sets that a report has at a time."""
 
 
@@ -75,12 +123,12 @@ class Shares:
 
     def scales(self) -> Floats:
         """q(g) / |y - ȳ|² on the grid (P, G)."""
-        return product_by_row(self.squares, _grid(self.design).shrunk) + self.rest[:, None]
+        return product_by_row(self.squares, grid(self.design).shrunk) + self.rest[:, None]
 
     def log_likelihoods(self, scales: Floats | None = None) -> Floats:
         """Ln L on the grid (P, G), less a constant of each row; `scales` if known already."""
         scales = self.scales() if scales is None else scales
-        spread, freedom = _grid(self.design).spread, self.design.tasks - 1
+        spread, freedom = grid(self.design).spread, self.design.tasks - 1
         return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
 
 
@@ -92,11 +140,6 @@ class VarianceComponents:
     """σ_b², of the classes' effects; 0 where the likelihood falls from g = 0 on."""
     within: Floats
     """σ_e², of a task beyond its classes."""
-
-
-def ratios(design: ClassDesign) -> Floats:
-    """Return the ratios g of the grid (G,)."""
-    return _grid(design).ratios
 
 
 def variance_components(
@@ -129,10 +172,11 @@ def _best(shares: Shares) -> Floats:
     neighbours, or halving where that leaves them.
     """
     design = shares.design
+    places = np.log(np.maximum(grid(design).shares, np.exp(_LEAST)))
     best = shares.log_likelihoods().argmax(axis=1)
-    s = LOG_GRID[best]
-    rows = np.flatnonzero((best > 0) & (best < LOG_GRID.size - 1))
-    low, high = LOG_GRID[best[rows] - 1], LOG_GRID[best[rows] + 1]
+    s = places[best]
+    rows = np.flatnonzero((best > 0) & (best < places.size - 1))
+    low, high = places[best[rows] - 1], places[best[rows] + 1]
     squares, rest = shares.squares[rows], shares.rest[rows]
     at = s[rows]
     for _ in range(_STEPS):

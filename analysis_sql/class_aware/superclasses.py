@@ -19,10 +19,10 @@ With x = g_a μ̄, μ̄ the mean of the μ_j, the restricted likelihood is::
     q = u'D^-1 u - Σ w_j² + rss + Σ w_j²/(1 + g_a μ_j)
     L = q^(-(T-1)/2) Π (1 + g_b λ_i)^(-1/2) Π (1 + g_a μ_j)^(-1/2)
 
-and each pair of ratios is weighted by L, the prior of g_b, and one of d ln(x) of the same form.
-For a known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T + g_b n'n/T² + g_a m'm/T²).
-The mixture only needs how the weight is spread over ln(se): it is kept on nodes 1/64 apart, what
-lies between divided between both.
+and each pair of ratios is weighted by L, the prior of g_b, and one of x of the same form.  For a
+known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T +
+g_b n'n/T² + g_a m'm/T²).  The mixture only needs how the weight is spread over ln(se): it is kept
+on nodes 1/64 apart, what lies between divided between both.
 
 Since a question about more is not answered by less, these intervals are never narrower than those
 for new classes, and their p-values never smaller.
@@ -40,22 +40,22 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
 from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
-from analysis_sql.class_aware.likelihood import Shares, ratios
+from analysis_sql.class_aware.likelihood import Shares, grid, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
-LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)
-"""ln(x), (A,): from no effect of superclasses that anybody could see to nothing else."""
+_LEAST, _MOST = -10.125, 14.125
+"""ln(x): from no effect of superclasses that anybody could see to nothing else."""
 
 _NODE = 1.0 / 64.0
 """Distance of the nodes on which the law of ln(se) is kept."""
-_NEGLIGIBLE = 1e-16
+_NEGLIGIBLE = 1e-13
 """Weights below this, of 1 the largest, are left out."""
-_STEPS = (8, 4)
-"""Every eighth ratio of classes and every fourth of superclasses tell where weights are."""
+_EVERY = 8
+"""Every eighth ratio of classes and of superclasses tells where weights are."""
 
 LEAST = 6
 """Superclasses that must be used: fewer say too little of how superclasses differ."""
@@ -194,7 +194,7 @@ class SuperclassDesign:
         Where no class is used twice their effects are noise like any other, and g_b is 0.
         """
         classes = self.classes
-        class_ratios = np.zeros(1) if classes.disjoint else ratios(classes)
+        class_ratios = np.zeros(1) if classes.disjoint else grid(classes).ratios
         columns = classes.coordinates(np.ascontiguousarray(self.members.T)).T
         left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
         kept = sizes**2 > _ZERO * sizes[0] ** 2
@@ -247,12 +247,11 @@ class Grid:
     def of(cls, design: SuperclassDesign) -> Grid:
         """Make the grid of a design without an obstacle."""
         spectra, classes = design.spectra, design.classes
-        x = np.exp(LOG_SHARES)
+        x, of_superclasses = points(spectra.moved, design.tasks - 1, _LEAST, _MOST)
         superclass_ratios = x / spectra.moved.mean(axis=1, keepdims=True)
         grown = 1.0 + spectra.moved[:, :, None] * superclass_ratios[:, None, :]
         spread = np.log(spectra.grown).sum(axis=1)[:, None] + np.log(grown).sum(axis=1)
-        of_classes = np.ones(1) if classes.disjoint else new_classes.prior(classes)
-        of_superclasses = new_classes.prior_of(x, spectra.rank == design.tasks - 1)
+        of_classes = np.ones(1) if classes.disjoint else grid(classes).prior
         weight = np.log(of_classes)[:, None] + np.log(of_superclasses) - 0.5 * spread
         per_task = (
             1.0 / design.tasks
@@ -281,7 +280,8 @@ _grid = lru_cache(maxsize=16)(Grid.of)
 
 @lru_cache(maxsize=16)
 def _some_of_grid(design: SuperclassDesign) -> Grid:
-    part = _grid(design).part(*(slice(None, None, step) for step in _STEPS))
+    some = slice(None, None, _EVERY)
+    part = _grid(design).part(some, some)
     return replace(part, shrunk=np.ascontiguousarray(part.shrunk))
 
 
@@ -316,15 +316,15 @@ def weighted(
 
 
 def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Floats) -> Grid:
-    """Return the grid less large ratios, whose weights are negligible for all rows.
+    """Return the grid less ratios whose weights are negligible for all rows.
 
-    Weights fall beyond their largest one: some points of the grid tell where.
+    Weights fall on both sides of their largest one: some points of the grid tell where.
     """
-    grid = _grid(design)
     weights, _ = weighted(design, coordinates, norm2, _some_of_grid(design))
     weighty = weights.max(axis=1) > _NEGLIGIBLE
-    rows, columns = (np.flatnonzero(weighty.any(axis=axis))[-1] + 1 for axis in (1, 0))
-    return grid.part(slice(rows * _STEPS[0]), slice(columns * _STEPS[1]))
+    places = (np.flatnonzero(weighty.any(axis=axis)) for axis in (1, 0))
+    around = (slice(max(at[0] - 1, 0) * _EVERY, (at[-1] + 1) * _EVERY) for at in places)
+    return _grid(design).part(*around)
 
 
 def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:

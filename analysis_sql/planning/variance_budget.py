@@ -33,8 +33,8 @@ import numpy as np
 from scipy.special import chdtri, gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import mixture, prior, relative_halfwidths
-from analysis_sql.class_aware.likelihood import LOG_GRID, ratios, variance_components
+from analysis_sql.class_aware.intervals import mixture, relative_halfwidths
+from analysis_sql.class_aware.likelihood import Grid, grid, variance_components
 from analysis_sql.class_aware.likelihood import Shares as Scatter
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
@@ -219,13 +219,13 @@ class LikelyComponents:
         if design.obstacle is not None or not norm2[0]:
             return None
         scatter = Scatter.of(design, design.coordinates(values), norm2)
-        weights = _with_none(mixture(scatter)[0][0], prior(design))
+        weights = _with_none(mixture(scatter)[0][0], grid(design))
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
         n_query = design.way * estimate.query * unit
         q = scatter.scales()[0][kept] * norm2[0] / n_query**2
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
         within = q[:, None] / chdtri(design.tasks - 1, middles)
-        classes = ratios(design)[kept, None] * within
+        classes = grid(design).ratios[kept, None] * within
         weight = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
         return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
 
@@ -253,10 +253,10 @@ class LikelyComponents:
         return low, high
 
 
-def _with_none(weights: Floats, before: Floats) -> Floats:
-    """Weights of the grid (G,) whose first point, practically no effect, stands for none at all."""
+def _with_none(weights: Floats, grid: Grid) -> Floats:
+    """Weights of the grid (G,) whose first point, no class effect, gets that of x below 1 more."""
     shifted = weights.copy()
-    shifted[0] *= before[LOG_GRID < 0].sum() / before[0]
+    shifted[0] *= 1.0 + grid.prior[grid.shares < 1.0].sum() / grid.prior[0]
     return np.asarray(shifted / shifted.sum())
 
 
@@ -287,7 +287,8 @@ def detectable_class_aware(
     first, within = designs[0], likely.within_at(query)
     if first.disjoint:
         return detectable_open(likely, designs, query, level, power)
-    strength = np.log(likely.classes * first.typical / within)
+    shares = likely.classes * first.typical / within
+    strength = np.log(np.maximum(shares, np.exp(NODES[0])))
     factor = np.interp(strength, NODES, detectable_in_deviations(first, level, power))
     deviations = [np.sqrt(likely.classes * d.concentration + within / d.tasks) for d in designs]
     return np.asarray(factor * np.mean(deviations, axis=0))

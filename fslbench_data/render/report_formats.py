@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
-from operator import itemgetter
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.told_apart import Evidence, Ties
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
-from fslbench_data.render.table import Column, Table, csv_text, json_text, objects
+from fslbench_data.render.table import csv_of_rows, csv_text, json_text, objects
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
@@ -48,17 +48,16 @@ def render_csv(report: Report) -> str:
     """
     if isinstance(report.log, DrawFacts):
         return csv_text(draw_values(report, report.log), str(report.signature))
-    columns = tuple(Column(name, itemgetter(i)) for i, name in enumerate(COLUMNS))
-    rows = (row for each in report.sets for row in _rows(each))
-    return csv_text(Table("", columns, rows), str(report.signature))
+    rows = chain.from_iterable(part for each in report.sets for part in _rows(each))
+    return csv_of_rows(COLUMNS, rows, str(report.signature))
 
 
-def _rows(each: TaskSetReport) -> Iterator[Sequence[object]]:
+def _rows(each: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
     """Give the comparisons of a task set, then methods that there is nothing to compare with."""
     for batch in each.batches(with_p=False):
         columns = (batch.column(name).to_pylist() for name in COLUMNS.values())
-        yield from zip(*columns, strict=True)
-    yield from _alone(each)
+        yield zip(*columns, strict=True)
+    yield _alone(each)
 
 
 def _alone(each: TaskSetReport) -> Iterator[list[object]]:

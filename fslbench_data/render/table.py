@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
+
+import msgspec
 
 from benchmark_spec.version import OUTPUT_SCHEMA
 
@@ -164,11 +165,16 @@ def comment(text: str) -> str:
 
 def csv_text(table: Table, signature: str = "") -> str:
     """Write a table as CSV, after the signature as a line beginning with ``#``."""
+    return csv_of_rows(table.names, map(table.cells, table.rows), signature)
+
+
+def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]], signature: str) -> str:
+    """Write rows of values as CSV; see :func:`csv_text`."""
     out = io.StringIO()
     out.write(f"# {one_line(signature)}\n" if signature else "")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.names)
-    writer.writerows(map(table.cells, table.rows))
+    writer.writerow(names)
+    writer.writerows(rows)
     return out.getvalue()
 
 
@@ -179,9 +185,8 @@ def objects(table: Table) -> list[dict[str, Any]]:
 
 def json_text(content: dict[str, Any]) -> str:
     """Write JSON that begins with the number of its schema; dataclasses become objects."""
-    content = {"schema": OUTPUT_SCHEMA, **content}
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
-    return f"{text}\n"
+    text = msgspec.json.encode({"schema": OUTPUT_SCHEMA, **content})
+    return f"{msgspec.json.format(text, indent=1).decode()}\n"
 
 
 def _md(text: str) -> str:

@@ -204,6 +204,13 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
         interval = self.of_all(kind)[self.row]
         return interval if self.holds else replace(interval, halfwidth=None)
 
+    def __contains__(self, kind: object) -> bool:
+        return kind in self.kinds
+
+    def get(self, kind: IntervalKind, default: Any = None) -> Any:
+        """Return the interval of a kind, or the default where there is none."""
+        return default if kind not in self.kinds else self[kind]
+
     def __iter__(self) -> Iterator[IntervalKind]:
         return iter(self.kinds)
 

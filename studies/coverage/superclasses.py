@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from analysis_sql.class_aware.intervals import relative_halfwidths
-from analysis_sql.class_aware.superclasses import LOG_SHARES, SuperclassDesign
+from analysis_sql.class_aware.superclasses import SuperclassDesign
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
@@ -224,7 +224,7 @@ SUPERCLASSES, STRENGTHS = (6, 8, 20), (0.0, 0.25, 1.0, 3.0, 10.0, 100.0)
 QUANTILES, STEPS = 2000, 60
 
 
-X = np.exp(LOG_SHARES)
+X = np.exp(np.arange(-10.0, 14.125, 0.25))
 PRIORS: dict[str, Array] = {
     "chosen": np.sqrt(X / (1 + X)),
     "half-Cauchy, median 1": np.sqrt(X) / (1 + X),

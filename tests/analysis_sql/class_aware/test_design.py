@@ -27,7 +27,7 @@ def membership(ids: Array) -> Array:
 
 
 def plain(ids: Array, y: Array, level: float) -> float:
-    """The half-width of one y, written out: dense matrices, a loop over g, a root finder."""
+    """The half-width of one y, written out: dense matrices, narrow steps of ln g, a root finder."""
     z = membership(ids)
     tasks = len(y)
     n = z.sum(axis=0)
@@ -40,12 +40,12 @@ def plain(ids: Array, y: Array, level: float) -> float:
     residual = y - y.mean()
     u = left[:, :k].T @ residual
     rss = 0.0 if k == tasks - 1 else residual @ residual - u @ u
-    logs, se = np.empty(129), np.empty(129)
-    for step in range(129):
-        x = np.exp(-16 + 0.25 * step)
+    logs, se = np.empty(4128), np.empty(4128)
+    for step in range(4128):
+        x = np.exp(-16.125 + (step + 0.5) / 128)
         g = x / lam.mean()
-        q = sum(u**2 / (1 + g * lam)) + rss
-        log = -(tasks - 1) / 2 * np.log(q) - 0.5 * sum(np.log(1 + g * lam))
+        q = np.sum(u**2 / (1 + g * lam)) + rss
+        log = -(tasks - 1) / 2 * np.log(q) - 0.5 * np.sum(np.log(1 + g * lam))
         log += 0.5 * np.log(x)
         log -= np.log(1 + x / 16) if k == tasks - 1 else 0.5 * np.log(1 + x)
         logs[step], se[step] = log, np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))
@@ -84,16 +84,11 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     found = class_aware_interval(design, x, 5, 0.95)
     assert (found.kind, found.mean, found.tasks, found.constant) == ("class-aware", 80, 3, False)
 
-    g = np.exp(np.arange(129) / 4 - 16)
-    weight = np.sqrt(g) / (1 + g / 16)
-    weight /= weight.sum()
-    ratio = found.halfwidth / np.sqrt(800 / 6 * (1 + 4 * g) / (1 + g))
-    assert (weight * (1 - ratio / np.sqrt(2 + ratio**2))).sum() == pytest.approx(0.05, rel=1e-9)
     # between the widths for no class effect (the open interval's) and for nothing else
     assert 4.302653 * np.sqrt(800 / 6) < found.halfwidth < 4.302653 * np.sqrt(800 / 6 * 4)
-    assert found.halfwidth == pytest.approx(plain(ids, 20.0 * x, 0.95), rel=1e-9)
+    assert found.halfwidth == pytest.approx(plain(ids, 20.0 * x, 0.95), rel=2e-6)
 
-    # and the grid is as good as the integral over ln g
+    # and as the integral over ln g has it
     def part(s: float, h: float) -> float:
         w = np.exp(s / 2) / (1 + np.exp(s) / 16) / (4 * np.pi)
         r = h / np.sqrt(800 / 6 * (1 + 4 * np.exp(s)) / (1 + np.exp(s)))
@@ -115,7 +110,9 @@ def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: 
         pytest.skip("all tasks have the same classes")
     effect = rng.normal(0, 5, classes)
     x = np.round(60 + effect[ids].sum(axis=1) + rng.normal(0, 8, tasks)).astype(int)
-    assert width(ids, x, level) == pytest.approx(plain(ids, x.astype(float), level), rel=1e-8)
+    # at extreme levels much depends on where the grid ends, if nothing else ends it
+    close = 1e-5 if level < 0.99 else 3e-3
+    assert width(ids, x, level) == pytest.approx(plain(ids, x.astype(float), level), rel=close)
 
 
 def test_each_class_once_is_the_open_interval() -> None:
@@ -213,14 +210,14 @@ def test_methods_and_pairs_over_the_tasks_they_answered() -> None:
     for i in range(5):
         m = answered[i]
         expected = plain(ids[:m], x[i, :m].astype(float), 0.9) if m > 1 else np.nan
-        assert own[i] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
+        assert own[i] == pytest.approx(4 * expected, rel=1e-5, nan_ok=True)
         for j in range(5):
             m = min(answered[i], answered[j])
             difference = (x[i] - x[j])[:m]
             constant = len(set(difference.tolist())) <= 1
             expected = np.nan if constant else plain(ids[:m], difference.astype(float), 0.9)
             found = widths[5 * i + j]
-            assert found == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
+            assert found == pytest.approx(4 * expected, rel=1e-5, nan_ok=True)
     assert design.prefix(50) is design.prefix(50)
 
 

@@ -1,13 +1,14 @@
 """Variance components against statsmodels and against a plain restricted likelihood."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import integrate, optimize
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.likelihood import Shares, ratios, variance_components
+from analysis_sql.class_aware.likelihood import Shares, grid, points, variance_components
 
 Array = np.ndarray[Any, Any]
 
@@ -91,10 +92,36 @@ def test_against_statsmodels(seed: int) -> None:
         params.vcomp = np.array([g])
         return float(model.loglike(params, profile_fe=True))
 
-    places = [60, 72, 80]
+    places = [2, 8, 20]
     ours = shares.log_likelihoods()[0][places]
-    other = [theirs(g) for g in ratios(shares.design)[places]]
+    other = [theirs(g) for g in grid(shares.design).ratios[places]]
     assert np.diff(ours) == pytest.approx(np.diff(other), abs=1e-6)
+
+
+@pytest.mark.parametrize("rest", [0, 1, 900])
+@pytest.mark.parametrize(("classes", "at"), [(8, 0.3), (8, 30.0), (660, 3.0), (660, 300.0)])
+def test_the_grid_sums_as_the_prior_of_ln_x_integrates(classes: int, at: float, rest: int) -> None:
+    """Times the likelihood of what is expected where x = `at`, with so many coordinates of rest."""
+    eigenvalues, freedom = np.linspace(0.5, 1.5, classes), classes + rest
+    x, weight = points(eigenvalues, freedom)
+
+    def log_likelihood(x: Array) -> Array:
+        grown = 1 + np.multiply.outer(x, eigenvalues)
+        scale = ((1 + at * eigenvalues) / grown).sum(axis=-1) + rest
+        return -freedom / 2 * np.log(scale) - np.log(grown).sum(axis=-1) / 2
+
+    highest = log_likelihood(np.array(at))
+
+    def height(ln_x: Array) -> Array:
+        s = np.exp(ln_x / 2)
+        prior = s / np.sqrt(1 + s**2) if rest else s / (1 + s**2 / 16)
+        return prior * np.exp(log_likelihood(s**2) - highest)
+
+    ends = np.linspace(-16.125, 16.125, 130)
+    exact = sum(integrate.quad(height, a, b)[0] for a, b in pairwise(ends))
+    dt = np.arcsinh(np.sqrt(x[1]))
+    summed = 2 * dt * (weight @ np.exp(log_likelihood(x) - highest))
+    assert summed == pytest.approx(exact, rel=1e-5)
 
 
 def test_what_cannot_be_estimated() -> None:

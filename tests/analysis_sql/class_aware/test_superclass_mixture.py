@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, stats
 
-from analysis_sql.class_aware.intervals import prior, relative_halfwidths, tails
-from analysis_sql.class_aware.likelihood import LOG_GRID
-from analysis_sql.class_aware.superclasses import (
-    LOG_SHARES,
-    Grid,
-    SuperclassDesign,
-    weighted,
-)
+from analysis_sql.class_aware.intervals import relative_halfwidths, tails
+from analysis_sql.class_aware.likelihood import grid, points
+from analysis_sql.class_aware.superclasses import Grid, SuperclassDesign, weighted
 
 Array = np.ndarray[Any, Any]
 
-X = np.exp(LOG_SHARES)
+
+def superclass_grid(design: SuperclassDesign) -> tuple[Array, Array]:
+    """The x of the grid and their prior weights."""
+    return points(design.spectra.moved, design.tasks - 1, -10.125, 14.125)
 
 
 def values(y: Array) -> tuple[Array, Array]:
@@ -63,8 +61,9 @@ def test_a_balanced_nested_set_has_a_closed_form() -> None:
     nested = repeats * ((means - means.mean(axis=1, keepdims=True)) ** 2).sum()
     within = ((table - means[:, :, None]) ** 2).sum()
     # a class moves `repeats` g_b, a superclass `classes` times `repeats` g_a; every λ is `repeats`
-    of_class = 1 + np.exp(LOG_GRID)[:, None]
-    of_superclass = of_class * (1 + X)
+    of_class = 1 + grid(design.classes).shares[:, None]
+    x, of_x = superclass_grid(design)
+    of_superclass = of_class * (1 + x)
     scale = between / of_superclass + nested / of_class + within
     se = np.sqrt(scale / (y.size - 1) * of_superclass / y.size / norm2[0])
     assert errors[0] == pytest.approx(se, rel=1e-9)
@@ -72,8 +71,8 @@ def test_a_balanced_nested_set_has_a_closed_form() -> None:
         -(y.size - 1) / 2 * np.log(scale)
         - (superclasses - 1) / 2 * np.log(of_superclass)
         - superclasses * (classes - 1) / 2 * np.log(of_class)
-        + np.log(prior(design.classes))[:, None]
-        + np.log(X / (1 + X)) / 2
+        + np.log(grid(design.classes).prior)[:, None]
+        + np.log(of_x)
     )
     expected = np.exp(log_weights - log_weights.max())
     assert weights[0] == pytest.approx(expected / expected.sum(), rel=1e-7, abs=1e-14)
@@ -96,23 +95,24 @@ def test_weights_are_those_of_dense_matrices(seed: int, tasks: int) -> None:
     contrasts = linalg.null_space(np.ones((1, tasks)))
     left = contrasts.T @ y[0]
     of_classes = (
-        np.exp(LOG_GRID)
+        grid(design.classes).shares
         / np.linalg.eigvalsh(contrasts.T @ z @ z.T @ contrasts)[-design.classes.rank :].mean()
     )
     full = design.spectra.rank == tasks - 1
     assert full == (tasks == 5)
-    of_x = np.sqrt(X) / (1 + X / 16) if full else np.sqrt(X / (1 + X))
+    x, of_x = superclass_grid(design)
+    of_g = grid(design.classes).prior
     differences = []
-    for b, a in ((20, 10), (64, 40), (64, 70), (90, 20), (100, 60), (70, 50)):
+    for b, a in ((0, 0), (2, 0), (10, 20), (20, 30), (20, 2), (15, 15), (5, 10)):
         class_part = np.eye(tasks) + of_classes[b] * z @ z.T
         of_superclasses = contrasts.T @ s @ s.T @ contrasts
         moved = linalg.eigvalsh(of_superclasses, contrasts.T @ class_part @ contrasts)
-        ratio = X[a] / moved[-design.spectra.rank :].mean()
+        ratio = x[a] / moved[-design.spectra.rank :].mean()
         whole = class_part + ratio * s @ s.T
         inner = contrasts.T @ whole @ contrasts
         variance = left @ np.linalg.solve(inner, left) / (tasks - 1)
         density = stats.multivariate_normal(cov=variance * inner, allow_singular=True)
-        weight = density.logpdf(left) + np.log(prior(design.classes)[b] * of_x[a])
+        weight = density.logpdf(left) + np.log(of_g[b] * of_x[a])
         differences.append(np.log(weights[0, b, a]) - weight)
         se = np.sqrt(variance * whole.sum() / tasks**2 / norm2[0])
         assert errors[0, b, a] == pytest.approx(se, rel=1e-7)
@@ -150,13 +150,14 @@ def test_classes_used_once_are_noise() -> None:
     design = SuperclassDesign.of(np.arange(24)[:, None], superclass_of_class)
     y, norm2 = values(np.random.default_rng(5).normal(size=24) + superclass_of_class)
     weights, errors = on_the_whole_grid(design, design.coordinates(y), norm2)
-    assert weights.shape == (1, 1, X.size)
+    x, of_x = superclass_grid(design)
+    assert weights.shape == (1, 1, x.size)
     means = y.reshape(6, 4).mean(axis=1)
     between = 4 * ((means - y.mean()) ** 2).sum()
-    scale = between / (1 + X) + norm2[0] - between
-    se = np.sqrt(scale / 23 * (1 + X) / 24 / norm2[0])
+    scale = between / (1 + x) + norm2[0] - between
+    se = np.sqrt(scale / 23 * (1 + x) / 24 / norm2[0])
     assert errors[0, 0] == pytest.approx(se, rel=1e-9)
-    log_weights = -11.5 * np.log(scale) - 2.5 * np.log1p(X) + np.log(X / (1 + X)) / 2
+    log_weights = -11.5 * np.log(scale) - 2.5 * np.log1p(x) + np.log(of_x)
     expected = np.exp(log_weights - log_weights.max())
     assert weights[0, 0] == pytest.approx(expected / expected.sum(), rel=1e-7)
 
