@@ -41,8 +41,8 @@ differ by; see studies/coverage/README.md, which has the price too."""
 
 _LEAST, _MOST = -16.125, 16.125
 """ln(x): from no class effect that anybody could see to nothing else."""
-_WIDEST = 0.2
-"""The widest step of t."""
+_STEP, _WIDEST = 1.1, 0.15
+"""A step of t, in standard errors, with which sums are about 1e-6 off; and the widest one."""
 _PLACES: Floats = np.linspace(0.05, 6.0, 120)
 """Where t is asked how narrow ln L may be."""
 
@@ -65,7 +65,7 @@ def points(
     information = 0.5 * (np.square(part).sum(axis=2) - part.sum(axis=2) ** 2 / freedom)
     narrowest = 0.5 * np.tanh(_PLACES) / np.sqrt(np.maximum(information.max(axis=1), 1e-12))
     end = float(np.arcsinh(np.exp(most / 2.0)))
-    steps = int(end / min(_WIDEST, float(narrowest.min())))
+    steps = int(end / min(_WIDEST, _STEP * float(narrowest.min())))
     t = np.arange(steps + 1) * end / (steps + 0.5)
     x, weight = np.sinh(t) ** 2, np.ones(t.size)
     weight[0] = 0.5 - np.exp(least / 2.0) / t[1]
