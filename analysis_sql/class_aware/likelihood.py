@@ -43,7 +43,7 @@ _LEAST, _MOST = -16.125, 16.125
 """ln(x): from no class effect that anybody could see to nothing else."""
 _STEP, _WIDEST = 1.1, 0.15
 """A step of t, in standard errors, with which sums are about 1e-6 off; and the widest one."""
-_PLACES: Floats = np.linspace(0.05, 6.0, 120)
+_PLACES: Floats = np.linspace(0.1, 6.0, 40)
 """Where t is asked how narrow ln L may be."""
 
 _STEPS = 60

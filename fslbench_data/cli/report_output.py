@@ -137,16 +137,15 @@ def say_left_out(report: Report) -> None:
         )
 
 
-def say_narrower(report: Report, release: Release) -> None:
-    """Say on standard error on which other task set intervals would be narrower, if on any."""
-    from fslbench_data.scoring.score import narrower
+def say_pooled(report: Report, release: Release) -> None:
+    """Say on standard error on which other task sets intervals would be narrower, if on any."""
+    from fslbench_data.scoring.score import pooled_instead
 
-    if found := narrower(report, release):
-        info, share, others = found
-        more = f" and {others} more" if others else ""
+    if found := pooled_instead(report, release):
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         say(
-            f"tip: evaluate the pooled sets ({info}{more}): intervals for new images are "
-            f"about {100 * share:.0f} % narrower"
+            f"tip: evaluate the pooled sets ({found[0]}{more}): they use more of the images, so "
+            "that intervals for new images are narrower"
         )
 
 

@@ -111,7 +111,7 @@ def score(
     from fslbench_data.cli.report_output import (
         format_of,
         say_left_out,
-        say_narrower,
+        say_pooled,
         write_bias,
         write_counts,
         write_means,
@@ -171,7 +171,7 @@ def score(
         )
         ended = report.log is not None or chosen["task_sets"] or details
         if not ended and format_of(output_format, path) == "table":
-            say_narrower(report, opened)
+            say_pooled(report, opened)
 
 
 @command(short_help="Compare two methods; --fail-if-worse is for CI.")

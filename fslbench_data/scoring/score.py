@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,6 @@ from fslbench_data.scoring.selection import (
     Selection,
     features_in,
     features_of,
-    reference_results,
     select,
     untrained,
     whole_name,
@@ -372,18 +370,8 @@ def no_results(methods: Sequence[str], selected: Selected) -> SubmissionError:
     )
 
 
-LEAST = 0.005
-"""Share of a half-width below which another task set is not recommended."""
-
-
-def narrower(report: Report, release: Release) -> tuple[TaskSetInfo, float, int] | None:
-    """Find the first pooled set that would give narrower intervals, if the references show it.
-
-    Such a set is not answered, where another of its data, ways and shots is. Only one is looked at:
-    to score a file shall not take much longer for it. Beside it stand by how much the references'
-    half-widths for new images are smaller on it, the median share, and how many more sets there
-    are.
-    """
+def pooled_instead(report: Report, release: Release) -> list[TaskSetInfo]:
+    """Return pooled sets that are not answered, where another of their data, ways and shots is."""
     answered = {str(each.scored) for each in report.sets}
     pooled = {
         (info.dataset, info.protocol.way, info.protocol.shot): info
@@ -395,26 +383,8 @@ def narrower(report: Report, release: Release) -> tuple[TaskSetInfo, float, int]
         protocol = each.scored.name.protocol
         info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
         if info is not None and each.shown_kinds[0] != "closed":
-            instead.append((info, each))
-    if not instead:
-        return None
-    info, each = instead[0]
-    references = reference_results(release, [info], "queries")
-    if references is None or not references.on(info.dataset, str(info.name)):
-        return None
-    selection = Selection(level=report.signature.level)
-    (there,) = report_on(Selected(release, selection, references, None, (info,))).sets
-    before, after = _widths(each), _widths(there)
-    ratios = [after[name] / before[name] for name in before if name in after]
-    share = 1.0 - median(ratios) if ratios else 0.0
-    return (info, share, len(instead) - 1) if share >= LEAST else None
-
-
-def _widths(each: TaskSetReport) -> dict[str, float]:
-    """Half-widths for new images of the reference methods, where they are above 0."""
-    kind = each.shown_kinds[0]
-    intervals = {s.method: s.intervals.get(kind) for s in each.scores if s.is_reference}
-    return {name: i.halfwidth for name, i in intervals.items() if i is not None and i.halfwidth}
+            instead.append(info)
+    return instead
 
 
 def compare(
