@@ -56,13 +56,14 @@ def designs_of(
     number = 0 if names is None else len(set(names))
     if suite.interval != "closed":
         class_ids, missing = release.class_ids(info), dict[IntervalKind, str]()
-        aware: dict[IntervalKind, Any] = {KIND: ClassDesign.of(class_ids)}
-        if names is not None:
-            design = SuperclassDesign.of(class_ids, np.array(names))
-            if design.obstacle is None:
-                aware[NEW_SUPERCLASSES.name] = design
-            else:
-                missing[NEW_SUPERCLASSES.name] = design.obstacle
+        if names is None:
+            return {KIND: ClassDesign.of(class_ids)}, NO_UNITS
+        design = SuperclassDesign.of(class_ids, np.array(names))
+        aware: dict[IntervalKind, Any] = {KIND: design.classes}
+        if design.obstacle is None:
+            aware[NEW_SUPERCLASSES.name] = design
+        else:
+            missing[NEW_SUPERCLASSES.name] = design.obstacle
         return aware, Units(False, number, missing)
     if not suite.uniform:
         return {}, Units(False, number)
