@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-_ROWS = 1 << 20
+_ROWS = 1 << 18
 """Rows whose counts come out of the database at once."""
 
 
@@ -254,7 +254,7 @@ def register(submission: Submission, release: Release) -> Rows:
 def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
     """Number groups in the order of their first rows.
 
-    Returns the first row of each group, and the group of each row, int32.
+    Returns the first row of each group, and the group of each row, int16 where these suffice.
     """
     names = [name for name in _NAMES if name in submission.columns]
     table = submission.table.select(names).unify_dictionaries()
@@ -270,7 +270,7 @@ def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], 
     infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
     keys: dict[Key, int] = {}
     number: dict[Key, int] = {}
-    numbers = np.empty(len(first), np.int32)
+    numbers = np.empty(len(first), np.int16 if len(first) < 1 << 15 else np.int32)
     order = np.argsort(first)
     for which, named in zip(order, table.take(at[first[order]]).to_pylist(), strict=True):
         row = int(at[first[which]])
