@@ -44,41 +44,6 @@ def unequal(seed: int, tasks: int, way: int = 4) -> tuple[Array, Array]:
     )
 
 
-def test_a_balanced_nested_set_has_a_closed_form() -> None:
-    """One class a task, 3 tasks a class, 4 classes a superclass: the sums of squares of ANOVA."""
-    superclasses, classes, repeats = 6, 4, 3
-    ids = np.repeat(np.arange(superclasses * classes), repeats)[:, None]
-    rng = np.random.default_rng(0)
-    y = (
-        np.repeat(rng.normal(0, 2, superclasses), classes * repeats)
-        + np.repeat(rng.normal(0, 1, superclasses * classes), repeats)
-        + rng.normal(0, 1, ids.size)
-    )
-    design = SuperclassDesign.of(ids, np.repeat(np.arange(superclasses), classes))
-    both, norm2 = values(y)
-    weights, errors = on_the_whole_grid(design, design.coordinates(both), norm2)
-    table = y.reshape(superclasses, classes, repeats)
-    means = table.mean(axis=2)
-    between = classes * repeats * ((means.mean(axis=1) - y.mean()) ** 2).sum()
-    nested = repeats * ((means - means.mean(axis=1, keepdims=True)) ** 2).sum()
-    within = ((table - means[:, :, None]) ** 2).sum()
-    # a class moves `repeats` g_b, a superclass `classes` times `repeats` g_a; every λ is `repeats`
-    of_class = 1 + np.exp(LOG_GRID)[:, None]
-    of_superclass = of_class * (1 + X)
-    scale = between / of_superclass + nested / of_class + within
-    se = np.sqrt(scale / (y.size - 1) * of_superclass / y.size / norm2[0])
-    assert errors[0] == pytest.approx(se, rel=1e-9)
-    log_weights = (
-        -(y.size - 1) / 2 * np.log(scale)
-        - (superclasses - 1) / 2 * np.log(of_superclass)
-        - superclasses * (classes - 1) / 2 * np.log(of_class)
-        + np.log(prior(design.classes))[:, None]
-        + np.log(X / (1 + X)) / 2
-    )
-    expected = np.exp(log_weights - log_weights.max())
-    assert weights[0] == pytest.approx(expected / expected.sum(), rel=1e-7, abs=1e-14)
-
-
 @pytest.mark.parametrize(("seed", "tasks"), [(0, 40), (1, 12), (2, 5)])
 def test_weights_are_those_of_dense_matrices(seed: int, tasks: int) -> None:
     """Normal densities of all contrasts, by scipy, of the covariance written out."""
@@ -159,17 +124,6 @@ def test_classes_used_once_are_noise() -> None:
     log_weights = -11.5 * np.log(scale) - 2.5 * np.log1p(X) + np.log(X / (1 + X)) / 2
     expected = np.exp(log_weights - log_weights.max())
     assert weights[0, 0] == pytest.approx(expected / expected.sum(), rel=1e-7)
-
-
-def test_superclasses_of_one_class_say_little_more_than_classes() -> None:
-    """Where no two classes have a superclass in common, both intervals are about the same thing."""
-    rng = np.random.default_rng(6)
-    ids = np.array([rng.permutation(12)[:3] for _ in range(60)])
-    design = SuperclassDesign.of(ids, np.arange(12))
-    y, norm2 = values(rng.normal(size=(20, 60)) + rng.normal(size=(20, 12))[:, ids].sum(axis=2))
-    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
-    ratio = widths / relative_halfwidths(design.classes, design.classes.coordinates(y), norm2, 0.95)
-    assert 0.97 < ratio.min() <= ratio.max() < 1.1
 
 
 def test_results_that_superclasses_determine_have_a_finite_width() -> None:

@@ -43,18 +43,6 @@ def test_adjusted_values_reject_what_stepping_down_rejects(p: np.ndarray, a: flo
     assert set(np.flatnonzero(holm(p).p <= a)) == rejected
 
 
-def test_holm_keeps_the_familywise_error() -> None:
-    """Six equal methods on 25 tasks, all 15 pairs, 2,000 times."""
-    rng = np.random.default_rng(0)
-    x = rng.binomial(25, rng.beta(6, 3, (2000, 1, 25)), (2000, 6, 25))
-    i, j = np.triu_indices(6, 1)
-    d = x[:, i] - x[:, j]
-    p = paired_p(Moments(np.int64(25), d.sum(2), (d * d).sum(2), 25), "open")
-    assert (p <= 0.05).any(axis=1).mean() > 0.25
-    rate = np.mean([holm(row).apart(0.95).any() for row in p])
-    assert rate <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 2000)
-
-
 @pytest.mark.parametrize("wrong", [np.array([-0.1]), np.array([1.1])])
 def test_what_is_no_p_value(wrong: np.ndarray) -> None:
     with pytest.raises(SpecError, match="between 0 and 1"):

@@ -9,16 +9,6 @@ from hypothesis import strategies as st
 from analysis_sql.intervals.counts import Moments
 
 
-def test_by_hand() -> None:
-    # 3, 5, 4 of 5 queries: 60, 100, 80 %; mean 80, sd 20 points
-    moments = Moments.of(np.array([3, 5, 4]), 5)
-    assert moments == Moments(tasks=3, total=12, squares=50, queries_per_task=5)
-    assert moments.mean == 80.0
-    assert moments.deviation == pytest.approx(20.0, rel=1e-15)
-    assert not moments.constant
-    assert not moments.all_zero
-
-
 @given(st.lists(st.integers(-35, 35), min_size=2, max_size=50), st.integers(1, 35))
 def test_against_exact_fractions(counts: list[int], unit: int) -> None:
     moments = Moments.of(np.array(counts, np.int16), unit)
