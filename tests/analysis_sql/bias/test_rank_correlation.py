@@ -54,6 +54,7 @@ def test_other_tasks() -> None:
     values = rng.normal(size=(5, 40))
     apart = rank_correlation(values, values, same_tasks=False)
     assert apart.low < 0.9  # chance orders near ties anew
+    assert rank_correlation(values, values).low == 1.0  # one and the same in every resample
     with pytest.raises(SpecError, match="same three methods"):
         rank_correlation(a, b)
 
