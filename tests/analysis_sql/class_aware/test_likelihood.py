@@ -1,4 +1,4 @@
-"""Variance components against statsmodels and against a plain restricted likelihood."""
+"""Variance components against a plain restricted likelihood."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.likelihood import Shares, ratios, variance_components
+from analysis_sql.class_aware.likelihood import variance_components
 
 Array = np.ndarray[Any, Any]
 
@@ -66,35 +66,6 @@ def test_components_maximise_the_plain_likelihood() -> None:
         else:
             assert best.x < -16
     assert 0.3 < (found.between == 0).mean() < 0.9
-
-
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_against_statsmodels(seed: int) -> None:
-    """MixedLM with all tasks in one group and the classes as a variance component."""
-    pytest.importorskip("statsmodels")
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    ids, y = example(seed)
-    z = membership(ids)
-    names = [f"class{c}" for c in range(z.shape[1])]
-    components = VCSpec(["class"], [[names]], [[z]])
-    model = MixedLM(y, np.ones((len(y), 1)), groups=np.zeros(len(y), int), exog_vc=components)
-    fit = model.fit(reml=True, method=["powell", "bfgs"])
-    found = variance_components(*entered(ids, y))
-    assert found.within[0] == pytest.approx(fit.scale, rel=1e-3)
-    assert found.between[0] == pytest.approx(fit.vcomp[0], rel=2e-3)
-    # the restricted likelihood itself, at our estimates and elsewhere
-    shares = Shares.of(*entered(ids, y))
-
-    def theirs(g: float) -> float:
-        params = fit.params_object.copy()
-        params.vcomp = np.array([g])
-        return float(model.loglike(params, profile_fe=True))
-
-    places = [60, 72, 80]
-    ours = shares.log_likelihoods()[0][places]
-    other = [theirs(g) for g in ratios(shares.design)[places]]
-    assert np.diff(ours) == pytest.approx(np.diff(other), abs=1e-6)
 
 
 def test_what_cannot_be_estimated() -> None:

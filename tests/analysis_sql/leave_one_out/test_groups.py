@@ -66,17 +66,6 @@ def test_groups_by_the_formulas_one_sum_at_a_time(drawn) -> None:
     assert influences.total("images")[0] == pytest.approx(tot, rel=1e-9)
 
 
-def test_effects_of_groups_are_seen_only_when_groups_are_left_out(drawn) -> None:
-    ids, images, owner = drawn
-    groups = _groups(owner)
-    rng = np.random.default_rng(9)
-    effect = rng.normal(size=groups.max() + 1)
-    y = (0.7 + 0.05 * effect[groups[images]].mean((1, 2)))[None]
-    by_image = leave_one_out(TaskDesign.of(ids, images, owner), y, 0.95)
-    by_group = leave_one_out(TaskDesign.of(ids, images, owner, groups), y, 0.95)
-    assert by_group.images.halfwidth[0, 0] > 1.2 * by_image.images.halfwidth[0, 0]
-
-
 def test_one_image_of_each_group_makes_groups_the_images(drawn) -> None:
     """Drawn so: class sizes are then numbers of groups, and groups weigh equally."""
     _, _, owner = drawn

@@ -18,7 +18,6 @@ from analysis_sql.planning.leave_one_out_plan import (
     LeftOutPlan,
     Part,
     PlannedWidth,
-    _moments,
     plan_left_out,
 )
 from benchmark_spec.errors import SpecError
@@ -86,15 +85,6 @@ def test_an_image_width_by_hand() -> None:
     assert row.halfwidth == pytest.approx(100 * expected, rel=1e-9)
     # where images are in many tasks, chance leaves a share that falls as 1/B, but for C/B of it
     assert noise(4800) / noise(2400) == pytest.approx(0.5, rel=0.03)
-
-
-def test_binomial_moments_are_those_of_a_simulation() -> None:
-    n = np.random.default_rng(0).binomial(60, 0.05, 400_000)
-    n = np.where(n >= 2, n, 10**9)
-    first, second, often = _moments(60, 0.05)
-    assert first == pytest.approx((1 / n).mean(), rel=5e-3)
-    assert second == pytest.approx((1.0 / n**2).mean(), rel=1e-2)
-    assert often == pytest.approx((n < 10**9).mean(), rel=5e-3)
 
 
 def test_more_tasks_are_never_wider_and_end_at_the_narrowest() -> None:

@@ -47,16 +47,6 @@ def test_by_hand() -> None:
     assert (found.tasks, found.freedom, found.way, found.query) == (3, 2.0, 2, 2)
 
 
-def test_a_jackknife_of_a_mean_is_its_standard_error() -> None:
-    x = np.random.default_rng(0).binomial(6, 0.8, (40, 5))
-    per_task = (x * (6 - x)).sum(axis=1) / (5 * 5 * 30)
-    found = estimate_set(x, 6)
-    assert math.sqrt(found.covariance[1][1]) == pytest.approx(stats.sem(per_task))
-    low, high = found.w_interval(0.9)
-    ours = stats.t.interval(0.9, 39, per_task.mean(), stats.sem(per_task))
-    assert (low, high) == pytest.approx(ours)
-
-
 def test_what_cannot_be_estimated() -> None:
     with pytest.raises(SpecError, match="variance"):
         estimate_set(np.ones((9, 5), int), 1)
@@ -276,25 +266,6 @@ def test_degenerate_results() -> None:
 
 
 # ---- simulation: the truth is known --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shot", [1, 5, 20])
-def test_exact_variances_of_the_example(example: ModuleType, shot: int) -> None:
-    """By simulating support means: 400,000 of them, within 4 standard errors."""
-    sd = math.sqrt(1 / shot)
-    phi = stats.norm.cdf
-    model = example.exact(shot)
-    rng = np.random.default_rng(0)
-    n = 400_000
-    low, high = rng.normal(-1, sd, n), rng.normal(1, sd, n)
-    middle, right = (low + high) / 2, high > low
-    first = np.where(right, phi(middle + 1), 1 - phi(middle + 1))
-    second = np.where(right, phi(1 - middle), 1 - phi(1 - middle))
-    a = (first + second) / 2
-    within = (first * (1 - first) + second * (1 - second)) / 4
-    error = np.std((a - a.mean()) ** 2) / math.sqrt(n)
-    assert abs(a.var() - model.alpha) < 4 * error
-    assert abs(within.mean() - model.w) < 4 * within.std() / math.sqrt(n)
 
 
 @pytest.mark.slow
