@@ -200,10 +200,10 @@ def put(fields: Struct, number: int, value: Any) -> None:
     fields[number] = (fields[number][0], value)
 
 
-def inflating(codec: str, size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
-    """Compressed: `head`, then the byte `fill` again and again, `size` bytes in all."""
+def inflating(size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
+    """By zstd: `head`, then the byte `fill` again and again, `size` bytes in all."""
     sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, codec) as out:
+    with pa.CompressedOutputStream(sink, "zstd") as out:
         out.write(head)
         left = size - len(head)
         block = fill * (1 << 20)
@@ -218,7 +218,7 @@ def with_page(table: pa.Table, name: str, size: int) -> bytes:
     file = Parquet.of(table, use_dictionary=False, compression="zstd")
     chunk = table.column_names.index(name)
     ((header, _),) = file.pages(chunk)
-    data = inflating("zstd", size)
+    data = inflating(size)
     put(header, PAGE_UNCOMPRESSED, size)
     put(header, PAGE_COMPRESSED, len(data))
     file.replace(chunk, [(header, data)])

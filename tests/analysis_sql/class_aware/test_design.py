@@ -7,12 +7,11 @@ import pytest
 from class_aware_interval import class_aware_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize, stats
+from scipy import optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
-from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.intervals.counts import Counts, Moments
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.errors import SpecError
 
@@ -92,15 +91,6 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     assert 4.302653 * np.sqrt(800 / 6) < found.halfwidth < 4.302653 * np.sqrt(800 / 6 * 4)
     assert found.halfwidth == pytest.approx(plain(ids, 20.0 * x, 0.95), rel=1e-9)
 
-    # and the grid is as good as the integral over ln g
-    def part(s: float, h: float) -> float:
-        w = np.exp(s / 2) / (1 + np.exp(s) / 16) / (4 * np.pi)
-        r = h / np.sqrt(800 / 6 * (1 + 4 * np.exp(s)) / (1 + np.exp(s)))
-        return float(w * (1 - r / np.sqrt(2 + r * r)))
-
-    outside = integrate.quad(part, -60, 60, args=(found.halfwidth,))[0]
-    assert outside == pytest.approx(0.05, rel=1e-3)
-
 
 @pytest.mark.parametrize(
     ("tasks", "classes", "way"),
@@ -177,32 +167,6 @@ def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObjec
     there_is_none = len(set(x.tolist())) == 1 or ClassDesign.of(ids).obstacle is not None
     assert (found is None) == there_is_none
     assert found is None or 0 < found < np.inf
-
-
-def test_methods_and_pairs_over_the_tasks_they_answered() -> None:
-    rng = np.random.default_rng(5)
-    ids = random_ids(rng, 80, 12, 5)
-    design = ClassDesign.of(ids)
-    answered = np.array([80, 80, 50, 50, 1])
-    x = rng.integers(0, 26, (5, 80))
-    x[1] = x[0] + 1
-    x = np.where(np.arange(80) < answered[:, None], x, 0)
-    counts = Counts(x.astype(np.int16), answered, 25)
-    own = NEW_CLASSES.method_halfwidths(design, counts, 0.9)
-    first, second = np.nonzero(np.ones((5, 5), bool))
-    widths = NEW_CLASSES.pairs(design, counts, 0.9).columns(first, second).halfwidth[2]
-    for i in range(5):
-        m = answered[i]
-        expected = plain(ids[:m], x[i, :m].astype(float), 0.9) if m > 1 else np.nan
-        assert own[i] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
-        for j in range(5):
-            m = min(answered[i], answered[j])
-            difference = (x[i] - x[j])[:m]
-            constant = len(set(difference.tolist())) <= 1
-            expected = np.nan if constant else plain(ids[:m], difference.astype(float), 0.9)
-            found = widths[5 * i + j]
-            assert found == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
-    assert design.prefix(50) is design.prefix(50)
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,13 @@ def test_each_comparison_is_that_of_its_own_intervals(
     design = _of(kind, superclasses)
     pairs = kind.pairs(design, counts, 0.95)
     found = pairs.columns(0, ALL).intervals()
+    methods = kind.method_halfwidths(design, counts, 0.95)
     for j, pair in zip(ALL.tolist(), found, strict=True):
         tasks = int(counts.tasks[j])
         for own, row in ((pair.mean, 0), (pair.versus_mean, j)):
             alone = _width(kind, design, counts.some([row]).first(tasks))
             assert own.halfwidth == pytest.approx(alone, rel=1e-12)
+        assert pair.versus_mean.halfwidth == methods[j]
         apart = counts.differences(0, np.array([j]), tasks)
         assert pair.difference.mean == pytest.approx(apart.moments().mean[0])
         assert (pair.difference.kind, pair.difference.tasks) == (kind.name, tasks)
