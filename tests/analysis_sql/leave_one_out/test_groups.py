@@ -64,19 +64,3 @@ def test_groups_by_the_formulas_one_sum_at_a_time(drawn) -> None:
     influences = Influences(design, x[None])
     assert influences.variance("images")[0] == pytest.approx(v, rel=1e-9)
     assert influences.total("images")[0] == pytest.approx(tot, rel=1e-9)
-
-
-def test_one_image_of_each_group_makes_groups_the_images(drawn) -> None:
-    """Drawn so: class sizes are then numbers of groups, and groups weigh equally."""
-    _, _, owner = drawn
-    groups = _groups(owner)
-    first = np.unique(groups, return_index=True)[1]
-    sizes = np.bincount(owner[first])
-    ids, chosen, of_group = uniform_tasks(sizes.tolist(), 400, 3, 5, 8)
-    pick = np.random.default_rng(2).integers(2**31, size=chosen.shape)
-    count = np.bincount(groups)
-    images = first[chosen] + pick % count[chosen]
-    y = values_on(ids, images, 2, 1)
-    by_group = leave_one_out(TaskDesign.of(ids, images, owner, groups), y, 0.95)
-    as_images = leave_one_out(TaskDesign.of(ids, chosen, of_group), y, 0.95)
-    np.testing.assert_allclose(by_group.images.halfwidth, as_images.images.halfwidth, rtol=1e-12)

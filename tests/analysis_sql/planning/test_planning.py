@@ -3,15 +3,13 @@
 import math
 from types import ModuleType
 
-import numpy as np
 import pytest
 from full_checks import check_module
 from scipy import stats
 
 from analysis_sql.intervals.power import detectable_factor
-from analysis_sql.planning.planning import designs, plan, simulated_halfwidths
-from analysis_sql.planning.query_size import estimate_set
-from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
+from analysis_sql.planning.planning import plan
+from analysis_sql.planning.variance_budget import Components
 from benchmark_spec.errors import SpecError, UnknownNameError
 
 
@@ -79,30 +77,6 @@ def test_a_class_used_once_makes_all_kinds_equal() -> None:
     assert row.detectable_class_aware == row.detectable_open
 
 
-def test_same_inputs_same_numbers() -> None:
-    sizes = [60, 90, 200, 44, 71, 300, 80]
-    whole = plan(PARTS, sizes, way=5, shot=5, queries=[7, 2, 5])
-    assert [row.query for row in whole] == [2, 5, 7]
-    assert whole[1:] == plan(PARTS, sizes, way=5, shot=5, queries=[5, 7])
-    (design, *_) = designs(sizes, way=5, shot=5, query=5)
-    first = simulated_halfwidths(PARTS, design, 5, 0.95, seed=0)
-    assert np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=0))
-    assert not np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=1))
-
-
-def test_what_wider_and_surer_ask_for() -> None:
-    sizes = [100] * 12
-    usual, surer, stronger = (
-        plan(PARTS, sizes, way=5, shot=5, queries=[5], **more)[0]
-        for more in ({}, {"level": 0.99}, {"power": 0.95})
-    )
-    for kind in ("open", "class_aware", "detectable_open", "detectable_class_aware"):
-        assert getattr(surer, kind) > getattr(usual, kind)
-    assert stronger.open == usual.open
-    assert stronger.detectable_open > usual.detectable_open
-    assert stronger.detectable_class_aware > usual.detectable_class_aware
-
-
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
 def test_the_range_holds_what_the_pilot_estimates_badly(
     effect: float, luck: float, plans: ModuleType
@@ -111,28 +85,6 @@ def test_the_range_holds_what_the_pilot_estimates_badly(
     opened, aware = plans.in_ranges(plans.of_binomials(effect, luck), [178] * 10, 5, 40, 1)
     assert opened > 0.9
     assert aware > 0.9
-
-
-def test_a_range_holds_its_point_and_narrows_with_the_pilot(plans: ModuleType) -> None:
-    sizes, parts = [400] * 12, plans.of_binomials(0.1, 0.06)
-    widths = []
-    for tasks in (20, 90):
-        (design, *_) = designs(sizes, way=5, shot=5, query=5)
-        part = design.prefix(tasks)
-        (x,) = plans.pilots(parts, part, 5, 1, np.random.default_rng(3))
-        estimate = estimate_set(x, 5)
-        likely = LikelyComponents.of(part, x, estimate)
-        (row,) = plan(
-            components_of(part, x, estimate), sizes, way=5, shot=5, queries=[5], likely=likely
-        )
-        low, high = row.range_open
-        assert low <= row.detectable_open <= high
-        aware_low, aware_high = row.range_class_aware
-        assert aware_low <= row.detectable_class_aware <= aware_high
-        assert row.class_share is not None
-        assert 0.0 <= row.class_share[0] < row.class_share[1] < 1.0
-        widths.append(high / low)
-    assert widths[1] < widths[0]
 
 
 def test_what_cannot_be_planned() -> None:
