@@ -42,7 +42,6 @@ def bomb(make: Callable[[], bytes]) -> Callable[[], bytes]:
 
 
 def few(rows: int = 31, **more: Any) -> pa.Table:
-    """A submission's table of a few rows."""
     columns = {
         "method": ["mine"] * rows,
         "dataset": ["digits"] * rows,
@@ -55,7 +54,6 @@ def few(rows: int = 31, **more: Any) -> pa.Table:
 
 
 def many(rows: int, **more: Any) -> pa.Table:
-    """A submission's table all of whose rows are the same."""
     zeros = pa.array(np.zeros(rows, np.int32))
     columns = {
         name: pa.DictionaryArray.from_arrays(zeros, [text])

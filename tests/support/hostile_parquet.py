@@ -159,12 +159,10 @@ class Parquet:
         return found
 
     def chunk(self, column: int, group: int = 0) -> Struct:
-        """Metadata of a column chunk."""
         found: Struct = self.groups[group][COLUMNS][1][1][column][CHUNK_META][1]
         return found
 
     def pages(self, column: int, group: int = 0) -> list[tuple[Struct, bytes]]:
-        """Headers and bodies of a chunk's pages."""
         chunk = self.chunk(column, group)
         at = min(chunk[n][1] for n in (DATA_OFFSET, DICTIONARY_OFFSET) if n in chunk)
         end = at + chunk[COMPRESSED][1]
@@ -196,7 +194,6 @@ class Parquet:
 
 
 def put(fields: Struct, number: int, value: Any) -> None:
-    """Change the value of a field that is there."""
     fields[number] = (fields[number][0], value)
 
 

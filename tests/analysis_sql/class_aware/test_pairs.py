@@ -54,7 +54,6 @@ def _of(kind: AwareKind, design: SuperclassDesign) -> Any:
 
 
 def _width(kind: AwareKind, design: Any, counts: Counts, level: float = 0.95) -> float:
-    """The half-width of one row of counts by itself."""
     part = design.prefix(int(counts.tasks[0]))
     correct = counts.correct[:, : part.tasks]
     return float(kind.halfwidths(part, part.coordinates(correct), counts.moments(), level)[0])
@@ -233,7 +232,6 @@ def test_few_runs_make_no_interval_for_new_classes_narrower(
 
 @pytest.fixture(scope="module")
 def hundred(design: ClassDesign) -> tuple[Counts, np.ndarray, np.ndarray]:
-    """A hundred methods, and their 4,950 pairs."""
     x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
     return Counts(x, np.full(100, T), UNIT), *np.triu_indices(100, 1)
 

@@ -12,8 +12,6 @@ from analysis_sql.intervals.random_stream import Stream
 
 
 class Words(Stream):
-    """A stream of given words."""
-
     def __init__(self, words: list[int]) -> None:
         self._given = np.array(words, np.uint64)
         self.seek(0)

@@ -11,7 +11,6 @@ SIZES = [30, 24, 36, 30, 27, 33]
 
 
 def _groups(owner: np.ndarray) -> np.ndarray:
-    """Groups of one to four images of a class."""
     rng = np.random.default_rng(5)
     starts = rng.random(owner.size) < 0.5
     starts[np.flatnonzero(np.diff(owner, prepend=-1))] = True

@@ -134,7 +134,6 @@ def test_runs_are_their_mean(design, right) -> None:
 
 
 def _width(variance: float, tau: float, noise: float) -> float:
-    """The half-width at 95 %."""
     whole, z = max(variance, 0.0) + noise, 1.959963984540054
     return float(z * np.sqrt(whole + (z * z + 1) / 4 * tau**2 / (whole + 2 * tau)))
 

@@ -15,7 +15,6 @@ from benchmark_spec.errors import SpecError, UnknownNameError
 
 @pytest.fixture
 def plans() -> ModuleType:
-    """What simulates whole results and pilots."""
     return check_module("plans")
 
 

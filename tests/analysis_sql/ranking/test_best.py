@@ -20,7 +20,6 @@ UNIT = 20
 
 @pytest.fixture(scope="module")
 def boards() -> Any:
-    """The boards of the study of coverage."""
     return study_module("coverage.boards")
 
 

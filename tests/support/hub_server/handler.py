@@ -32,8 +32,6 @@ _PARTS = {
 
 @dataclass
 class Request:
-    """One line of the request log."""
-
     method: str
     path: str  # unquoted, without the query
     range: str | None = None

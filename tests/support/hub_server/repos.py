@@ -161,7 +161,6 @@ class Repo:
         return commit, commit.tree[path]
 
     def commit(self, tree: Tree, parents: tuple[str, ...], title: str, author: str) -> Commit:
-        """A new commit; no ref points to it yet."""
         date = self.clock.now()
         text = repr((self.kind, self.id, parents, sorted(tree.items()), title, author, date))
         oid = hashlib.sha1(text.encode()).hexdigest()
@@ -176,7 +175,6 @@ class Repo:
             self.branches[ref] = oid
 
     def history(self, oid: str) -> Iterator[Commit]:
-        """A commit and its first parents, newest first."""
         parents: tuple[str, ...] = (oid,)
         while parents:
             commit = self.commits[parents[0]]

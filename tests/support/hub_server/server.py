@@ -118,7 +118,6 @@ class HubServer:
             server.server_close()
 
     def env(self, **more: str) -> dict[str, str]:
-        """The environment of a process that is to use this server."""
         return {**os.environ, **self.client_env, **more}
 
     @staticmethod
@@ -134,7 +133,6 @@ class HubServer:
         *,
         read_only: bool = False,
     ) -> str:
-        """A new token; see `User` for what it allows."""
         token = f"hf_{len(self._users):034}"
         self._users[token] = User(user, frozenset(write), frozenset(read), read_only)
         return token
@@ -218,7 +216,6 @@ class HubServer:
         return oid
 
     def tamper(self, repo_id: str, path: str) -> None:
-        """Flip a byte of a file, under the same name and ETag."""
         self.contents.tamper(self.repo(repo_id).blob("main", path)[1])
 
     def merge(self, repo_id: str, num: int) -> Commit:
@@ -226,7 +223,6 @@ class HubServer:
             return self.repo(repo_id).merge(num, "somebody")
 
     def comments(self, repo_id: str, num: int) -> list[str]:
-        """Comments of a pull request; the first is its description."""
         return self.repo(repo_id).discussions[num].comments
 
     def seen(self, match: str = "", method: str | None = None) -> list[Request]:
