@@ -35,14 +35,9 @@ def _plain(ids: Ids) -> float:
 def test_by_hand() -> None:
     # three tasks of class 0, then one of class 1, one way: 1[n >= 3] - 3/4 is 1/4, 1/4, 1/4, -3/4,
     # of which the largest multiple is 1/3, 1/3, 1/3, -1: its capital is the most after three tasks
-    ids = np.array([[0], [0], [0], [1]])
     bets = [63 / 64 * 2.0**-j for j in range(8)]
     expected = sum(b * (1 + b / 3) ** 3 for b in bets) / sum(bets)
-    assert misleading_capital(ids) == pytest.approx(expected, rel=1e-12)
-    assert misleading_capital(ids[::-1]) == pytest.approx(
-        sum(b * (1 + b) for b in bets) / sum(bets), rel=1e-12
-    )  # from the other side, after one task
-    assert misleading_capital(np.array([[0, 1], [2, 3]])) == 1.0
+    assert misleading_capital(np.array([[0], [0], [0], [1]])) == pytest.approx(expected, rel=1e-12)
     assert tolerable_capital(0.95) == pytest.approx(10)
     assert tolerable_capital(0.01) == tolerable_capital(0.9) == pytest.approx(5)
 

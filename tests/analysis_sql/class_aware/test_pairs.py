@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t, ttest_rel
 
-from analysis_sql.class_aware import intervals, kinds
+from analysis_sql.class_aware import kinds
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
@@ -230,28 +230,11 @@ def test_few_runs_make_no_interval_for_new_classes_narrower(
     assert p_values(design, u, moments, 2)[0] >= paired_p(moments, "open")[0]
 
 
-@pytest.fixture(scope="module")
-def hundred(design: ClassDesign) -> tuple[Counts, np.ndarray, np.ndarray]:
-    x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
-    return Counts(x, np.full(100, T), UNIT), *np.triu_indices(100, 1)
-
-
-def test_pairs_of_a_hundred_methods_are_weighed_in_few_blocks(
-    design: ClassDesign, hundred: tuple[Counts, np.ndarray, np.ndarray], monkeypatch
-) -> None:
-    weighed, own = [], intervals.mixture
-    monkeypatch.setattr(
-        intervals, "mixture", lambda shares: weighed.append(len(shares.rest)) or own(shares)
-    )
-    NEW_CLASSES.p_values(design, *hundred)
-    assert sum(weighed) == 4950
-    assert len(weighed) <= 10
-
-
 def test_blocks_of_pairs_have_the_numbers_of_all_at_once(
-    design: ClassDesign, hundred: tuple[Counts, np.ndarray, np.ndarray], monkeypatch
+    design: ClassDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts, first, second = hundred
+    x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
+    counts, (first, second) = Counts(x, np.full(100, T), UNIT), np.triu_indices(100, 1)
 
     def found() -> tuple[np.ndarray, np.ndarray]:
         columns = NEW_CLASSES.pairs(design, counts, 0.95).columns(first, second)
