@@ -114,22 +114,10 @@ def test_each_class_once_is_the_open_interval() -> None:
     assert found.halfwidth == interval(Moments.of(x, 25), "open", 0.95).halfwidth
 
 
-def test_same_classes_in_all_tasks() -> None:
+def test_what_leaves_no_interval() -> None:
     ids = np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2], [0, 1, 2]])
-    design = ClassDesign.of(ids)
-    assert design.rank == 0
-    assert design.obstacle == "all tasks have the same classes"
-    assert class_aware_interval(design, np.array([1, 2, 3, 4]), 5, 0.95).halfwidth is None
-
-
-def test_one_task_and_equal_tasks() -> None:
-    one = ClassDesign.of(np.array([[3, 4]]))
-    assert one.obstacle == "fewer than 2 tasks"
-    assert class_aware_interval(one, np.array([1]), 5, 0.95).halfwidth is None
-    equal = class_aware_interval(ClassDesign.of(np.array([[0, 1], [0, 2]])), np.full(2, 4), 5, 0.95)
-    assert (equal.halfwidth, equal.constant) == (None, True)
-    apart = class_aware_interval(ClassDesign.of(np.array([[0, 1], [2, 3]])), np.full(2, 4), 5, 0.95)
-    assert (apart.halfwidth, apart.constant) == (None, True)
+    assert ClassDesign.of(ids).obstacle == "all tasks have the same classes"
+    assert ClassDesign.of(ids[:1]).obstacle == "fewer than 2 tasks"
     with pytest.raises(SpecError, match="confidence level"):
         width(np.array([[0, 1], [0, 2]]), np.array([4, 5]), 1.0)
 

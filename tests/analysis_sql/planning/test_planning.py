@@ -26,13 +26,16 @@ def test_widths_by_hand() -> None:
 
     T = 20, V = 10·100/400 = 2.5, R = (100 - 50)/19; σ_e² = 8e-4 + 0.0034 = 0.0042.
     """
-    (row,) = plan(PARTS, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
+    (row,) = plan(
+        PARTS, [100] * 10, way=5, shot=5, queries=[5], suite="balanced", level=0.99, power=0.9
+    )
     assert row.tasks == (20, 20, 20)
     s2 = 4e-4 * 50 / 19 + 0.0042
-    assert row.open == pytest.approx(100 * stats.t.isf(0.025, 19) * math.sqrt(s2 / 20))
+    assert row.open == pytest.approx(100 * stats.t.isf(0.005, 19) * math.sqrt(s2 / 20))
     closed = 4e-4 * 5 * (1 - 5 / 10) + 0.0042
-    assert row.closed == pytest.approx(100 * stats.norm.isf(0.025) * math.sqrt(closed / 600))
-    assert row.detectable_open == pytest.approx(100 * detectable_factor(20) * math.sqrt(s2 / 20))
+    assert row.closed == pytest.approx(100 * stats.norm.isf(0.005) * math.sqrt(closed / 600))
+    factor = detectable_factor(20, 0.99, 0.9)
+    assert row.detectable_open == pytest.approx(100 * factor * math.sqrt(s2 / 20))
     total = 4e-4 * 2.5 + 0.0042 / 20
     assert row.budget.classes == pytest.approx(1e-3 / total)
     assert row.budget.queries == pytest.approx(0.0034 / 20 / total)

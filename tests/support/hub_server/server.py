@@ -22,22 +22,12 @@ from hub_server.repos import GITATTRIBUTES, Clock, Commit, Contents, Repo, is_lf
 
 @dataclass(frozen=True)
 class User:
-    """A user, with what the token in hand allows.
+    """A user, with what the token in hand allows."""
 
-    Parameters
-    ----------
-    name
-        The user's name, and their own namespace.
-    write, read
-        Namespaces they may write to; whose private repositories they may read.
-    read_only
-        A token of the role `read`: writes nothing, opens no discussion.
-    """
-
-    name: str
-    write: frozenset[str] = frozenset()
-    read: frozenset[str] = frozenset()
-    read_only: bool = False
+    name: str  # also of their own namespace
+    write: frozenset[str] = frozenset()  # namespaces they may write to
+    read: frozenset[str] = frozenset()  # whose private repositories they may read
+    read_only: bool = False  # a token of the role `read`: writes nothing, opens no discussion
 
     def may_write(self, namespace: str) -> bool:
         return not self.read_only and namespace in {self.name, *self.write}
@@ -56,39 +46,20 @@ def bound_socket() -> socket.socket:
 class HubServer:
     """A Hub on this machine.
 
-    Parameters
-    ----------
-    folder
-        Where xet keeps its objects.
-    bound
-        A socket that is bound and does not listen yet: the port must be known before.
-
-    Attributes
-    ----------
-    endpoint, cdn
-        Addresses of the API (`HF_ENDPOINT`), and of the storage that it redirects to.
-    requests
-        All requests, oldest first.
-    faults
-        What goes wrong; empty at first.
-    crashes
-        Tracebacks of the server's own mistakes; tests check that there are none.
-    xet
-        Whether it has xet: "off" as at first, "on", or "broken", where its storage refuses.
-    client_env
-        Variables that point a client at this server, its caches and its token.
+    `endpoint` is the address of the API (`HF_ENDPOINT`), `cdn` that of the storage that it
+    redirects to.
     """
 
     def __init__(self, folder: Path, bound: socket.socket) -> None:
         from hub_server import api  # noqa: F401  # registers the answers to requests
 
         self.lock = threading.RLock()
-        self.xet_folder = folder
+        self.xet_folder = folder  # where xet keeps its objects
         self.faults = Faults()
         self._sockets = (bound, bound_socket())
         self.endpoint, self.cdn = (f"http://127.0.0.1:{s.getsockname()[1]}" for s in self._sockets)
         self._servers: list[HubHttpServer] = []
-        self.client_env: dict[str, str] = {}
+        self.client_env: dict[str, str] = {}  # points a client at this server, caches and a token
         self.reset()
 
     def reset(self) -> None:
@@ -96,8 +67,8 @@ class HubServer:
         with self.lock:
             self.repos: dict[tuple[str, str], Repo] = {}
             self.contents = Contents()
-            self.requests: list[Request] = []
-            self.crashes: list[str] = []
+            self.requests: list[Request] = []  # oldest first
+            self.crashes: list[str] = []  # the server's own mistakes; tests see that there are none
             self.clock = Clock()
             self.xet: Literal["off", "on", "broken"] = "off"
             self._users: dict[str, User] = {}
