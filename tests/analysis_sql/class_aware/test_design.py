@@ -112,6 +112,7 @@ def test_each_class_once_is_the_open_interval() -> None:
     x = np.array([20, 25, 18, 22, 25, 19, 24, 21])
     found = class_aware_interval(ClassDesign.of(ids), x, 25, 0.95)
     assert found.halfwidth == interval(Moments.of(x, 25), "open", 0.95).halfwidth
+    assert class_aware_interval(ClassDesign.of(ids), np.full(8, 4), 25, 0.95).halfwidth is None
 
 
 def test_what_leaves_no_interval() -> None:
