@@ -42,6 +42,13 @@ def test_what_stands_in_the_way(ids: np.ndarray, superclasses: object, obstacle:
     assert found is None if obstacle is None else found is not None and obstacle in found
 
 
+def test_a_prefix_is_the_design_of_its_tasks() -> None:
+    ids = np.array([np.random.default_rng(task).permutation(12)[:3] for task in range(15)])
+    part, alone = SuperclassDesign.of(ids, SIX).prefix(7), SuperclassDesign.of(ids[:7], SIX)
+    assert part.members.tolist() == alone.members.tolist()
+    assert part.classes.members.tolist() == alone.classes.members.tolist()
+
+
 def test_tasks_that_share_nothing_are_disjoint() -> None:
     ids = np.arange(12).reshape(3, 4)
     apart = SuperclassDesign.of(ids, np.array([0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7, 7]))
