@@ -54,8 +54,11 @@ def _of(kind: AwareKind, design: SuperclassDesign) -> Any:
 
 
 def _width(kind: AwareKind, design: Any, counts: Counts, level: float = 0.95) -> float:
-    part = design.prefix(int(counts.tasks[0]))
-    correct = counts.correct[:, : part.tasks]
+    """The half-width of one row of counts by itself, on a design of its own tasks."""
+    tasks = int(counts.tasks[0])
+    own_classes = kind is NEW_CLASSES
+    part = ClassDesign.of(design.members[:tasks]) if own_classes else design.prefix(tasks)
+    correct = counts.correct[:, :tasks]
     return float(kind.halfwidths(part, part.coordinates(correct), counts.moments(), level)[0])
 
 
