@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
 from studies.checks import recognition as worlds
@@ -37,7 +36,8 @@ def test_alone_it_is_the_score_of_the_class_variance() -> None:
     found = ClassSums([answer], 20).score(answer, order)
     design, permuted = ClassDesign.of(ids), values[order]
     norm2 = ((permuted - values.mean()) ** 2).sum(axis=1)
-    score = score_statistic(design, design.coordinates(permuted), norm2)
+    # (T-1)/2 times it is the derivative of ln L at g = 0, less a constant
+    score = np.square(design.coordinates(permuted)) @ design.eigenvalues / norm2
     assert found == pytest.approx(len(ids) * score)
 
 

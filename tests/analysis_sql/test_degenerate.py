@@ -1,6 +1,5 @@
 """Differences without any spread: one p-value, and verdicts that agree with it, wherever asked."""
 
-from itertools import combinations
 from math import isnan, nan
 from typing import Any
 
@@ -20,6 +19,7 @@ from analysis_sql.comparison.verdicts import (
     paired_p,
     paired_verdicts,
 )
+from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flip
@@ -27,17 +27,6 @@ from analysis_sql.ranking.told_apart import contest, evidence, lead
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
-
-
-def _most_disjoint(classes: Array) -> int:
-    """Tasks that share no class with one another, by trying every choice."""
-    sets = [frozenset(row) for row in classes.tolist()]
-    return max(
-        size
-        for size in range(1, len(sets) + 1)
-        for some in combinations(sets, size)
-        if all(a.isdisjoint(b) for a, b in combinations(some, 2))
-    )
 
 
 def _expected_p(step: int, tasks: int) -> float:
@@ -85,10 +74,10 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     widths = halfwidths(difference, kind, level)
     assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
-    assert (
-        carried_pairs(counts, kind, level).columns(0, np.array([1])).intervals()[0].verdict
-        is verdict
-    )
+    (pair,) = carried_pairs(counts, kind, level).columns(0, np.array([1])).intervals()
+    assert pair.verdict is verdict
+    assert pair.difference.halfwidth == (None if verdict is Verdict.NOT_ESTIMABLE else 0.0)
+    assert (pair.verdict_direct is Verdict.NOT_ESTIMABLE) == (tasks < 2)
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
@@ -111,7 +100,7 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     tasks = x.shape[1]
     design = ClassDesign.of(classes)
     counts = Counts(x, np.full(2, tasks), UNIT)
-    p = _expected_p(step, _most_disjoint(classes))
+    p = _expected_p(step, len(disjoint_tasks(classes)))
     verdict = _expected_verdict(step, p, level)
     found = NEW_CLASSES.p_values(design, counts, np.array([0]), np.array([1]))
     assert found[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
@@ -126,23 +115,3 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     expected = p / 2 if step > 0 else 1.0
     one_sided = NEW_CLASSES.one_sided_p(design, ahead)
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
-
-
-def test_eight_class_disjoint_tasks_by_hand() -> None:
-    # three methods, the first ahead by 2 and by 4 of 10 on all of 11 tasks, of which 8 share no
-    # class: 2^-7 = .0078 for each of 3 pairs, after Holm's adjustment at most .0234
-    classes = np.arange(40).reshape(8, 5)
-    design = ClassDesign.of(np.vstack([classes, classes[:3]]))
-    x = np.array([[9] * 11, [7] * 11, [5] * 11])
-    counts = Counts(x, np.full(3, 11), UNIT)
-    p = NEW_CLASSES.p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
-    assert p.tolist() == [2**-7] * 3
-    found = contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.95)
-    assert found.tied["class-aware"] == ("a",)
-    assert contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.98).tied[
-        "class-aware"
-    ] == (
-        "a",
-        "b",
-        "c",
-    )

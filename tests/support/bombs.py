@@ -28,6 +28,7 @@ from hostile_parquet import (
     encode,
     inflating,
     put,
+    with_page,
 )
 
 BOMBS: dict[str, Callable[[], bytes]] = {}
@@ -41,7 +42,6 @@ def bomb(make: Callable[[], bytes]) -> Callable[[], bytes]:
 
 
 def few(rows: int = 31, **more: Any) -> pa.Table:
-    """A submission's table of a few rows."""
     columns = {
         "method": ["mine"] * rows,
         "dataset": ["digits"] * rows,
@@ -54,7 +54,6 @@ def few(rows: int = 31, **more: Any) -> pa.Table:
 
 
 def many(rows: int, **more: Any) -> pa.Table:
-    """A submission's table all of whose rows are the same."""
     zeros = pa.array(np.zeros(rows, np.int32))
     columns = {
         name: pa.DictionaryArray.from_arrays(zeros, [text])
@@ -123,19 +122,9 @@ def values_that_are_not_there() -> bytes:
 # ---- pages that inflate --------------------------------------------------------------------------
 
 
-def _inflating(codec: str, size: int) -> bytes:
-    file = Parquet.of(few(), use_dictionary=False, compression=codec)
-    ((header, _),) = file.pages(3)
-    data = inflating(codec, size)
-    put(header, PAGE_UNCOMPRESSED, size)
-    put(header, PAGE_COMPRESSED, len(data))
-    file.replace(3, [(header, data)])
-    return file.build()
-
-
 @bomb
 def inflating_zstd() -> bytes:
-    return _inflating("zstd", 2000 << 20)
+    return with_page(few(), "task_id", 2000 << 20)
 
 
 @bomb
@@ -151,12 +140,7 @@ def slow(groups: int = 400, size: int = 200 << 20) -> bytes:
     """One page that fits into memory, of one row group that is there again and again."""
     table = few()
     schema = pa.schema([pa.field(f.name, f.type, nullable=False) for f in table.schema])
-    file = Parquet.of(table.cast(schema), use_dictionary=False, compression="zstd")
-    ((header, _),) = file.pages(3)
-    data = inflating("zstd", size)
-    put(header, PAGE_UNCOMPRESSED, size)
-    put(header, PAGE_COMPRESSED, len(data))
-    file.replace(3, [(header, data)])
+    file = Parquet.parse(with_page(table.cast(schema), "task_id", size))
     file.groups.extend(file.groups * (groups - 1))
     put(file.footer, NUM_ROWS, 31 * groups)
     return file.build()
@@ -171,7 +155,7 @@ def name_of_a_gigabyte() -> bytes:
     (header, _), *others = file.pages(0)
     assert DICTIONARY_PAGE in header
     size = 1500 << 20
-    data = inflating("zstd", size + 4, struct.pack("<I", size), b"a")
+    data = inflating(size + 4, struct.pack("<I", size), b"a")
     put(header, PAGE_UNCOMPRESSED, size + 4)
     put(header, PAGE_COMPRESSED, len(data))
     file.replace(0, [(header, data), *others])

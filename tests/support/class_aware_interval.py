@@ -14,24 +14,11 @@ from analysis_sql.intervals.intervals import Interval
 def class_aware_interval(
     design: ClassDesign, counts: AnyInts, queries_per_task: int, level: float
 ) -> Interval:
-    """Compute the class-aware interval (estimand: new classes) of one method or paired difference.
-
-    Parameters
-    ----------
-    counts : int (T,)
-        Correct queries of each task, or differences of two methods'.
-    queries_per_task
-        Queries in a task.
-    """
+    """Compute it from correct queries of each task (T,), or from differences of two methods'."""
     x = np.asarray(counts)[None, :]
     moments = Counts(x, np.array([x.shape[1]]), queries_per_task).moments()
     prefix = design.prefix(x.shape[1])
     width = float(halfwidths(prefix, prefix.coordinates(x), moments, level)[0])
-    return Interval(
-        "class-aware",
-        level,
-        prefix.tasks,
-        float(moments.mean[0]),
-        None if isnan(width) else width,
-        bool(moments.constant[0]),
-    )
+    found = None if isnan(width) else width
+    mean, constant = float(moments.mean[0]), bool(moments.constant[0])
+    return Interval("class-aware", level, prefix.tasks, mean, found, constant)

@@ -22,7 +22,6 @@ class Elements(HTMLParser):
 
     @property
     def attributes(self) -> set[str]:
-        """Names of attributes."""
         return {name for _, attributes in self.found for name in attributes}
 
     @property

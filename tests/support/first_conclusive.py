@@ -10,18 +10,7 @@ from analysis_sql.intervals.stopping import GRID, LOG_WEIGHTS, log_factors
 
 
 def first_conclusive(differences: AnyInts, queries_per_task: int, level: float = 0.95) -> Ints:
-    """After how many tasks 0 is first outside, for many sequences at once; 0 if it never is.
-
-    The same as `conclusive_at` of :class:`ConfidenceSequence`, without the intervals.
-
-    Parameters
-    ----------
-    differences : int (..., T)
-
-    Returns
-    -------
-    int64 (...)
-    """
+    """`conclusive_at` of :class:`ConfidenceSequence` (...), 0 if never, of differences (..., T)."""
     d = np.asarray(differences, np.int64)
     threshold = log(2.0 / (1.0 - check_level(level)))
     values, which = np.unique(d, return_inverse=True)

@@ -58,12 +58,8 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 def forge(release: Release, folder: Path, path: str, data: bytes, **other: Any) -> Path:
     """Copy a release and put other bytes in the place of a table, as its author would.
 
-    Parameters
-    ----------
-    path
-        Of a table; one that is not listed is added as results.
-    other
-        Fields of the table or of its data set in the manifest, such as `rows` and `n_images`.
+    One that is not listed is added as results; `other` are fields of the table or of its data set
+    in the manifest, such as `rows` and `n_images`.
     """
     shutil.copytree(release.files.where, folder)
     about = {key: other.pop(key) for key in ("n_classes", "n_images") if key in other}
@@ -107,12 +103,7 @@ def rewrite(folder: Path, path: str, edit: Callable[[pa.Table], pa.Table]) -> No
 
 
 def opened(*folders: Path, memory: int = 3 << 30, seconds: float = 200) -> list[tuple[str, str]]:
-    """Open releases and read all of them, in a process with so many bytes of address space.
-
-    Returns
-    -------
-    The class of each one's error and what it says, or "opened".
-    """
+    """Open releases in a process of so much memory; each one's error in class and words, if any."""
     done = python(_OPEN, memory, *folders, timeout=seconds)
     ends = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     at = folders[min(len(ends), len(folders) - 1)]

@@ -159,12 +159,10 @@ class Parquet:
         return found
 
     def chunk(self, column: int, group: int = 0) -> Struct:
-        """Metadata of a column chunk."""
         found: Struct = self.groups[group][COLUMNS][1][1][column][CHUNK_META][1]
         return found
 
     def pages(self, column: int, group: int = 0) -> list[tuple[Struct, bytes]]:
-        """Headers and bodies of a chunk's pages."""
         chunk = self.chunk(column, group)
         at = min(chunk[n][1] for n in (DATA_OFFSET, DICTIONARY_OFFSET) if n in chunk)
         end = at + chunk[COMPRESSED][1]
@@ -196,14 +194,13 @@ class Parquet:
 
 
 def put(fields: Struct, number: int, value: Any) -> None:
-    """Change the value of a field that is there."""
     fields[number] = (fields[number][0], value)
 
 
-def inflating(codec: str, size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
-    """Compressed: `head`, then the byte `fill` again and again, `size` bytes in all."""
+def inflating(size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
+    """By zstd: `head`, then the byte `fill` again and again, `size` bytes in all."""
     sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, codec) as out:
+    with pa.CompressedOutputStream(sink, "zstd") as out:
         out.write(head)
         left = size - len(head)
         block = fill * (1 << 20)
@@ -218,7 +215,7 @@ def with_page(table: pa.Table, name: str, size: int) -> bytes:
     file = Parquet.of(table, use_dictionary=False, compression="zstd")
     chunk = table.column_names.index(name)
     ((header, _),) = file.pages(chunk)
-    data = inflating("zstd", size)
+    data = inflating(size)
     put(header, PAGE_UNCOMPRESSED, size)
     put(header, PAGE_COMPRESSED, len(data))
     file.replace(chunk, [(header, data)])

@@ -61,7 +61,6 @@ def refusal(
     *,
     unbound: bool = False,
 ) -> str | None:
-    """Why a file is refused, or None if it is accepted."""
     try:
         rows, about = _READERS[path.suffix](path)
         _require(bool(rows), "no rows")

@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """A block of code on a page.
-
-    Attributes
-    ----------
-    above
-        Content of the comment right above it, such as ``file: ridge.py``; else empty.
-    """
+    """A block of code, and the comment right above it, such as ``file: ridge.py``; else empty."""
 
     above: str
     language: str
@@ -33,17 +27,7 @@ def blocks(page: Path) -> list[Block]:
 def follow(page: Path, folder: Path, path: str) -> dict[str, str]:
     """Write a page's files into a folder and run its commands there; return what each printed.
 
-    Lines that make an environment, or enter it, are left out.
-
-    Parameters
-    ----------
-    path
-        Of programs: the folder of those of the environment first.
-
-    Raises
-    ------
-    RuntimeError
-        If a command fails, with what it printed.
+    Lines that make an environment, or enter it, are left out; programs are looked for in `path`.
     """
     printed = {}
     for above, language, content in blocks(page):

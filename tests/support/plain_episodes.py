@@ -18,7 +18,6 @@ class Maps(Network):
         self.channels, self._side = channels, side
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Return them."""
         return images
 
     def size(self, side: int) -> int:
@@ -43,12 +42,10 @@ def disturb_norms(module: torch.nn.Module, seed: int = 1) -> None:
 
 
 def numbers(tensor: torch.Tensor) -> Floats:
-    """Return a copy, in float64."""
     return np.array(tensor.detach().numpy(), np.float64)
 
 
 def softmax(scores: Floats, axis: int = -1) -> Floats:
-    """Return shares that sum to 1."""
     raised = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return raised / raised.sum(axis=axis, keepdims=True)
 
@@ -75,5 +72,4 @@ def batch_normed(values: Floats, layer: torch.nn.Module, train: bool) -> Floats:
 
 
 def cosine(first: Floats, second: Floats) -> float:
-    """Return the cosine of two vectors."""
     return float(first @ second / np.sqrt((first @ first) * (second @ second)))

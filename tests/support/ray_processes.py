@@ -53,7 +53,6 @@ except EngineError as error:
 
 
 def command(code: str, *arguments: str) -> list[str]:
-    """The command that runs one of these programs."""
     return [sys.executable, "-c", code, *arguments]
 
 
@@ -68,7 +67,6 @@ def environment(root: Path, home: Path, settings: Mapping[str, str] = {}) -> dic
 def run(
     root: Path, home: Path, code: str, *arguments: str, settings: Mapping[str, str] = {}
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of these programs to its end."""
     return subprocess.run(
         command(code, *arguments),
         capture_output=True, text=True, env=environment(root, home, settings),

@@ -8,7 +8,6 @@ import fslbench_data as fb
 
 
 def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Submission:
-    """Return correct queries of each task, or of the first ones, as a submission."""
     recorder = fb.Recorder(name, **about)
     recorder.add_counts(tasks, counts)
     return recorder.submission()

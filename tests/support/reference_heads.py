@@ -86,6 +86,5 @@ HEADS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def margins(scores: Array) -> Array:
-    """How far the best score (M,) is above the next."""
     ordered = np.sort(scores, axis=-1)
     return np.asarray(ordered[..., -1] - ordered[..., -2])

@@ -37,7 +37,6 @@ class Repository:
         return FolderFiles(self.folder)
 
     def add(self, submission: Submission) -> str:
-        """Write a submission under its right name, which is returned."""
         draft = self.folder / "draft.parquet"
         submission.write(draft)
         return self.add_bytes(draft.read_bytes())

@@ -65,7 +65,6 @@ def write_run(path: Path, **values: Any) -> Path:
 
 
 def command(*words: object) -> list[str]:
-    """The command that runs ``fslbench-build`` in a process of its own."""
     code = "from builders.entry import fslbench_build; fslbench_build()"
     return [sys.executable, "-c", code, *map(str, words)]
 

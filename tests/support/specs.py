@@ -9,7 +9,6 @@ HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
 
 
 def spec_in(folder: Path, text: str) -> ReleaseSpec:
-    """Write a specification into a folder, as spec.toml, and read it."""
     folder.mkdir(exist_ok=True)
     path = folder / "spec.toml"
     path.write_text(text)

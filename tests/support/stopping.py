@@ -19,6 +19,5 @@ def stopping(at: Callable[[str], bool]) -> Callable[[str], None]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of each file of a folder, by path."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

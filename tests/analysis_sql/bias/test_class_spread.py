@@ -44,12 +44,7 @@ def _chance(right: int, queries: int, p: float) -> float:
     return comb(queries, right) * p**right * (1 - p) ** (queries - right)
 
 
-def test_two_classes_of_two_queries_by_hand() -> None:
-    none, one, both = _class(2, 1.5, 0.7)
-    found = expectations_if_unequal(2, 2, 1.5, 0.7)
-    # 2 of 4 right: one each, or both of either class; 3 right: one class has one of two
-    one_each = one**2 / (one**2 + 2 * none * both)
-    assert found == pytest.approx([0, 0, one_each / 2, 1 / 2, 1], rel=1e-9)
+def test_the_spread_of_two_classes_of_two_queries_by_hand() -> None:
     counts = np.array([[0, 2], [1, 1], [1, 2], [2, 2], [2, 2]])
     spread = ClassSpread.of(counts, 2)
     assert spread is not None  # one each in half of the tasks that have two right

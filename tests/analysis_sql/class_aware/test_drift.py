@@ -35,14 +35,9 @@ def _plain(ids: Ids) -> float:
 def test_by_hand() -> None:
     # three tasks of class 0, then one of class 1, one way: 1[n >= 3] - 3/4 is 1/4, 1/4, 1/4, -3/4,
     # of which the largest multiple is 1/3, 1/3, 1/3, -1: its capital is the most after three tasks
-    ids = np.array([[0], [0], [0], [1]])
     bets = [63 / 64 * 2.0**-j for j in range(8)]
     expected = sum(b * (1 + b / 3) ** 3 for b in bets) / sum(bets)
-    assert misleading_capital(ids) == pytest.approx(expected, rel=1e-12)
-    assert misleading_capital(ids[::-1]) == pytest.approx(
-        sum(b * (1 + b) for b in bets) / sum(bets), rel=1e-12
-    )  # from the other side, after one task
-    assert misleading_capital(np.array([[0, 1], [2, 3]])) == 1.0
+    assert misleading_capital(np.array([[0], [0], [0], [1]])) == pytest.approx(expected, rel=1e-12)
     assert tolerable_capital(0.95) == pytest.approx(10)
     assert tolerable_capital(0.01) == tolerable_capital(0.9) == pytest.approx(5)
 
@@ -61,31 +56,22 @@ def test_it_is_the_definition_whatever_classes_are_called(tasks: list[list[int]]
     assert misleading_capital(90 - 7 * ids[:, ::-1]) == pytest.approx(misleading_capital(ids))
 
 
-DRIFT = {
-    "digits/open-5w5s5q",
-    "groceries/open-5w1s1q",
-    "groceries/grouped-5w1s1q",
-    "openclipart/open-5w1s1q",
-    "openclipart/open-5w5s5q",
-    "openclipart/open-5w10s7q",
-    "emoji/open-5w1s1q",
-    "emoji/open-5w5s5q",
-    "emoji/open-5w10s7q",
-    "emoji/grouped-5w1s1q",
-    "groceries/open-5w1s4q",
-    *(f"openclipart/open-{p}" for p in ("5w1s4q", "5w5s7q", "5w10s9q")),
-    *(f"emoji/open-{p}" for p in ("5w1s6q", "5w5s9q", "5w10s10q")),
-    *(f"glyphs_sample/open-{p}" for p in ("5w1s1q", "5w1s4q", "5w5s5q", "20w1s4q")),
-    *(f"glyphs_sample/grouped-{p}" for p in ("5w1s1q", "5w5s5q")),
-    *(f"{name}/published-{p}" for name in ("fungi", "mscoco", "traffic_signs")
-      for p in ("5w1s1q", "5w5s5q", "5w10s7q")),
-    "quickdraw/published-5w1s1q",
-    "quickdraw/published-5w5s5q",
-    "quickdraw/published-5w10s7q",
-    "omniglot/published-5w1s1q",
-    "vgg_flower/published-5w1s1q",
-    "vgg_flower/published-5w5s5q",
-}  # fmt: skip
+DRIFT = """
+    digits/open: 5w5s5q
+    emoji/grouped: 5w1s1q
+    emoji/open: 5w10s10q 5w10s7q 5w1s1q 5w1s6q 5w5s5q 5w5s9q
+    fungi/published: 5w10s7q 5w1s1q 5w5s5q
+    glyphs_sample/grouped: 5w1s1q 5w5s5q
+    glyphs_sample/open: 20w1s4q 5w1s1q 5w1s4q 5w5s5q
+    groceries/grouped: 5w1s1q
+    groceries/open: 5w1s1q 5w1s4q
+    mscoco/published: 5w10s7q 5w1s1q 5w5s5q
+    omniglot/published: 5w1s1q
+    openclipart/open: 5w10s7q 5w10s9q 5w1s1q 5w1s4q 5w5s5q 5w5s7q
+    quickdraw/published: 5w10s7q 5w1s1q 5w5s5q
+    traffic_signs/published: 5w10s7q 5w1s1q 5w5s5q
+    vgg_flower/published: 5w1s1q 5w5s5q
+"""
 """Of the embedded release, at 95 %; the page has the same list."""
 
 
@@ -97,8 +83,8 @@ def test_the_sets_that_drift(embedded: Release) -> None:
         if info.name.interval != "closed"
         and misleading_capital(embedded.class_ids(info)) >= tolerable_capital(0.95)
     }
-    assert found == DRIFT
-    assert not any("balanced" in name for name in DRIFT)
+    rows = (line.strip().split(": ") for line in DRIFT.strip().splitlines())
+    assert found == {f"{name}-{protocol}" for name, of in rows for protocol in of.split()}
 
 
 def _wrong(ids: Ids, query: int, size: float, runs: int) -> float:

@@ -1,4 +1,4 @@
-"""Variance components against statsmodels and against a plain restricted likelihood."""
+"""Variance components against a plain restricted likelihood."""
 
 from itertools import pairwise
 from typing import Any
@@ -32,15 +32,16 @@ def membership(ids: Array) -> Array:
     return (ids[:, :, None] == np.unique(ids)).sum(axis=1).astype(float)
 
 
-def dense(ids: Array, y: Array, g: float) -> float:
-    """ln of the restricted likelihood, σ_e² maximised: |V|, |X'V^-1 X| and the GLS residual."""
+def dense(ids: Array, y: Array, g: float) -> tuple[float, float]:
+    """ln of the restricted likelihood by |V|, |X'V^-1 X| and the GLS residual, and its σ_e²."""
     v = np.eye(len(y)) + g * membership(ids) @ membership(ids).T
     inverse = np.linalg.inv(v)
     ones = np.ones(len(y))
     information = ones @ inverse @ ones
     residual = y - ones @ inverse @ y / information
     q = residual @ inverse @ residual
-    return float(-0.5 * ((len(y) - 1) * np.log(q) + np.linalg.slogdet(v)[1] + np.log(information)))
+    spread = np.linalg.slogdet(v)[1] + np.log(information)
+    return float(-0.5 * ((len(y) - 1) * np.log(q) + spread)), float(q / (len(y) - 1))
 
 
 def test_components_maximise_the_plain_likelihood() -> None:
@@ -56,14 +57,16 @@ def test_components_maximise_the_plain_likelihood() -> None:
     found = variance_components(*entered(ids, rows))
     for row, between, within in zip(rows, found.between, found.within, strict=True):
         best = optimize.minimize_scalar(
-            lambda s, row=row: -dense(ids, row, float(np.exp(s))),
+            lambda s, row=row: -dense(ids, row, float(np.exp(s)))[0],
             bounds=(-18, 8),
             method="bounded",
             options={"xatol": 1e-10},
         )
         if between > 0:
             assert between / within == pytest.approx(np.exp(best.x), rel=1e-5)
-            assert dense(ids, row, between / within) == pytest.approx(-best.fun, abs=1e-7)
+            likelihood, scale = dense(ids, row, between / within)
+            assert likelihood == pytest.approx(-best.fun, abs=1e-7)
+            assert within == pytest.approx(scale, rel=1e-9)
         else:
             assert best.x < -16
     assert 0.3 < (found.between == 0).mean() < 0.9

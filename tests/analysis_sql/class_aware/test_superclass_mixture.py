@@ -162,17 +162,6 @@ def test_classes_used_once_are_noise() -> None:
     assert weights[0, 0] == pytest.approx(expected / expected.sum(), rel=1e-7)
 
 
-def test_superclasses_of_one_class_say_little_more_than_classes() -> None:
-    """Where no two classes have a superclass in common, both intervals are about the same thing."""
-    rng = np.random.default_rng(6)
-    ids = np.array([rng.permutation(12)[:3] for _ in range(60)])
-    design = SuperclassDesign.of(ids, np.arange(12))
-    y, norm2 = values(rng.normal(size=(20, 60)) + rng.normal(size=(20, 12))[:, ids].sum(axis=2))
-    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
-    ratio = widths / relative_halfwidths(design.classes, design.classes.coordinates(y), norm2, 0.95)
-    assert 0.97 < ratio.min() <= ratio.max() < 1.1
-
-
 def test_results_that_superclasses_determine_have_a_finite_width() -> None:
     ids, superclass_of_class = unequal(7, 40)
     design = SuperclassDesign.of(ids, superclass_of_class)

@@ -1,5 +1,9 @@
+"""Verdicts of pairs by hand; p-values against scipy's; Holm's adjustment by hand and by steps."""
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from analysis_sql.comparison.pairs import carried_pairs
@@ -8,8 +12,15 @@ from analysis_sql.comparison.verdicts import (
     PairInterval,
     Verdict,
     direct_verdicts,
+    holm,
+    paired_p,
+    paired_verdicts,
 )
-from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.counts import Counts, Moments
+from analysis_sql.intervals.intervals import halfwidths
+from benchmark_spec.errors import SpecError
+
+nan = float("nan")
 
 
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
@@ -27,6 +38,8 @@ def test_by_hand() -> None:
     # at 80 %, t(2) is 1.885618: half-width 10.8866
     assert _compare([5, 7, 9], [4, 5, 6], level=0.8).verdict is Verdict.BETTER
     assert _compare([4, 5, 6], [5, 7, 9], level=0.8).verdict is Verdict.WORSE
+    # equal means are not identical tasks
+    assert _compare([3, 5], [5, 3]).verdict is Verdict.INCONCLUSIVE
 
 
 def test_pairing_sees_what_separate_intervals_do_not() -> None:
@@ -36,45 +49,6 @@ def test_pairing_sees_what_separate_intervals_do_not() -> None:
     found = _compare(a, b)
     assert found.verdict is Verdict.BETTER
     assert found.verdict_direct is Verdict.INCONCLUSIVE
-
-
-def test_identical_on_every_task() -> None:
-    for counts in ([3, 4, 5], [3]):
-        found = _compare(counts, counts)
-        assert found.verdict is Verdict.IDENTICAL
-        assert (found.difference.mean, found.difference.halfwidth) == (0.0, 0.0)
-    # equal means are not identical tasks
-    assert _compare([3, 5], [5, 3]).verdict is Verdict.INCONCLUSIVE
-
-
-def test_one_task_is_not_estimable() -> None:
-    found = _compare([5], [4])
-    assert found.verdict is Verdict.NOT_ESTIMABLE
-    assert found.verdict_direct is Verdict.NOT_ESTIMABLE
-    assert found.difference.mean == 10.0
-    assert found.difference.halfwidth is None
-
-
-@pytest.mark.parametrize(("tasks", "level"), [(5, 0.95), (6, 0.95), (7, 0.99), (8, 0.99)])
-def test_a_constant_difference_needs_enough_tasks_for_a_sign_flip_test(
-    tasks: int, level: float
-) -> None:
-    # scipy's exact permutation test of paired samples gives the same p-value, 2^(1-T)
-    p = stats.permutation_test(
-        (np.full(tasks, 1.0), np.zeros(tasks)),
-        lambda x, y: np.mean(x - y),
-        permutation_type="samples",
-        n_resamples=np.inf,
-    ).pvalue
-    found = _compare([5] * tasks, [4] * tasks, level=level)
-    assert found.difference.constant
-    if p <= 1 - level:
-        assert found.verdict is Verdict.BETTER
-        assert found.difference.halfwidth == 0.0
-        assert _compare([4] * tasks, [5] * tasks, level=level).verdict is Verdict.WORSE
-    else:
-        assert found.verdict is Verdict.NOT_ESTIMABLE
-        assert found.difference.halfwidth is None
 
 
 def test_separate_intervals_that_touch_overlap() -> None:
@@ -90,3 +64,55 @@ def test_separate_intervals_that_touch_overlap() -> None:
         Verdict.BETTER,
         Verdict.NOT_ESTIMABLE,
     ]
+
+
+def test_holm_by_hand() -> None:
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
+    assert holm(p).p == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm(p).apart(0.95).tolist() == [True, False, False, True]
+
+
+def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
+    p = np.array([[nan, 0.01], [0.02, nan]])
+    found = holm(p)
+    assert found.size == 2
+    assert found.p[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
+    assert np.isnan(found.p[[0, 1], [0, 1]]).all()
+    assert found.apart(0.95).tolist() == [[False, True], [True, False]]
+    assert holm(np.array([nan])).size == 0
+    assert holm(np.empty(0)).p.size == 0
+
+
+families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
+
+
+@given(families, st.sampled_from([0.01, 0.05, 0.2]))
+def test_adjusted_values_reject_what_stepping_down_rejects(p: np.ndarray, a: float) -> None:
+    n, rejected = p.size, set()
+    for i, at in enumerate(np.argsort(p, kind="stable").tolist()):
+        if (n - i) * p[at] > a:
+            break
+        rejected.add(at)
+    assert set(np.flatnonzero(holm(p).p <= a)) == rejected
+
+
+@pytest.mark.parametrize("wrong", [np.array([-0.1]), np.array([1.1])])
+def test_what_is_no_p_value(wrong: np.ndarray) -> None:
+    with pytest.raises(SpecError, match="between 0 and 1"):
+        holm(wrong)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=40), st.sampled_from(["open", "closed"]))
+def test_p_values_are_scipys_and_agree_with_the_verdicts(d: list[int], kind: str) -> None:
+    moments = Moments.of(np.array(d), 25)
+    p = float(paired_p(moments, kind))
+    if len(set(d)) > 1:
+        score = np.mean(d) / stats.sem(d)
+        law = stats.t(len(d) - 1) if kind == "open" else stats.norm()
+        assert p == pytest.approx(2 * law.sf(abs(score)), rel=1e-9)
+    for level in (0.5, 0.9, 0.95, 0.99):
+        widths = halfwidths(moments, kind, level)
+        verdict = VERDICTS[paired_verdicts(moments, widths, kind, level)]
+        if abs(p - (1 - level)) > 1e-9:
+            assert (p < 1 - level) == (verdict in (Verdict.BETTER, Verdict.WORSE))

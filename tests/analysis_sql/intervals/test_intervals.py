@@ -1,4 +1,7 @@
-"""Intervals by hand, against scipy, and by simulation."""
+"""Moments in exact fractions; intervals by hand and against scipy."""
+
+from fractions import Fraction
+from statistics import stdev
 
 import numpy as np
 import pytest
@@ -51,3 +54,20 @@ def test_equal_tasks_are_marked() -> None:
 def test_levels_that_are_none(level: float) -> None:
     with pytest.raises(SpecError, match="confidence level"):
         interval(Moments(3, 12, 50, 5), "open", level)
+
+
+@given(st.lists(st.integers(-35, 35), min_size=2, max_size=50), st.integers(1, 35))
+def test_moments_against_exact_fractions(counts: list[int], unit: int) -> None:
+    moments = Moments.of(np.array(counts, np.int16), unit)
+    values = [Fraction(100 * x, unit) for x in counts]
+    assert moments.mean == pytest.approx(float(sum(values) / len(values)), abs=1e-12)
+    assert moments.deviation == pytest.approx(stdev(values), rel=1e-12)
+    assert moments.constant == (len(set(counts)) == 1)
+    assert moments.all_zero == (set(counts) == {0})
+    if moments.constant:
+        assert moments.deviation == 0.0  # exactly
+
+
+def test_small_integers_do_not_overflow() -> None:
+    moments = Moments.of(np.full(40_000, 30_000, np.int16), 32_000)
+    assert moments.squares == 40_000 * 30_000**2

@@ -19,11 +19,6 @@ def test_the_power_is_that_of_the_noncentral_t(tasks: int, level: float, power: 
     assert above + below == pytest.approx(power, abs=1e-5)
 
 
-def test_many_tasks_are_the_normal_law() -> None:
-    normal = stats.norm.isf(0.025) + stats.norm.isf(0.2)
-    assert detectable_factor(10**6) == pytest.approx(normal, abs=1e-4)
-
-
 def test_differences_of_many_pairs_at_once() -> None:
     x = np.array([[1, 3, -2, 0], [2, 2, 2, 2], [5, 0, 0, 0]])
     tasks = np.array([4, 4, 1])

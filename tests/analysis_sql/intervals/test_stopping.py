@@ -13,7 +13,6 @@ from analysis_sql.intervals.stopping import GRID, ConfidenceSequence, SequenceIn
 def confidence_sequence(
     differences: np.ndarray, queries: int, level: float = 0.95
 ) -> list[SequenceInterval]:
-    """The intervals after each of the tasks."""
     sequence = ConfidenceSequence(queries, level)
     return [sequence.update(value) for value in differences.tolist()]
 

@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
 from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, run_terms
-from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
+from analysis_sql.intervals.intervals import halfwidths
 from benchmark_spec.protocol import IntervalKind
 
 
@@ -60,16 +60,6 @@ def test_widths_by_hand() -> None:
     v = 2.0 / 2
     assert for_new_runs(0.0, (v, v**2), 0.95) == pytest.approx(12.7062, rel=1e-5)
     assert isnan(for_new_runs(np.nan, moments.run_terms, 0.95))
-
-
-def test_without_runs_nothing_moves() -> None:
-    plain = _moments(1, 3, 50)
-    assert halfwidths(plain, "open", 0.9) == task_halfwidths(plain, "open", 0.9)
-    with_terms = _moments(1, 3, 50, 0.2, 0.02)
-    assert halfwidths(with_terms, "closed", 0.9) == halfwidths(plain, "closed", 0.9)
-    assert paired_p(with_terms, "closed") == paired_p(plain, "closed")
-    p = np.array([0.3, np.nan, 0.0])
-    assert plain.p_for_new_runs(p, lambda: 1.0) is p
 
 
 @pytest.mark.parametrize("runs", [(2, 1), (3, 3), (5, 2), (10, 10)])

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from analysis_sql.intervals.counts import RightQueries
-from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import ABSENT, EpisodeDesign
-from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 
 SIZES = np.array([40, 25, 30, 50, 14])
 TASKS = 70
@@ -143,22 +141,6 @@ def test_influences_are_those_of_literal_deletion(supports: float, error: float)
     )
     deleted = mean.mean() - without
     np.testing.assert_allclose(weight @ v, deleted, atol=error * np.abs(deleted).max())
-
-
-def test_tasks_of_one_size_have_nearly_the_intervals_of_such_tasks() -> None:
-    rng, way, shot = np.random.default_rng(3), 4, 2
-    owner = np.repeat(np.arange(8), 60)
-    ids = np.array([rng.permutation(8)[:way] for _ in range(1000)])
-    images = ids[..., None] * 60 + np.argsort(rng.random((1000, way, 60)), axis=2)[..., :5]
-    easy = rng.random((2, owner.size))
-    chance = 0.2 + 0.7 * easy[:, images[..., shot:]] * easy[:, images[..., :1]]
-    told = (rng.random(chance.shape) < chance).astype(np.uint8)
-    right = [RightQueries(own.reshape(1000, -1), 1) for own in told]
-    y = told.mean(axis=(2, 3))
-    fixed = TaskDesign.of(ids, images, owner, shots=shot)
-    free = EpisodeDesign.of(ids, images, owner, shots=np.full(ids.shape, shot))
-    one, other = (leave_one_out(design, y, 0.95, right).images for design in (fixed, free))
-    np.testing.assert_allclose(one.halfwidth, other.halfwidth, rtol=0.03)
 
 
 def test_roles_that_nobody_knows_leave_whole_tasks(tasks: list[Episode]) -> None:

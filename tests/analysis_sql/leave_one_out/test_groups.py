@@ -11,7 +11,6 @@ SIZES = [30, 24, 36, 30, 27, 33]
 
 
 def _groups(owner: np.ndarray) -> np.ndarray:
-    """Groups of one to four images of a class."""
     rng = np.random.default_rng(5)
     starts = rng.random(owner.size) < 0.5
     starts[np.flatnonzero(np.diff(owner, prepend=-1))] = True
@@ -64,30 +63,3 @@ def test_groups_by_the_formulas_one_sum_at_a_time(drawn) -> None:
     influences = Influences(design, x[None])
     assert influences.variance("images")[0] == pytest.approx(v, rel=1e-9)
     assert influences.total("images")[0] == pytest.approx(tot, rel=1e-9)
-
-
-def test_effects_of_groups_are_seen_only_when_groups_are_left_out(drawn) -> None:
-    ids, images, owner = drawn
-    groups = _groups(owner)
-    rng = np.random.default_rng(9)
-    effect = rng.normal(size=groups.max() + 1)
-    y = (0.7 + 0.05 * effect[groups[images]].mean((1, 2)))[None]
-    by_image = leave_one_out(TaskDesign.of(ids, images, owner), y, 0.95)
-    by_group = leave_one_out(TaskDesign.of(ids, images, owner, groups), y, 0.95)
-    assert by_group.images.halfwidth[0, 0] > 1.2 * by_image.images.halfwidth[0, 0]
-
-
-def test_one_image_of_each_group_makes_groups_the_images(drawn) -> None:
-    """Drawn so: class sizes are then numbers of groups, and groups weigh equally."""
-    _, _, owner = drawn
-    groups = _groups(owner)
-    first = np.unique(groups, return_index=True)[1]
-    sizes = np.bincount(owner[first])
-    ids, chosen, of_group = uniform_tasks(sizes.tolist(), 400, 3, 5, 8)
-    pick = np.random.default_rng(2).integers(2**31, size=chosen.shape)
-    count = np.bincount(groups)
-    images = first[chosen] + pick % count[chosen]
-    y = values_on(ids, images, 2, 1)
-    by_group = leave_one_out(TaskDesign.of(ids, images, owner, groups), y, 0.95)
-    as_images = leave_one_out(TaskDesign.of(ids, chosen, of_group), y, 0.95)
-    np.testing.assert_allclose(by_group.images.halfwidth, as_images.images.halfwidth, rtol=1e-12)

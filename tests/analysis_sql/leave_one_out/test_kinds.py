@@ -41,14 +41,26 @@ def truth(declared: FirstTasks, counts: Counts, rows: list[int], tasks: int, nam
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_methods_have_their_own_halfwidths(declared, counts: Counts, name: str) -> None:
-    widths = LeftOutKind(name).method_halfwidths(declared, counts, 0.95)
-    whole = truth(declared, counts, [0, 1, 2], TASKS, name).halfwidth
-    half = truth(declared, counts, [4], TASKS // 2, name).halfwidth
-    np.testing.assert_allclose(widths[:3], 100 * np.diag(whole), rtol=1e-9)
-    assert widths[4] == pytest.approx(100 * half[0, 0], rel=1e-9)
-    part = truth(declared, counts, [3], 123, name).halfwidth
-    assert widths[3] == pytest.approx(100 * part[0, 0], rel=1e-9)
+def test_methods_and_pairs_are_those_of_the_tasks_of_both(
+    declared, counts: Counts, name: str
+) -> None:
+    kind, versus = LeftOutKind(name), np.array([1, 2, 3, 4])
+    own = kind.method_halfwidths(declared, counts, 0.95)
+    found = kind.pairs(declared, counts, 0.95).columns(0, versus)
+    p = kind.p_values(declared, counts, np.zeros(4, int), versus)
+    for at, pair in enumerate(found.intervals()):
+        j, tasks = at + 1, int(counts.tasks[at + 1])
+        alone = truth(declared, counts, [0, j], tasks, name)
+        assert own[j] == pytest.approx(100 * alone.halfwidth[1, 1], rel=1e-9)
+        assert (pair.difference.tasks, pair.difference.kind) == (tasks, name)
+        assert pair.verdict is VERDICTS[found.verdict[at]]
+        if j == 2:
+            assert (pair.verdict, p[at]) == (Verdict.IDENTICAL, 1)
+            continue
+        width = 100 * alone.halfwidth[0, 1]
+        assert found.halfwidth[2, at] == pytest.approx(width, rel=1e-9)
+        assert (pair.verdict is Verdict.INCONCLUSIVE) == (abs(pair.difference.mean) <= width)
+        assert p[at] == pytest.approx(alone.p[0, 1], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
@@ -60,36 +72,6 @@ def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, r
     (pair,) = LeftOutKind(name).pairs(declared, counts, 0.95).columns(0, np.array([1])).intervals()
     assert pair.verdict is Verdict.IDENTICAL
     assert pair.mean.halfwidth is None
-
-
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -> None:
-    pairs = LeftOutKind(name).pairs(declared, counts, 0.95)
-    versus = np.array([1, 2, 3, 4])
-    found = pairs.columns(0, versus)
-    width, verdict, compared = found.halfwidth[2], found.verdict, found.intervals()
-    assert width[0] == pytest.approx(
-        100 * truth(declared, counts, [0, 1], TASKS, name).halfwidth[0, 1], rel=1e-9
-    )
-    assert width[3] == pytest.approx(
-        100 * truth(declared, counts, [0, 4], TASKS // 2, name).halfwidth[0, 1], rel=1e-9
-    )
-    assert compared[3].difference.tasks == TASKS // 2
-    assert compared[0].difference.kind == name
-    assert [pair.verdict for pair in compared] == [VERDICTS[code] for code in verdict]
-    assert compared[1].verdict is Verdict.IDENTICAL
-    assert compared[2].difference.tasks == 123
-
-
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_p_values_agree_with_intervals(declared, counts: Counts, name: str) -> None:
-    methods, versus = np.array([0, 0, 0, 1, 0]), np.array([1, 2, 3, 4, 4])
-    p = LeftOutKind(name).p_values(declared, counts, methods, versus)
-    assert p[0] == pytest.approx(truth(declared, counts, [0, 1], TASKS, name).p[0, 1], abs=1e-10)
-    assert p[1] == 1
-    assert p[2] == pytest.approx(truth(declared, counts, [0, 3], 123, name).p[0, 1], abs=1e-9)
-    half = truth(declared, counts, [1, 4, 0], TASKS // 2, name).p
-    np.testing.assert_allclose(p[3:], half[[0, 2], [1, 1]], atol=1e-10)
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)

@@ -134,23 +134,8 @@ def test_runs_are_their_mean(design, right) -> None:
 
 
 def _width(variance: float, tau: float, noise: float) -> float:
-    """The half-width at 95 %."""
     whole, z = max(variance, 0.0) + noise, 1.959963984540054
     return float(z * np.sqrt(whole + (z * z + 1) / 4 * tau**2 / (whole + 2 * tau)))
-
-
-def test_methods_that_hardly_differ_are_compared_by_their_difference(design, right) -> None:
-    alike = right[:2].copy()
-    alike[1] = alike[0]
-    alike[1, 0, 0, 0] ^= 1
-    y = alike.mean((2, 3))
-    found = leave_one_out(design, y, 0.95, told(alike))
-    u = design.residuals((y[0] - y[1])[None])
-    apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
-    noise = (y[0] - y[1]).var(ddof=1) / TASKS
-    width = _width(variance[0], tau[0], noise)
-    assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
 
 
 def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None:

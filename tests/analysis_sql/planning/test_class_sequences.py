@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.planning import class_uses, draw_classes, most_tasks
-from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.balanced import draw_balanced
 from builders.sampling.balanced import most_tasks as sampler_most_tasks
@@ -66,15 +65,3 @@ def test_as_many_tasks_as_the_samplers_draw(sizes: list[int]) -> None:
     most = sampler_most_tasks(sizes, protocol)
     assert most_tasks(uses, 5) == most
     assert len(draw_balanced(sizes, protocol, dataset="x", seed=0)) == most
-
-
-def test_same_words_same_classes() -> None:
-    uses = np.array([4, 4, 5, 9, 2, 7])
-    expected = {
-        "open": draw_classes("open", uses, 3, Stream("y")),
-        "balanced": draw_classes("balanced", uses, 3, Stream("y")),
-    }
-    for suite, first in expected.items():
-        assert np.array_equal(draw_classes(suite, uses, 3, Stream("y")), first)
-    with pytest.raises(UnknownNameError, match="suite to plan"):
-        draw_classes("closed", uses, 3, Stream("y"))

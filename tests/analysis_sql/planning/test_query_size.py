@@ -18,7 +18,6 @@ from scipy import stats
 from analysis_sql.planning.query_size import (
     Estimate,
     QueryChoice,
-    VarianceModel,
     best_query,
     choose,
     estimate_set,
@@ -28,31 +27,6 @@ from analysis_sql.planning.query_size import (
     width_factors,
 )
 from benchmark_spec.errors import SpecError
-
-# ---- the model ----------------------------------------------------------------------------------
-
-
-def mean_variance(model: VarianceModel, query: float, images: float) -> float:
-    """Variance of the mean over all NC/(K(S+Q)) tasks of NC images (equations 7 and 10)."""
-    return model.way / images * (model.alpha * query + model.beta / query + model.gamma)
-
-
-def test_the_model_is_the_papers() -> None:
-    """Equations 7 and 10: α, β, γ from m1, m2, m3, and the variance of the mean."""
-    way, shot, images = 5, 4, 3000
-    m1, m2, m3 = 0.7, 0.55, 0.4  # any numbers
-    model = VarianceModel(way, shot, alpha=m2 / way + m3 - m1**2, w=(m1 - m2) / way)
-    assert model.beta == pytest.approx(shot * (m1 - m2) / way)
-    gamma = (m1 - m2) / way + shot * m2 / way + shot * (m3 - m1**2)
-    assert model.gamma == pytest.approx(gamma)
-    for query in (1, 2, 7, 15):
-        tasks = images / (way * (shot + query))
-        expected = model.task_variance(query) / tasks
-        assert mean_variance(model, query, images) == pytest.approx(expected)
-    root = math.sqrt(model.beta / model.alpha)
-    least = min(np.linspace(0.5, 2, 301) * root, key=lambda q: mean_variance(model, q, images))
-    assert least == pytest.approx(root)
-
 
 # ---- one set ------------------------------------------------------------------------------------
 
@@ -71,49 +45,6 @@ def test_by_hand() -> None:
     assert found.covariance[1][1] == pytest.approx(2 / 3 * 2 / 256)
     assert found.covariance[0][1] == pytest.approx(2 / 3 * -1 / 256)
     assert (found.tasks, found.freedom, found.way, found.query) == (3, 2.0, 2, 2)
-
-
-def plain_estimate(rows: list[list[int]], query: int) -> tuple[float, float]:
-    """α^ and w^ straight from the formulas with m1 and m2."""
-    way, m1, m2, accuracies = len(rows[0]), 0.0, 0.0, []
-    for row in rows:
-        for x in row:
-            m1 += x / query / (len(rows) * way)
-            m2 += x * (x - 1) / (query * (query - 1)) / (len(rows) * way)
-        accuracies.append(sum(row) / (way * query))
-    mean = sum(accuracies) / len(rows)
-    s2 = sum((a - mean) ** 2 for a in accuracies) / (len(rows) - 1)
-    return s2 - (m1 - m2) / (way * query), (m1 - m2) / way
-
-
-@st.composite
-def task_results(draw: st.DrawFn) -> tuple[list[list[int]], int]:
-    query, way = draw(st.integers(2, 9)), draw(st.integers(1, 5))
-    row = st.lists(st.integers(0, query), min_size=way, max_size=way)
-    return draw(st.lists(row, min_size=3, max_size=25)), query
-
-
-@given(task_results())
-def test_is_the_plain_formulas_and_a_brute_force_jackknife(
-    given_results: tuple[list[list[int]], int],
-) -> None:
-    rows, query = given_results
-    found = estimate_set(np.array(rows), query)
-    assert (found.alpha, found.w) == pytest.approx(plain_estimate(rows, query), abs=1e-12)
-    out = np.array([plain_estimate(rows[:t] + rows[t + 1 :], query) for t in range(len(rows))])
-    n = len(rows)
-    expected = (n - 1) ** 2 / n * np.cov(out.T, ddof=1)
-    assert np.asarray(found.covariance) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_jackknife_of_a_mean_is_its_standard_error() -> None:
-    x = np.random.default_rng(0).binomial(6, 0.8, (40, 5))
-    per_task = (x * (6 - x)).sum(axis=1) / (5 * 5 * 30)
-    found = estimate_set(x, 6)
-    assert math.sqrt(found.covariance[1][1]) == pytest.approx(stats.sem(per_task))
-    low, high = found.w_interval(0.9)
-    ours = stats.t.interval(0.9, 39, per_task.mean(), stats.sem(per_task))
-    assert (low, high) == pytest.approx(ours)
 
 
 def test_what_cannot_be_estimated() -> None:
@@ -211,6 +142,9 @@ def test_fieller_is_inverting_the_test(
 def test_without_uncertainty_the_ratio_is_a_point() -> None:
     found = ratio_interval(estimate(0.5, 2.0), 0.95)
     assert (found.value, found.low, found.high) == pytest.approx((4.0, 4.0, 4.0))
+    # of 3 shots: S·w, w + α·S and α + w/Q
+    model = estimate(0.5, 2.0).model(3)
+    assert (model.beta, model.gamma, model.task_variance(4)) == (6.0, 3.5, 1.0)
 
 
 # ---- Q* -----------------------------------------------------------------------------------------
@@ -332,25 +266,6 @@ def test_degenerate_results() -> None:
 
 
 # ---- simulation: the truth is known --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shot", [1, 5, 20])
-def test_exact_variances_of_the_example(example: ModuleType, shot: int) -> None:
-    """By simulating support means: 400,000 of them, within 4 standard errors."""
-    sd = math.sqrt(1 / shot)
-    phi = stats.norm.cdf
-    model = example.exact(shot)
-    rng = np.random.default_rng(0)
-    n = 400_000
-    low, high = rng.normal(-1, sd, n), rng.normal(1, sd, n)
-    middle, right = (low + high) / 2, high > low
-    first = np.where(right, phi(middle + 1), 1 - phi(middle + 1))
-    second = np.where(right, phi(1 - middle), 1 - phi(1 - middle))
-    a = (first + second) / 2
-    within = (first * (1 - first) + second * (1 - second)) / 4
-    error = np.std((a - a.mean()) ** 2) / math.sqrt(n)
-    assert abs(a.var() - model.alpha) < 4 * error
-    assert abs(within.mean() - model.w) < 4 * within.std() / math.sqrt(n)
 
 
 @pytest.mark.slow

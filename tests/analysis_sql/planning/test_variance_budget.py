@@ -15,7 +15,6 @@ from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import (
     Components,
     LikelyComponents,
-    between_classes,
     components_of,
 )
 from benchmark_spec.errors import SpecError
@@ -45,15 +44,6 @@ def test_variances_are_those_of_dense_matrices() -> None:
     assert (
         reported.images == reported.queries == pytest.approx(0.2 / parts.between_tasks(design, 4))
     )
-
-
-def test_by_hand() -> None:
-    """Tasks {a,b}, {a,c}, {b,c}: n = 2, 2, 2; V = 12/9; R = (6 - 4)/2 = 1 of K = 2."""
-    design = ClassDesign.of(np.array([[0, 1], [0, 2], [1, 2]]))
-    assert between_classes(design) == 1.0
-    shares = Components(0.3, 0.0, 0.6).budget(design, 2)
-    assert (shares.classes, shares.images, shares.queries) == pytest.approx((0.8, 0.0, 0.2))
-    assert np.isnan(Components(0.0, 0.0, 0.0).budget(design, 2).classes)
 
 
 def test_the_parts_add_up_to_what_was_observed() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from best_set import Best, best_set
 from full_checks import study_module
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
@@ -14,28 +13,21 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, one_sided_p
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import claim, could_be_best, lead, leader_of
-from benchmark_spec.errors import SpecError
+from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 
 UNIT = 20
 
 
 @pytest.fixture(scope="module")
 def boards() -> Any:
-    """The boards of the study of coverage."""
     return study_module("coverage.boards")
 
 
-def _counts(rows: NDArray[np.int64], tasks: list[int] | None = None) -> Counts:
-    x = rows.astype(np.int16)
-    lengths = np.full(len(x), x.shape[1]) if tasks is None else np.array(tasks)
-    for row, length in zip(x, lengths, strict=True):
-        row[length:] = 0
-    return Counts(x, lengths.astype(np.int64), UNIT)
-
-
-def _best(counts: Counts, level: float = 0.95, **more: object) -> Best:
-    return best_set(counts, level, **more)
+def _lead(rows: NDArray[np.int64]) -> tuple[int, Counts]:
+    """Return the leader, and by how much it is ahead of each method."""
+    counts = Counts(rows.astype(np.int16), np.full(len(rows), rows.shape[1]), UNIT)
+    first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(rows), bool))
+    return first, lead(counts.some([first]), counts)
 
 
 def test_by_hand() -> None:
@@ -48,69 +40,16 @@ def test_by_hand() -> None:
     first, last = tail(2.0), tail(1 / sqrt(11))
     assert (first, last) == pytest.approx((0.02026, 0.31881), abs=1e-5)
     x = np.array([[9, 9, 13, 13], [10, 12, 14, 16], [14, 12, 10, 12]])
-    found = _best(_counts(x))
-    assert (found.leader, found.compared) == (1, 3)
-    assert found.p == pytest.approx([first, 1.0, last])
+    leader, ahead = _lead(x)
+    p = one_sided_p(ahead.moments())
+    assert leader == 1
+    assert p == pytest.approx([first, 1.0, last])
     # at 95 %, .05/2 = .025 for each: the first is out. At 96 %, .02: it stays
-    assert found.possible.tolist() == [False, True, True]
-    assert _best(_counts(x), 0.96).possible.tolist() == [True, True, True]
-    # two methods alone: .05 for the one comparison
-    assert _best(_counts(x[:2])).possible.tolist() == [False, True]
-
-
-@pytest.mark.parametrize("methods", [1, 2, 7, 60])
-@pytest.mark.parametrize("tasks", [2, 9, 200])
-def test_it_is_scipy_s_one_sided_paired_test(methods: int, tasks: int) -> None:
-    rng = np.random.default_rng(methods * 1000 + tasks)
-    skill = rng.uniform(0.5, 0.8, (methods, 1))
-    x = rng.binomial(UNIT, skill, (methods, tasks))
-    found = _best(_counts(x), 0.9)
-    leader = int(np.argmax(x.sum(axis=1)))
-    assert found.leader == leader
-    for j in range(methods):
-        d = x[leader] - x[j]
-        if (d == d[0]).all():
-            assert found.p[j] == (1.0 if d[0] == 0 else 2.0**-tasks)
-        else:
-            p = ttest_rel(x[leader], x[j], alternative="greater").pvalue
-            assert found.p[j] == (pytest.approx(p, rel=1e-9) if d.sum() > 0 else 1.0)
-            assert found.possible[j] == (p > 0.1 / max(methods - 1, 1))
-    assert found.possible[leader]
-
-
-def test_a_method_that_answered_only_the_first_tasks() -> None:
-    rng = np.random.default_rng(3)
-    x = np.stack([rng.binomial(UNIT, p, 60) for p in (0.7, 0.6, 0.95, 0.4)])
-    counts = _counts(x, [60, 60, 25, 25])
-    found = _best(counts)
-    assert found.leader == 0  # not the third, although its mean is higher: it answered fewer
-    assert found.p[2] == 1.0
-    p = ttest_rel(x[0, :25], x[3, :25], alternative="greater").pvalue
-    assert found.p[3] == pytest.approx(p)
-    assert found.possible.tolist()[2:] == [True, False]
-    nobody = _best(_counts(x, [20, 20, 20, 20]))  # none answered all: those that did most
-    assert nobody.leader == 2
-
-
-def test_runs_that_stopped_by_a_rule_are_left_alone() -> None:
-    rng = np.random.default_rng(4)
-    x = np.stack([rng.binomial(UNIT, p, 40) for p in (0.95, 0.7, 0.3, 0.6)])
-    found = _best(_counts(x), ordinary=np.array([False, True, False, True]))
-    assert (found.leader, found.compared) == (1, 2)
-    assert found.possible.tolist()[:3] == [True, True, True]
-    assert np.isnan(found.p[[0, 2]]).all()
-    assert best_set(_counts(x), 0.95, ordinary=np.zeros(4, bool)) is None
-
-
-def test_methods_in_other_units_are_compared_exactly() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.binomial(UNIT, 0.6, (2, 30))
-    three = Counts((3 * x[1:]).astype(np.int32), np.array([30]), 3 * UNIT)
-    apart = lead(_counts(x[:1]), three)
-    assert apart.queries_per_task == 3 * UNIT
-    alike = lead(_counts(x[:1]), _counts(x[1:]))
-    assert one_sided_p(apart.moments()) == one_sided_p(alike.moments())
-    assert leader_of(np.array([1.0, 2.0, 2.0]), np.array([5, 5, 5]), np.ones(3, bool)) == 1
+    assert could_be_best(p, 3, 0.95).tolist() == [False, True, True]
+    assert could_be_best(p, 3, 0.96).tolist() == [True, True, True]
+    # where nothing can be said nobody is out; the limit may lie far beyond what a level can be
+    tiny = np.array([1e-9, 1e-11, np.nan])
+    assert could_be_best(tiny, 10_000, 0.999999).tolist() == [True, False, True]
 
 
 def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
@@ -122,49 +61,20 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
     x = rng.binomial(UNIT, np.clip(np.linspace(0.5, 0.75, 30)[:, None] + hard, 0, 1))
     x[3] = x[29]
     x[4] = np.maximum(x[29] - 2, 0)
-    counts = _counts(x, [40] * 20 + [25] * 5 + [40] * 5)
+    x[20:25, 25:] = 0
+    tasks = np.array([40] * 20 + [25] * 5 + [40] * 5)
+    counts = Counts(x.astype(np.int16), tasks, UNIT)
+    first = leader_of(counts.moments().mean, counts.tasks, np.ones(30, bool))
+    others = np.delete(np.arange(30), first)
+    ahead = lead(counts.some([first]), counts.some(others))
+    p, of_images = NEW_CLASSES.one_sided_p(design, ahead), one_sided_p(ahead.moments())
+    assert (p >= of_images).all()  # nobody is excluded for new classes who is not for new images
     for level in (0.5, 0.9, 0.99):
-        found = _best(counts, level, design=design)
         at = 1.0 - 2.0 * (1.0 - level) / 29
-        others = np.array([j for j in range(30) if j != found.leader])
-        pairs = NEW_CLASSES.pairs(design, counts, at).columns(found.leader, others)
-        verdicts = [VERDICTS[code] for code in pairs.verdict]
-        excluded = ~found.possible_new_classes[others]
-        assert excluded.tolist() == [v is Verdict.BETTER for v in verdicts]
+        pairs = NEW_CLASSES.pairs(design, counts, at).columns(first, others)
+        excluded = ~could_be_best(p, 30, level)
+        assert excluded.tolist() == [VERDICTS[code] is Verdict.BETTER for code in pairs.verdict]
         assert 0 < excluded.sum() < 29
-        # nobody is excluded for new classes who is not for new images
-        assert not (found.possible & ~found.possible_new_classes).any()
-    two_sided = NEW_CLASSES.p_values(design, counts, np.full(len(others), found.leader), others)
-    ahead = (found.p_new_classes[others] < 1.0) & ~np.isnan(two_sided)
-    assert ahead.sum() > 20
-    assert found.p_new_classes[others][ahead] == pytest.approx(two_sided[ahead] / 2, rel=1e-9)
-
-
-def test_what_cannot_be_said_of_new_classes_excludes_nobody() -> None:
-    x = np.array([[18, 17, 19, 18, 20, 18] * 5, [9, 8, 9, 10, 9, 9] * 5])
-    same = ClassDesign.of(np.tile(np.arange(5), (30, 1)))
-    found = _best(_counts(x), design=same)
-    assert found.possible.tolist() == [True, False]
-    assert found.possible_new_classes.all()
-    # where no class is used twice, new classes and new images are the same question
-    apart = _best(_counts(x), design=ClassDesign.of(np.arange(150).reshape(30, 5)))
-    assert apart.p_new_classes.tolist() == apart.p.tolist()
-    # differences that are all equal: 2^-D of D tasks without a common class
-    flat = np.array([[18] * 30, [16] * 30])
-    few = _best(_counts(flat), design=ClassDesign.of(np.arange(150).reshape(30, 5) % 10))
-    assert few.p_new_classes[1] == 0.25
-    assert few.p[1] == 2.0**-30
-
-
-def test_a_level_is_a_level() -> None:
-    with pytest.raises(SpecError):
-        best_set(_counts(np.ones((2, 3), np.int64)), 95)
-    # the limit may lie far beyond what a level can be
-    assert could_be_best(np.array([1e-9, 1e-11, np.nan]), 10_000, 0.999999).tolist() == [
-        True,
-        False,
-        True,
-    ]
 
 
 def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
@@ -175,9 +85,13 @@ def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
     for _ in range(300):
         hard = rng.normal(0, 0.1, 15) + rng.normal(0, 0.1, (6, 15))
         p = np.clip(0.7 + hard[:, design.members].mean(axis=2), 0, 1)
-        found = _best(_counts(rng.binomial(UNIT, p)), design=design)
-        missed["open"] += not found.possible[0]
-        missed["aware"] += not found.possible_new_classes[0]
+        _, ahead = _lead(rng.binomial(UNIT, p))
+        own = {
+            "open": one_sided_p(ahead.moments()),
+            "aware": NEW_CLASSES.one_sided_p(design, ahead),
+        }
+        for kind, values in own.items():
+            missed[kind] += not could_be_best(values, 6, 0.95)[0]
     assert missed["aware"] / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
     assert missed["open"] / 300 > 0.2  # which is why there is the other
 
@@ -186,19 +100,16 @@ def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) 
     """The benchmark's rule is that of leaderboards, and its p-values are scipy's."""
     rng = np.random.default_rng(10)
     x = rng.binomial(UNIT, np.linspace(0.5, 0.75, 7)[:, None], (5, 7, 25))
-    total, p = boards.one_sided(x)
+    _, p = boards.one_sided(x)
     said = boards.noes(x)["leader"]
     for board, counts in enumerate(x):
-        found = _best(_counts(counts))
-        assert said[board].tolist() == (~found.possible).tolist()
-        assert found.p == pytest.approx(
-            [
-                1.0 if total[board, found.leader] == total[board, j] else p[board, found.leader, j]
-                for j in range(7)
-            ]
-        )
-        q = ttest_rel(counts[3], counts[5], alternative="greater").pvalue
-        assert p[board, 3, 5] == pytest.approx(q)
+        leader, ahead = _lead(counts)
+        own = one_sided_p(ahead.moments())
+        assert said[board].tolist() == (~could_be_best(own, 7, 0.95)).tolist()
+        for j in np.delete(np.arange(7), leader).tolist():
+            q = ttest_rel(counts[leader], counts[j], alternative="greater").pvalue
+            assert own[j] == pytest.approx(1.0 if counts[j].sum() == counts[leader].sum() else q)
+            assert p[board, leader, j] == pytest.approx(q)
 
 
 @pytest.mark.parametrize(
@@ -218,11 +129,3 @@ def test_what_a_no_claims_and_what_it_does_not(
     apart = boards.run(boards.Cell(boards.spread(methods), tasks, many, 13))
     lost = 1 - apart["holm"].right / apart["leader"].right
     assert lost > 0.1 or tasks >= 200  # at this price
-
-
-def test_the_claim_says_a_best_method_and_no_more() -> None:
-    text = claim(0.95)
-    assert "with 95 % confidence a best method is among those marked yes" in text
-    assert "is not claimed" in text
-    assert "5 % of tables" in text
-    assert "10 % of tables" in claim(0.9)

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from best_set import best_set
 from class_aware_interval import class_aware_interval
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.kinds import NEW_CLASSES
+from analysis_sql.comparison.verdicts import one_sided_p
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
+from analysis_sql.ranking.told_apart import could_be_best, lead
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
@@ -75,16 +77,19 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
     assert [row.method for row in found.rows()] == [f"m{i}" for i in order]
     best = counts[order[0]]
     assert (found.leader, found.compared, len(found)) == (f"m{order[0]}", 9, 9)
-    sets = best_set(Counts(counts, np.full(9, T), UNIT), 0.95, design=DESIGN)
-    assert sets is not None
-    assert sets.possible_new_classes is not None
+    every = Counts(counts, np.full(9, T), UNIT)
+    ahead = lead(every.some(order[:1]), every)
+    possible = {
+        "open": could_be_best(one_sided_p(ahead.moments()), 9, 0.95),
+        "class-aware": could_be_best(NEW_CLASSES.one_sided_p(DESIGN, ahead), 9, 0.95),
+    }
     for rank, (i, row) in enumerate(zip(order, found.rows(), strict=True), 1):
         x = counts[i]
         assert row.rank == rank
         assert row.accuracy == interval(Moments.of(x, UNIT), "open", 0.95)
         assert row.intervals["class-aware"].accuracy == class_aware_interval(DESIGN, x, UNIT, 0.95)
-        assert row.first.could_be_best == sets.possible[i]
-        assert row.intervals["class-aware"].could_be_best == sets.possible_new_classes[i]
+        for kind, own in possible.items():
+            assert row.intervals[kind].could_be_best == own[i]
         if rank == 1:
             assert (row.difference, row.intervals["class-aware"].difference) == (None, None)
             continue
@@ -95,9 +100,9 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
         assert row.intervals["class-aware"].difference.halfwidth == pytest.approx(aware.halfwidth)
         p = ttest_rel(best, x, alternative="greater").pvalue
         assert row.first.could_be_best == (p > 0.05 / 8)
-    assert found.could_be_best(found.interval_kind) == sets.possible.sum()
-    assert 1 < found.could_be_best(found.interval_kind) < 9
-    assert found.could_be_best("class-aware") == sets.possible_new_classes.sum()
+    for kind, own in possible.items():
+        assert found.could_be_best(kind) == own.sum()
+    assert 1 < found.could_be_best("open") < 9
     assert list(found.rows(3)) == list(found.rows())[:3]
 
 

@@ -1,4 +1,4 @@
-"""A local server that speaks the Hugging Face Hub's HTTP API: a test fixture, not a product.
+"""A local server that speaks as much of the Hugging Face Hub's HTTP API as the package uses.
 
 >>> hub = HubServer(folder).start()
 >>> token = hub.token("alice", write=("org",))

@@ -46,9 +46,6 @@ def point_at(hub: HubServer, home: Path, token: str, patch: pytest.MonkeyPatch) 
         patch.delenv(name, raising=False)
     for name, value in _huggingface_hub(home).items():
         patch.setattr(constants, name, value, raising=False)
-    manager = sys.modules.get("huggingface_hub.utils._cache_manager")
-    if manager is not None:
-        patch.setattr(manager, "HF_HUB_CACHE", str(home / "hub"), raising=False)
     if "datasets.config" in sys.modules:
         for name, value in _datasets(home).items():
             patch.setattr(sys.modules["datasets.config"], name, value)

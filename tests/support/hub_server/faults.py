@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hub_server.answers import Answer, HubError, as_page
-from hub_server.objects import FilePart
 
 Kind = Literal[
     "status",  # an error status instead of an answer, with Retry-After when given
@@ -18,7 +17,7 @@ Kind = Literal[
     "html",  # 200 and a page of HTML, as captive portals answer
     "delay",  # the answer comes `seconds` late
     "wrong_etag",  # `etag`, or a made-up one, in ETag and X-Linked-Etag
-    "wrong_length",  # a body on disk a byte short, with headers that agree with it
+    "wrong_length",  # contents a byte short, with headers that agree with it
     "tampered",  # the byte in the middle of the body is another
     "cut",  # the connection ends after `after` bytes of the body; by a reset if `abrupt`
     "truncated",  # like cut, the last `missing` bytes (half the body by default) never come
@@ -44,8 +43,6 @@ class Fault:
     ----------
     match
         A regular expression searched in the unquoted path and query.
-    kind
-        What goes wrong.
     method
         Only requests with this method.
     times
@@ -82,9 +79,8 @@ class Faults:
 
     def add(self, *faults: Fault) -> None:
         with self._lock:
-            for fault in faults:
-                self.active.append(fault)
-                self.hits.append(0)
+            self.active += faults
+            self.hits += [0] * len(faults)
 
     def before(self, method: str, path: str) -> Answer | None:
         """Faults that need no answer: a delay, a reset, an error status, a page."""
@@ -126,7 +122,7 @@ class Faults:
 
 
 def _spoil(fault: Fault, answer: Answer) -> Answer:
-    size = len(answer.body)
+    body, size = answer.body, len(answer.body)
     if fault.kind == "wrong_etag":
         headers = dict(answer.headers)
         for name in {"ETag", "X-Linked-Etag"} & headers.keys():
@@ -134,11 +130,13 @@ def _spoil(fault: Fault, answer: Answer) -> Answer:
             made_up = hashlib.sha256(old.encode()).hexdigest()[: len(old)]
             headers[name] = f'"{fault.etag or made_up}"'
         return replace(answer, headers=headers)
-    if fault.kind == "wrong_length" and isinstance(answer.body, FilePart):
-        return replace(answer, body=replace(answer.body, length=size - 1))
+    if fault.kind == "wrong_length":
+        return answer if answer.status >= 300 else replace(answer, body=body[:-1])
     if fault.kind == "tampered":
-        return replace(answer, flip=size // 2)
-    if fault.kind == "cut":
-        return replace(answer, stop_after=min(fault.after, size), abrupt=fault.abrupt)
-    missing = size - size // 2 if fault.missing is None else fault.missing
-    return replace(answer, stop_after=max(0, size - missing), abrupt=fault.abrupt)
+        middle = size // 2
+        flipped = bytes([body[middle] ^ 0xFF])
+        return replace(answer, body=body[:middle] + flipped + body[middle + 1 :])
+    kept = fault.after
+    if fault.kind == "truncated":
+        kept = size - (size - size // 2 if fault.missing is None else fault.missing)
+    return replace(answer, stop_after=min(max(0, kept), size), abrupt=fault.abrupt)

@@ -1,36 +1,91 @@
-"""HTTP/1.1: reads requests, writes answers, breaks connections where a fault says so."""
+"""HTTP/1.1: reads requests, finds what answers them, breaks connections where a fault says so."""
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import struct
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from hub_server.answers import Answer, HubError
 from hub_server.faults import Reset
-from hub_server.objects import CHUNK
-from hub_server.routing import Call, dispatch
 
 if TYPE_CHECKING:
-    from hub_server.server import HubServer
+    from hub_server.server import HubServer, User
 
 _UNLOGGED = ("/api/agent-harnesses",)  # the client asks about itself
+_PARTS = {
+    "kind": r"(?P<kind>models|datasets|spaces)",
+    "prefix": r"(?:(?P<kind>datasets|spaces)/)?",
+    "repo": r"(?P<repo>[^/]+/[^/]+?)",
+    "num": r"(?P<num>\d+)",
+    "rest": r"(?P<path>.*)",
+}
 
 
 @dataclass
 class Request:
-    """One line of the request log."""
-
     method: str
     path: str  # unquoted, without the query
-    status: int | None = None  # None: reset without an answer
     range: str | None = None
+
+
+@dataclass
+class Call:
+    """One request, as the functions that answer it see it."""
+
+    hub: HubServer
+    user: User | None
+    query: dict[str, list[str]]
+    headers: Any
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        data = json.loads(self.body or b"{}")
+        return data if isinstance(data, dict) else {}
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name, ["0"])[-1].lower() in ("1", "true")
+
+
+Endpoint = Callable[..., Answer]
+_ROUTES: list[tuple[str, re.Pattern[str], Endpoint]] = []
+
+
+def route(methods: str, pattern: str) -> Callable[[Endpoint], Endpoint]:
+    """Register an answer to requests; `{kind}`, `{repo}`, `{rev}`... become its arguments.
+
+    A `{repo}` is looked up, and reading it must be allowed; a function that writes checks more.
+    """
+
+    def part(match: re.Match[str]) -> str:
+        return _PARTS.get(match[1], rf"(?P<{match[1]}>[^/]+)")
+
+    compiled = re.compile(re.sub(r"\{(\w+)\}", part, pattern))
+
+    def register(endpoint: Endpoint) -> Endpoint:
+        _ROUTES.extend((method, compiled, endpoint) for method in methods.split())
+        return endpoint
+
+    return register
+
+
+def _dispatch(call: Call, method: str, path: str) -> Answer:
+    for known, pattern, endpoint in _ROUTES:
+        if known == method and (match := pattern.fullmatch(path)):
+            found: dict[str, Any] = {k: v and unquote(v) for k, v in match.groupdict().items()}
+            if "repo" in found:
+                kind = (found.pop("kind", None) or "models").removesuffix("s")
+                found["repo"] = call.hub.readable(kind, found["repo"], call.user)
+            return endpoint(call, **found)
+    raise HubError(404, "Sorry, we can't find the page you are looking for.")
 
 
 class HubHttpServer(ThreadingHTTPServer):
@@ -52,8 +107,6 @@ class HubHttpServer(ThreadingHTTPServer):
             self.hub.crashes.append(traceback.format_exc())
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
-        if request.fileno() in (-1, None):
-            return
         linger = request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)
         if struct.unpack("ii", linger)[0]:
             request.close()  # no orderly end: a reset
@@ -63,7 +116,6 @@ class HubHttpServer(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server_version = "HubServer"
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
     server: HubHttpServer
@@ -73,19 +125,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         hub, parts = self.server.hub, urlsplit(self.path)
-        self._left = int(self.headers.get("Content-Length") or 0)
-        self._line = Request(self.command, unquote(parts.path), range=self.headers.get("Range"))
         if parts.path not in _UNLOGGED:
-            hub.requests.append(self._line)
-        call = Call(hub, self.command, parts.path, parse_qs(parts.query), self.headers, self._body)
-        wanted = unquote(self.path)
+            wanted = self.headers.get("Range")
+            hub.requests.append(Request(self.command, unquote(parts.path), wanted))
+        size, whole = int(self.headers.get("Content-Length") or 0), unquote(self.path)
         try:
-            answer = hub.faults.before(self.command, wanted)
-            if answer is None:
-                answer = hub.faults.after(self.command, wanted, self._answer(call))
-            for _ in self._body():
-                pass  # what nobody has read, so that the connection can go on
-            self._send(answer)
+            body = self.rfile.read(size)
+            answer = hub.faults.before(self.command, whole)
+            if answer is None and len(body) == size:
+                answer = self._answer(parts.path, parse_qs(parts.query), body)
+                answer = hub.faults.after(self.command, whole, answer)
+            if answer is not None:  # else the client went away before all of the body came
+                self._send(answer)
         except Reset:
             self._abort()
         except OSError:
@@ -93,32 +144,29 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
 
-    def _answer(self, call: Call) -> Answer:
+    def _answer(self, path: str, query: dict[str, list[str]], body: bytes) -> Answer:
+        hub = self.server.hub
         try:
-            if call.path.startswith(("/cdn/", "/upload/")):
-                return dispatch(call)  # storage: many at a time
-            call_body = call.body()
-            call.chunks = lambda: iter([call_body])
-            with self.server.hub.lock:
-                return dispatch(call)
-        except OSError:
-            raise
+            with hub.lock:
+                user = hub.user_of(self.headers.get("Authorization"))
+                return _dispatch(Call(hub, user, query, self.headers, body), self.command, path)
+        except HubError as error:
+            return error.answer()
         except Exception:
-            self.server.hub.crashes.append(traceback.format_exc())
+            hub.crashes.append(traceback.format_exc())
             return HubError(500, "The test server itself failed; see hub.crashes").answer()
 
     def _send(self, answer: Answer) -> None:
-        self._line.status = answer.status
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        if self.command != "HEAD":
-            for chunk in answer.chunks():
-                self.wfile.write(chunk)
+        if self.command == "HEAD":
+            return
+        self.wfile.write(answer.body[: answer.stop_after])
         self.wfile.flush()
-        if answer.stop_after is not None and self.command != "HEAD":
+        if answer.stop_after is not None:
             self.close_connection = True
             if answer.abrupt:
                 self._abort()
@@ -127,10 +175,3 @@ class Handler(BaseHTTPRequestHandler):
         """End the connection with a reset, as a router does that forgot it."""
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-    def _body(self) -> Iterator[bytes]:
-        """The body of the request, piece by piece; nothing when it is read already."""
-        while self._left > 0:
-            data = self.rfile.read(min(CHUNK, self._left))
-            self._left = self._left - len(data) if data else 0
-            yield data
