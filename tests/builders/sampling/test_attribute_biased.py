@@ -1,10 +1,6 @@
 """The ladder of attribute-biased tasks: its laws on made tables, and the paper's equations."""
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -129,39 +125,6 @@ def test_the_first_tasks_are_themselves_a_set() -> None:
     for step in STEPS:
         np.testing.assert_array_equal(many.steps[step].query[:7], few.steps[step].query)
         np.testing.assert_array_equal(many.steps[step].support[:7], few.steps[step].support)
-
-
-CODE = """
-import sys
-sys.path[:0] = [{tests!r}]
-import hashlib
-from test_attribute_biased import drawn, made
-from builders.sampling.attribute_biased import STEPS
-from benchmark_spec.protocol import Protocol
-for reuse in (True, False):
-    ladder = drawn(made(3, 6, 40, 12, 0.3)[0], Protocol(3, 2, 3), tasks=9, reuse=reuse)
-    parts = [ladder.attributes] + [ladder.steps[s].query for s in STEPS]
-    print(hashlib.sha256(b"".join(p.astype("<i8").tobytes() for p in parts)).hexdigest())
-"""
-
-
-@pytest.mark.slow
-def test_the_same_bytes_whatever_the_order_of_sets() -> None:
-    code = CODE.format(tests=str(Path(__file__).parent))
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "4242")
-    }
-    assert found == {
-        "c1bc8c1e8687aaade9279dd3da8d53958a2ddd8c4dc3b00c5b9152905a99d1b0\n"
-        "bbf2a843816d741bf0c89e9566aa7d3533232833aeb64eab5b433f7a34c5f3d3\n"
-    }
 
 
 @pytest.mark.slow

@@ -32,16 +32,6 @@ def made(classes: int = 7, objects: int = 20) -> tuple[Versions, pa.Table, list[
     return versions(found, sizes, groups), found, sizes
 
 
-def test_objects_with_every_value() -> None:
-    objects, _, _ = made()
-    assert objects.values == VALUES
-    for of_class in objects.groups:
-        # objects 4, 9, 14, 19 lack a value; 0-1 and 2-3 are pairs, 5 is what is left of 4-5
-        assert sum(len(each) for each in of_class.values()) == 16
-        assert len(of_class) == 14
-        assert all(each.shape[1] == 4 for each in of_class.values())
-
-
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("protocol", [Protocol(5, 1, 2), Protocol(3, 2, 3), Protocol(2, 1, 1)])
 def test_the_laws(reuse: bool, protocol: Protocol) -> None:

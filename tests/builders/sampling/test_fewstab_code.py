@@ -1,6 +1,5 @@
 """Tasks after the released code of FewSTAB, and the paper's support ablation."""
 
-import itertools
 from math import log
 
 import numpy as np
@@ -8,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
-from benchmark_spec.protocol import ABLATION, FAMILIES, FEWSTAB, Protocol, TaskSetName, suites_of
+from benchmark_spec.protocol import ABLATION, FEWSTAB, Protocol, TaskSetName, suites_of
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.attribute_biased import ImageAttributes, Ladder, image_attributes
@@ -74,11 +73,7 @@ def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
         for a in np.flatnonzero((of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3))
     }
     for classes, chosen, query, inter in zip(
-        biased.class_ids,
-        found.attributes,
-        biased.query,
-        found.inter_class,
-        strict=True,
+        biased.class_ids, found.attributes, biased.query, found.inter_class, strict=True
     ):
         for k, c in enumerate(classes):
             has = attributes.classes[c].has
@@ -122,10 +117,7 @@ def test_another_attribute_is_allowed_after_five_misses() -> None:
     found = draw_released(attributes, Protocol(3, 5, 3), dataset="d", label="x", seed=0, tasks=5)
     biased = found.steps["released"]
     for classes, chosen, support in zip(
-        biased.class_ids,
-        found.attributes,
-        biased.support,
-        strict=True,
+        biased.class_ids, found.attributes, biased.support, strict=True
     ):
         for k, c in enumerate(classes):
             others = attributes.classes[c].has[np.delete(chosen, k)][:, support[k]].sum(axis=0)
@@ -151,7 +143,7 @@ def test_tasks_follow_from_the_seed() -> None:
 
 @pytest.mark.parametrize("suite", [*ABLATION, *FEWSTAB])
 def test_as_task_sets(suite: str) -> None:
-    table, sizes, attributes = made()
+    table, sizes, _ = made()
     name = TaskSetName.parse(f"{suite}_x-3w2s3q")
     frozen, provenance = draw_task_set("d", name, sizes, tasks=20, attributes=table)
     again = draw_again("d", name, sizes, provenance, 20, attributes=table)
@@ -170,24 +162,14 @@ def test_as_task_sets(suite: str) -> None:
         assert asked == of_biased
         assert frozen["support"].to_pylist() != biased["support"].to_pylist()
     if suite == "sc2":
-        shown = [
-            attributes.names[0] and name in words
-            for support, of_task in zip(
-                frozen["support"].to_pylist(), frozen["attributes"].to_pylist(), strict=True
-            )
-            for name, image in zip(
-                itertools.chain.from_iterable([a] * 2 for a in of_task), support, strict=True
-            )
-            for words in [table["attributes"][image].as_py()]
-        ]
-        assert all(shown)
+        words = table["attributes"].to_pylist()
+        own = [word for of_task in frozen["attributes"].to_pylist() for word in of_task]
+        images = [image for support in frozen["support"].to_pylist() for image in support]
+        assert all(word in words[i] for word, i in zip(np.repeat(own, 2), images, strict=True))
 
 
 def test_names() -> None:
     assert suites_of("fewstab_x") == ("matched_x", "released_x")
     assert suites_of("ablation_x") == ("sc1_x", "sc2_x")
-    steps = [step for steps in FAMILIES.values() for step in steps]
-    assert len(steps) == len(set(steps))
-    for wrong in ("open_released_x", "open_sc1_x", "open_fewstab_x"):
-        with pytest.raises(UnknownNameError, match="unknown suite"):
-            suites_of(wrong)
+    with pytest.raises(UnknownNameError, match="unknown suite"):
+        suites_of("open_fewstab_x")

@@ -1,9 +1,7 @@
 """The suite pooled: a plain loop as oracle, chi-square tests, its pool and its number of tasks."""
 
-import json
 from itertools import combinations
 from math import ceil, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.release.verify import task_problems
 from builders.sampling import count_tasks, draw_again, draw_task_set
-from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import (
     KEPT,
     LARGE,
@@ -26,7 +22,6 @@ from fslbench_data.tasks.draw import (
     Pool,
     _sample,
     draw_pooled,
-    groups_of,
     number_of_tasks,
 )
 
@@ -234,12 +229,6 @@ def test_the_number_of_tasks_by_hand() -> None:
     assert len(drawn) == 1920
 
 
-@pytest.mark.parametrize("tasks", [0, -1])
-def test_no_tasks(tasks: int) -> None:
-    with pytest.raises(SamplingError, match="at least 1"):
-        draw_pooled([9] * 9, Protocol(5, 1, 1), dataset="x", seed=0, tasks=tasks)
-
-
 def test_only_a_large_data_set_is_cut() -> None:
     whole = Pool.of([1000] * 10, dataset="x", seed=0)
     assert not whole.cut
@@ -295,32 +284,6 @@ def test_groups_that_cannot_be() -> None:
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4, -1]))
     with pytest.raises(SamplingError, match="3 groups for 4 images"):
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4]))
-
-
-def test_closed_and_pooled_alone_are_uniform() -> None:
-    uniform = {"closed", "pooled"}
-    others = ("open", "balanced", "grouped", "published", "biased_titles", "open_same_style")
-    assert all(suite_of(name).uniform for name in uniform)
-    assert not any(suite_of(name).uniform for name in others)
-    assert suite_of("pooled").interval == "closed"
-
-
-@pytest.mark.parametrize(
-    "dataset", ["digits", "groceries", "openclipart", "emoji", "fashion_mnist"]
-)
-def test_the_sets_of_the_embedded_collections_are_frozen(
-    dataset: str, root: Path, embedded: Release
-) -> None:
-    golden = json.loads((root / "tests/golden/pooled.json").read_text())
-    sizes = embedded.classes(dataset).column("n_images").to_pylist()
-    groups = groups_of(embedded.images(dataset))
-    for protocol in PUBLISHED_PROTOCOLS:
-        name = TaskSetName("pooled", protocol)
-        table, how = draw_task_set(dataset, name, sizes, groups=groups)
-        assert content_digest(table) == golden[f"tasks/{name}/{dataset}.parquet"]
-        assert not list(task_problems(table, name, np.array(sizes), groups))
-        assert how["unit"] == ("group" if dataset in ("groceries", "emoji") else "image")
-        assert how["tasks"] == len(table) <= 4000
 
 
 def test_images_of_one_group_in_a_task_are_found() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from full_checks import check_module
 from hypothesis import given, settings
@@ -13,12 +12,11 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec import schemas
 from benchmark_spec.catalogue import catalogue, lookup
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from builders.sampling import draw_published, draw_task_set
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open, freeze
+from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
 
 SEEDS = 10_000
 THRESHOLD = 1e-3
@@ -72,16 +70,6 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
             assert drawn.support[t, k].tolist() + drawn.query[t, k].tolist() == taken
 
 
-def test_no_image_is_on_both_sides_in_closed() -> None:
-    sizes = list(lookup("cub").class_sizes)
-    for protocol in PUBLISHED_PROTOCOLS:
-        drawn = draw_closed(sizes, protocol, dataset="cub", seed=0, tasks=200)
-        both = np.sort(np.concatenate([drawn.support, drawn.query], axis=2), axis=2)
-        assert (np.diff(both, axis=2) > 0).all()
-        classes = np.sort(drawn.class_ids, axis=1)
-        assert (np.diff(classes, axis=1) > 0).all()
-
-
 @pytest.mark.parametrize("suite", ["open", "closed"])
 def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
     sizes = lookup("traffic_signs").class_sizes
@@ -90,19 +78,6 @@ def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
     for m in (1, 2, 137, 699):
         part, _ = draw_task_set("traffic_signs", name, sizes, tasks=m)
         assert part == whole.slice(0, m)
-
-
-def test_every_part_of_the_key_matters() -> None:
-    sizes = [20] * 10
-    base = draw_open(sizes, Protocol(5, 1, 1), dataset="a", seed=0)
-    for other in (
-        draw_open(sizes, Protocol(5, 1, 1), dataset="b", seed=0),
-        draw_open(sizes, Protocol(5, 1, 1), dataset="a", seed=1),
-        draw_closed(sizes, Protocol(5, 1, 1), dataset="a", seed=0, tasks=len(base)),
-        draw_open(sizes, Protocol(5, 1, 2), dataset="a", seed=0),
-    ):
-        n = min(len(base), len(other))
-        assert not np.array_equal(base.class_ids[:n], other.class_ids[:n])
 
 
 def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
@@ -221,38 +196,6 @@ def test_open_is_within_the_spread_of_other_seeds(dataset: str, protocol: Protoc
 
 
 SIX_SIZES = [30, 40, 50, 60, 70, 80]
-
-
-@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
-def test_the_draw_can_be_read_back_from_the_table(protocol: Protocol) -> None:
-    drawn = draw_closed(SIX_SIZES, protocol, dataset="x", seed=3, tasks=40)
-    table = freeze(drawn, SIX_SIZES, Stream("queries"))
-    assert schemas.check(table, schemas.tasks(protocol), "x") is table
-    first = np.cumsum([0, *SIX_SIZES[:-1]])
-    for t, row in enumerate(table.to_pylist()):
-        assert row["task_id"] == t
-        assert row["class_ids"] == drawn.class_ids[t].tolist()
-        starts = first[drawn.class_ids[t]]
-        support = np.array(row["support"]).reshape(protocol.way, protocol.shot)
-        np.testing.assert_array_equal(support - starts[:, None], drawn.support[t])
-        for k in range(protocol.way):
-            ids = [
-                i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k
-            ]
-            assert (np.array(ids) - starts[k]).tolist() == drawn.query[t, k].tolist()
-
-
-def test_lists_are_of_fixed_size_and_small_integers() -> None:
-    table, provenance = draw_task_set("x", TaskSetName.parse("open-5w1s1q"), SIX_SIZES, seed=4)
-    assert table.schema.field("class_ids").type == pa.list_(pa.int32(), 5)
-    assert table.schema.field("query_label").type == pa.list_(pa.int8(), 5)
-    assert provenance == {
-        "suite": "open",
-        "sampler_version": 1,
-        "generator": "Philox",
-        "max_tasks": None,
-        "seed": 4,
-    }
 
 
 def test_the_published_sets_take_no_other_seed() -> None:
