@@ -3,14 +3,13 @@
 Slow, and in need of the packages; see tests/builders/sources/test_real_packages.py.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from full_checks import check_module
 
-from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
+from builders.attributes import MadeAttributes, Recipe, make_attributes
 from builders.sources.image_set import ImageSet
 from fslbench_data.release.release import Release
 
@@ -61,38 +60,3 @@ def test_words_of_openclipart_by_spacy(drawings: ImageSet, embedded: Release) ->
 def test_pixels_of_openclipart(drawings: ImageSet, embedded: Release) -> None:
     made = _lists(_made(drawings, "pixels"))
     assert made == _held(embedded, drawings, "pixels")
-
-
-@pytest.mark.parametrize(
-    ("name", "unique", "without", "per_class", "spurious", "per_image"),
-    [("titles", 2088, 13, 71.67, 71.41, 3.86), ("pixels", 17, 0, 13.10, 13.03, None)],
-)
-def test_attributes_of_openclipart_in_numbers(
-    name: str,
-    unique: int,
-    without: int,
-    per_class: float,
-    spurious: float,
-    per_image: float | None,
-    embedded: Release,
-) -> None:
-    sizes = embedded.classes("openclipart").column("n_images").to_pylist()
-    found = attribute_statistics(embedded.attributes("openclipart", name), sizes)
-    assert (found.classes, found.images) == (39, 2590)
-    assert (found.unique, found.without) == (unique, without)
-    assert found.per_class == pytest.approx(per_class, abs=0.005)
-    assert found.spurious_per_class == pytest.approx(spurious, abs=0.005)
-    if per_image is not None:
-        assert found.per_image == pytest.approx(per_image, abs=0.005)
-
-
-def test_styles_of_emoji(read_package: ReadPackage) -> None:
-    images = read_package("emoji")
-    made = _made(images, "given")
-    found = attribute_statistics(made.table, images.class_sizes)
-    assert (found.classes, found.images, found.unique, found.without) == (31, 4743, 4, 0)
-    assert found.per_class == found.spurious_per_class == 122 / 31
-    styles = Counter(a for (a,) in made.table.column("attributes").to_pylist())
-    assert styles == {"openmoji": 1274, "noto": 1271, "twemoji": 1271, "fluent": 927}
-    names = made.table.column("text").to_pylist()
-    assert sum(number == 4 for number in Counter(names).values()) == 927

