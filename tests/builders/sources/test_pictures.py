@@ -49,16 +49,12 @@ def test_crops_and_finishes(tmp_path: Path, draw: Draw) -> None:
     assert np.asarray(turned)[-1, -1].tolist() == [20, 10, 5]
 
 
-def test_transparent_parts_become_white(pil: Any) -> None:
-    picture = pil.new("RGBA", (2, 1), (10, 20, 30, 0))
-    picture.putpixel((1, 0), (10, 20, 30, 255))
-    assert np.asarray(decode(_encoded(picture))).tolist() == [[[255] * 3, [10, 20, 30]]]
+def test_a_transparent_colour_of_a_palette_becomes_white(pil: Any) -> None:
     palette = pil.new("P", (2, 1), 0)
     palette.putpalette([1, 2, 3, 4, 5, 6])
     palette.putpixel((1, 0), 1)
     shown = decode(_encoded(palette, transparency=0))
     assert np.asarray(shown).tolist() == [[[255] * 3, [4, 5, 6]]]
-    assert decode(_encoded(pil.new("L", (1, 1), 9))).getpixel((0, 0)) == (9, 9, 9)
 
 
 def test_what_is_wrong_with_a_file(

@@ -19,10 +19,11 @@ from full_checks import check_module
 from real_packages import THEMES
 
 from benchmark_spec.digest import content_digest
+from builders.attributes import given_attributes
 from builders.release.pictures import picture_provenance, picture_tables
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
-from builders.sources import source_module
+from builders.sources.glyph_fonts import small
 from builders.sources.image_set import ImageSet
 from fslbench_data.release.release import Release, load_release
 
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 FolderOf = Callable[[str], Path]
 ReadPackage = Callable[[str], ImageSet]
+RENDERER = "Pillow 12.3.0, FreeType 2.14.3"
 CLASSES = ("train/Pear/Kaiser/", "test/Melon/Galia-Melon/", "val/Satsumas/")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/sources.json").read_text())
 
@@ -103,6 +105,24 @@ def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
         assert found.open(image).mode == "RGB"
 
 
+def test_glyphs_are_drawn_as_they_were(
+    read_package: ReadPackage, golden: dict[str, str], embedded: Release
+) -> None:
+    """By the renderer that the digest was recorded with."""
+    found = read_package("glyphs_sample")
+    if found.provenance["renderer"] != RENDERER:
+        pytest.skip(f"drawn by {found.provenance['renderer']}, recorded with {RENDERER}")
+    assert content_digest(found.images) == golden["images/glyphs_sample.parquet"]
+    styles = embedded.attributes("glyphs_sample", "style").column("attributes").to_pylist()
+    assert given_attributes(found, "glyphs_sample") == styles
+    assert found.pixels is not None
+    for image_id in range(0, len(found.images), 97):
+        levels = np.asarray(found.open(image_id))[..., 0]
+        digest = found.images.column("sha256")[image_id].as_py()
+        assert hashlib.sha256(levels.tobytes()).hexdigest() == digest
+        assert (small(levels).ravel() == found.pixels[image_id]).all()
+
+
 def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -> None:
     """Of four classes; studies/checks/embedded_release.py reads all."""
     found = read_package("openclipart")
@@ -113,22 +133,6 @@ def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -
     rows = rows.filter(among).select(columns)
     assert content_digest(found.images.select(columns)) == content_digest(rows)
     assert {found.open(image).mode for image in range(0, len(rows), 40)} == {"RGB"}
-
-
-def test_emoji_have_four_styles(folder_of: FolderOf) -> None:
-    found = source_module("emoji").emojis(folder_of("emoji"))
-    assert len(found) == 1274
-    assert sum(len(one.paths) == 4 for one in found) == 927
-
-
-def test_clip_art_comes_with_words(folder_of: FolderOf, read_package: ReadPackage) -> None:
-    """Of four classes; studies/checks/clip_art_words.py counts them all."""
-    texts = source_module("openclipart").texts(folder_of("openclipart"))
-    came = [texts[path] for path in read_package("openclipart").images["path"].to_pylist()]
-    assert len(came) == 158
-    assert sum(bool(text.title) for text in came) == 158
-    assert sum(bool(text.tags) for text in came) == 158
-    assert sum(bool(text.description) for text in came) == 9
 
 
 def test_scenes_are_found_again(folder_of: FolderOf) -> None:

@@ -72,16 +72,6 @@ def test_damaged_lists_of_aircraft(planes: Path, file: str, text: str, message: 
         aircraft.read(planes, expected=PLANES)
 
 
-def test_wrong_folders_and_counts_of_aircraft(planes: Path, tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="13 of 15 classes are missing"):
-        aircraft.read(planes)
-    with pytest.raises(SourceError, match=r"there is no data/images, data/variants.txt"):
-        aircraft.read(tmp_path / "data")
-    (planes / "data/variants.txt").write_text("737-400\nSpitfire\nF-16A/B\n")
-    with pytest.raises(CatalogueError, match="3 classes are listed"):
-        aircraft.read(planes)
-
-
 SPECIES = {int(label[:4]): label[5:] for label in lookup("fungi").class_names}
 CATEGORIES = [{"id": i, "name": SPECIES.get(i, f"fungus {i}")} for i in reversed(range(1394))]
 FUNGI = {"0008.Agaricus campestris": 3, "0482.Hygrophorus hypothejus f. hypothejus ": 1}
@@ -125,18 +115,12 @@ def test_fungi(mushrooms: Path) -> None:
 
 
 def test_lists_of_fungi_that_disagree_or_are_damaged(mushrooms: Path) -> None:
-    with pytest.raises(CatalogueError, match="198 of 200 classes are missing"):
-        fungi.read(mushrooms)
     val = mushrooms / "val.json"
     _write_fungi(val, {7: 8})
     with pytest.raises(SourceError, match="image 7 has two annotations"):
         fungi.read(mushrooms)
     _write_fungi(val, {1: 8}, [*CATEGORIES[:-1], {"id": 0, "name": "else"}])
     with pytest.raises(SourceError, match=r"other categories: 0000\.else, 0000\.fungus 0"):
-        fungi.read(mushrooms)
-    _write_fungi(val, {1: 8}, CATEGORIES[:-1])
-    _write_fungi(mushrooms / "train.json", {}, CATEGORIES[:-1])
-    with pytest.raises(CatalogueError, match="1393 classes are listed"):
         fungi.read(mushrooms)
     content = {"images": [{"id": 4, "file_name": "x.jpg"}], "annotations": []}
     val.write_text(json.dumps({**content, "categories": CATEGORIES}))
@@ -151,9 +135,6 @@ def test_lists_of_fungi_that_disagree_or_are_damaged(mushrooms: Path) -> None:
         fungi.read(mushrooms)
     val.write_text('{"images": [')
     with pytest.raises(SourceError, match=r"val.json is no JSON file"):
-        fungi.read(mushrooms)
-    val.unlink()
-    with pytest.raises(SourceError, match=r"there is no val.json"):
         fungi.read(mushrooms)
 
 
@@ -194,15 +175,3 @@ def test_damaged_labels_of_flowers(flowers: Path) -> None:
     (flowers / "imagelabels.mat").write_bytes(b"not MATLAB")
     with pytest.raises(SourceError, match=r"imagelabels.mat cannot be read"):
         vgg_flower.read(flowers)
-
-
-def test_missing_flowers_classes_and_folders(flowers: Path) -> None:
-    with pytest.raises(CatalogueError, match="14 of 16 classes are missing"):
-        vgg_flower.read(flowers)
-    (flowers / "jpg/image_00004.jpg").unlink()
-    with pytest.raises(SourceError, match=r"jpg/image_00004.jpg is missing"):
-        vgg_flower.read(flowers, expected=FLOWERS)
-    found = vgg_flower.read(flowers, expected=FLOWERS, allow_missing=True)
-    assert found.class_sizes == (1, 1)
-    with pytest.raises(SourceError, match=r"no imagelabels.mat, jpg"):
-        vgg_flower.read(flowers / "jpg")

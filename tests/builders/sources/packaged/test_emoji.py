@@ -110,26 +110,6 @@ def test_every_emoji_in_the_styles_that_have_it(raw: Path) -> None:
     assert found.attributes[last] == ("fluent",)
 
 
-def test_small_subgroups_are_left_out(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emoji, "MIN_EMOJI", 3)
-    assert {found.subgroup for found in emoji.emojis(raw)} == {"role"}
-
-
-@pytest.mark.parametrize(
-    ("code", "shared"),
-    [
-        ("1F3C4-200D-2640-FE0F", "1F3C4"),
-        ("1F3C4", "1F3C4"),
-        ("1F469-200D-1F373", "1F9D1-1F373"),
-        ("1F468-200D-1F469-200D-1F466", "1F9D1-1F9D1-1F9D2"),
-        ("1F469-200D-2764-FE0F-200D-1F468", "1F9D1-2764-1F9D1"),
-        ("2642-FE0F", "2642"),
-    ],
-)
-def test_gender_makes_no_group(code: str, shared: str) -> None:
-    assert emoji.without_gender(code) == shared
-
-
 def test_a_drawing_that_is_missing_or_a_list_that_is(raw: Path) -> None:
     (raw / emoji.OPENMOJI / "1FACD.svg").unlink()
     with pytest.raises(SourceError, match=r"1FACD\.svg is missing"):
