@@ -143,6 +143,13 @@ def test_the_real_numbers_are_asked_for(tmp_path: Path) -> None:
         read_source("miniimagenet", folder)
 
 
+@pytest.mark.parametrize("name", FEW_SHOT)
+def test_another_folder_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(SourceError, match=f"is not the raw folder of {name}"):
+        read_source(name, tmp_path)
+
+
 def test_lists_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
     folder = write_listed(tmp_path, all_classes("miniimagenet"))

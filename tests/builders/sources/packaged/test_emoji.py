@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import SourceError
-from builders.sources.image_set import ImageSet
 from builders.sources.packaged import emoji
 
 SVG = (
@@ -66,16 +65,10 @@ def raw(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path / "raw"
 
 
-def _short(found: ImageSet) -> list[str]:
-    return [
-        f"{emoji.style_of(path)} {Path(path).stem.lower()}"
-        for path in found.images["path"].to_pylist()
-    ]
-
-
 def test_every_emoji_in_the_styles_that_have_it(raw: Path) -> None:
     found = emoji.read(raw)
-    assert _short(found) == [
+    paths = found.images["path"].to_pylist()
+    assert [f"{emoji.style_of(path)} {Path(path).stem.lower()}" for path in paths] == [
         "openmoji 1f9d1-200d-1f373",
         "noto 1f9d1-200d-1f373",
         "twemoji 1f9d1-200d-1f373",
@@ -91,23 +84,14 @@ def test_every_emoji_in_the_styles_that_have_it(raw: Path) -> None:
     ]
     assert found.images["group"].to_pylist() == [0] * 8 + [1] + [2] * 3
     assert found.superclasses == ("people-body", "travel-places")
-    assert found.images["creator"][:4].to_pylist() == [
+    assert set(found.images["creator"].to_pylist()) == {
         "Ann (OpenMoji)",
         "Google (Noto Emoji)",
         "Twitter (Twemoji)",
         "Microsoft (Fluent Emoji)",
-    ]
-    assert found.images["licence"][:4].to_pylist() == [
-        "CC BY-SA 4.0",
-        "Apache-2.0",
-        "CC BY 4.0",
-        "MIT",
-    ]
-    last = found.images["path"][11].as_py()
+    }
     assert found.texts is not None
-    assert found.texts[last] == "umbrella: “wet”"
-    assert found.attributes is not None
-    assert found.attributes[last] == ("fluent",)
+    assert found.texts[paths[11]] == "umbrella: “wet”"
 
 
 def test_a_drawing_that_is_missing_or_a_list_that_is(raw: Path) -> None:
@@ -119,15 +103,6 @@ def test_a_drawing_that_is_missing_or_a_list_that_is(raw: Path) -> None:
     (raw / "openmoji/package/data/openmoji.json").write_text("[")
     with pytest.raises(SourceError, match=r"openmoji\.json cannot be read"):
         emoji.read(raw)
-
-
-def test_no_file_is_in_two_groups(raw: Path) -> None:
-    """The orca flies the cook's flag; all drawings of both are one group."""
-    same = (raw / emoji.OPENMOJI / "1F468-200D-1F373.svg").read_bytes()
-    (raw / emoji.OPENMOJI / "1FACD.svg").write_bytes(same)
-    found = emoji.read(raw)
-    assert len(found.images) == 12
-    assert found.images["group"].to_pylist() == [0] * 9 + [1] * 3
 
 
 @pytest.mark.parametrize(
@@ -142,12 +117,9 @@ def test_no_file_is_in_two_groups(raw: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_damaged_svg(raw: Path, content: bytes, problem: str) -> None:
-    path = f"{emoji.OPENMOJI}/1FACD.svg"
-    (raw / path).write_bytes(content)
+    (raw / f"{emoji.OPENMOJI}/1FACD.svg").write_bytes(content)
     with pytest.raises(SourceError, match=rf"1FACD\.svg is damaged: {problem}"):
         emoji.read(raw)
-    found = emoji.read(raw, allow_missing=True)
-    assert found.provenance["left_out"]["images"] == [path]
 
 
 def test_drawings_of_both_kinds_have_one_size(raw: Path) -> None:

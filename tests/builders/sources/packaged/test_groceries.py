@@ -70,9 +70,6 @@ def test_rows_that_the_lists_contradict_are_refused(
 ) -> None:
     with pytest.raises(SourceError, match=message):
         groceries.read_photos(_write(tmp_path, [*ROWS, row]))
-
-
-def test_a_folder_without_the_photos_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         groceries.read_photos(tmp_path)
 
