@@ -115,18 +115,6 @@ def test_what_words_depend_on(textblob: Tagger, spacy: Tagger) -> None:
     assert textblob.describe()["package"].startswith("textblob 0.")
 
 
-def test_textblob_needs_no_corpora(textblob: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    nltk = pytest.importorskip("nltk.data")
-
-    def find(*_: Any, **__: Any) -> None:
-        raise LookupError("nothing was downloaded")
-
-    monkeypatch.setattr(nltk, "path", [])
-    monkeypatch.setattr(nltk, "find", find)
-    monkeypatch.setattr(nltk, "load", find)
-    assert textblob.words(["two old houses"], ["none"]) == [["house", "old"]]
-
-
 @pytest.mark.slow
 def test_a_model_that_is_not_installed() -> None:
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")

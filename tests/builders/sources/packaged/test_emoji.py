@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import SourceError
+from builders.release.pictures import picture_tables
 from builders.sources.packaged import emoji
+from fslbench_data.files.pictures import decode
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
@@ -130,3 +132,15 @@ def test_drawings_of_both_kinds_have_one_size(raw: Path) -> None:
     assert svg.getpixel((10, 32)) == (255, 255, 255)
     assert svg.getpixel((50, 32)) == (255, 0, 0)
     assert png.getpixel((10, 32))[::2] == (0, 255)
+
+
+def test_a_release_has_them_as_they_are_shown_where_the_licence_allows_it(raw: Path) -> None:
+    pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
+    found = emoji.read(raw)
+    (table,) = picture_tables(found)
+    licences = found.images["licence"].to_pylist()
+    for image_id, row in enumerate(table["image"].to_pylist()):
+        if licences[image_id] == "CC BY-SA 4.0":
+            assert row is None
+        else:
+            assert decode(row["bytes"]).tobytes() == found.open(image_id).tobytes()

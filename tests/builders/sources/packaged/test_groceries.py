@@ -52,6 +52,7 @@ def test_each_photo_is_there_once_under_its_name(
         "test/Satsumas/Satsumas_001.jpg",
     ]
     assert found.images["group"].to_pylist() == [0, 0, 1]
+    assert [found.encoded(image) for image in range(3)] == [b"pear 2", b"pear 1", b"satsuma"]
     assert found.superclasses == ("Pear", "Satsumas")
     assert found.provenance["left_out_by_rule"] == {"doubles": 1}
 

@@ -141,6 +141,7 @@ def test_the_whole_rule(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "in small classes": 0,
     }
     assert found.open(4).size == (3, 1)  # the drawing without the white around it
+    assert found.encoded(4) is None
     assert found.texts is not None
     assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
 
