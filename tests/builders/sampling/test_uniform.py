@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.catalogue import catalogue, lookup
+from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import draw_published, draw_task_set
+from builders.sampling import draw_again, draw_published, draw_task_set
 from fslbench_data.tasks.draw import draw_closed, draw_open
 
 THRESHOLD = 1e-3
@@ -65,14 +65,16 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
             assert drawn.support[t, k].tolist() + drawn.query[t, k].tolist() == taken
 
 
-@pytest.mark.parametrize("suite", ["open", "closed"])
+@pytest.mark.parametrize("suite", ["open", "closed", "pooled", "pooled of groups", "grouped"])
 def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
-    sizes = lookup("traffic_signs").class_sizes
-    name = TaskSetName(suite, Protocol(5, 5, 5))
-    whole, _ = draw_task_set("traffic_signs", name, sizes, tasks=700)
-    for m in (1, 2, 137, 699):
-        part, _ = draw_task_set("traffic_signs", name, sizes, tasks=m)
+    """And each is drawn again from its provenance."""
+    groups = np.arange(2400) // 2 if "group" in suite else None
+    name, sizes = TaskSetName(suite.split()[0], Protocol(5, 5, 5)), [100, 140] * 10
+    whole, _ = draw_task_set("x", name, sizes, seed=3, tasks=20, groups=groups)
+    for m in (1, 2, 13, 19):
+        part, how = draw_task_set("x", name, sizes, seed=3, tasks=m, groups=groups)
         assert part == whole.slice(0, m)
+        assert draw_again("x", name, sizes, how, m, groups) == part
 
 
 def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
