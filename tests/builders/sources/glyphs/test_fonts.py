@@ -87,7 +87,7 @@ def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_p
 @pytest.fixture
 def font(tmp_path: Path) -> Renderer:
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
-    make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "b": BAR, "w": WIDE, " ": ()})
+    make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "w": WIDE, " ": ()})
     return Renderer(tmp_path / "a.ttf", 0)
 
 

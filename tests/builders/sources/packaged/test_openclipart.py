@@ -93,14 +93,12 @@ def raw(fetched: Callable[..., Path], pil: Any, tmp_path: Path) -> Path:
     svg = fetched(openclipart.PACKAGES[1]) / openclipart.SVG
 
     def draw(path: str, colour: tuple[int, ...] = (0, 0, 0), **words: str) -> None:
-        for root, suffix in ((png, ".png"), (svg, ".svg")):
+        for root in (png, svg):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            if suffix == ".svg":
-                (root / f"{path}.svg").write_text(_svg(**words))
-            else:
-                picture = pil.new("RGBA", (9, 7), (0, 0, 0, 0))
-                picture.paste((*colour, 255)[:4], (2, 3, 5, 4))
-                picture.save(root / f"{path}.png")
+        (svg / f"{path}.svg").write_text(_svg(**words))
+        picture = pil.new("RGBA", (9, 7), (0, 0, 0, 0))
+        picture.paste((*colour, 255)[:4], (2, 3, 5, 4))
+        picture.save(png / f"{path}.png")
 
     for i in range(20):
         draw(f"animals/birds/{i:02}", (i, 0, 0), creator="" if i == 3 else "Ann")
