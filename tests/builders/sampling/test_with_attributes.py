@@ -35,6 +35,8 @@ def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased: Rele
         for table in tables[1:]:
             assert table["class_ids"].equals(tables[0]["class_ids"])
             assert table["attributes"].equals(tables[0]["attributes"])
+        for table in tables[2:]:
+            assert table["support"].equals(tables[1]["support"])
     drawn = biased.task_set("things", "open_biased_words-3w2s3q")
     images = np.concatenate([drawn.support.reshape(len(drawn), -1), drawn.query], axis=1)
     assert np.unique(images).size == images.size
