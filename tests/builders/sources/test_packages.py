@@ -38,7 +38,7 @@ def _npm(path: Path, member: str = "package/list.txt") -> bytes:
 
 
 def _deb(path: Path) -> bytes:
-    root = path.parent / "tree"
+    root = path.parents[1] / "tree"
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN/control").write_text(
         "Package: fruit\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@example.org>\n"
@@ -91,10 +91,8 @@ class Store:
             pytest.skip("needs dpkg-deb")
         file = self.shelf / CLIENT[kind] / FILE[kind]
         file.parent.mkdir()
-        data = MAKE[kind](file)
-        if kind == "deb":
-            shutil.rmtree(file.parent / "tree")
-        return Package(kind, "fruit", "1.0", file.name, sha256(data).hexdigest())  # type: ignore[arg-type]
+        digest = sha256(MAKE[kind](file)).hexdigest()
+        return Package(kind, "fruit", "1.0", file.name, digest)  # type: ignore[arg-type]
 
     @property
     def calls(self) -> list[str]:

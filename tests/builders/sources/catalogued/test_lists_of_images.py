@@ -21,10 +21,8 @@ PLANES = {"737-400": 2, "Spitfire": 1}
 def planes(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]) -> Path:
     """All 100 variants, in another order than sorted, with four images, one of training."""
     data = tmp_path / "data"
-    draw(data / "images/0000002.jpg", (12, 9), 2)
-    draw(data / "images/0000001.jpg", (12, 9), 1)
-    draw(data / "images/0000003.jpg", (12, 9), 3)
-    draw(data / "images/0000004.jpg", (12, 9), 4)
+    for number in (2, 1, 3, 4):
+        draw(data / f"images/000000{number}.jpg", (12, 9), number)
     (data / "variants.txt").write_text("\n".join(reversed(class_lists["aircraft"])))
     (data / "images_variant_trainval.txt").write_text("0000002 737-400\n0000004 F-16A/B\n")
     (data / "images_variant_test.txt").write_text("0000001 737-400\n0000003 Spitfire\n")
@@ -47,12 +45,8 @@ def test_aircraft_and_crops(planes: Path) -> None:
     assert crop.shape == (5, 5, 3)
     assert crop[0, 0].tolist() == [20, 10, 2]
     assert crop[-1, -1].tolist() == [60, 50, 2]
-    assert set(found.provenance["lists"]) == {
-        "data/variants.txt",
-        "data/images_box.txt",
-        "data/images_variant_trainval.txt",
-        "data/images_variant_test.txt",
-    }
+    lists = ("variants", "images_box", "images_variant_trainval", "images_variant_test")
+    assert set(found.provenance["lists"]) == {f"data/{name}.txt" for name in lists}
 
 
 @pytest.mark.parametrize(
