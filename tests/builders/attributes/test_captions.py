@@ -68,60 +68,31 @@ def test_the_same_however_they_are_batched(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    captioner: Any = CaptionerName("vit_gpt2@vit", captioners).load()
-    batch = _inputs(tiny, captioner, range(6))
-    model = transformers.VisionEncoderDecoderModel.from_pretrained(captioners / "vit").eval()
-    tokens = model.generate(pixel_values=batch, max_length=16, num_beams=4, do_sample=False)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(captioners / "vit")
-    expected = [plain(tokenizer.decode(t, skip_special_tokens=True)) for t in tokens]
-    assert captioner.captions(batch) == expected
-    assert max(len(caption.split()) for caption in expected) == 15
+BLIP = "BlipForConditionalGeneration"
 
 
-@pytest.mark.slow
-def test_blip_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    captioner: Any = CaptionerName("blip@blip", captioners).load()
-    batch = _inputs(tiny, captioner, range(6))
-    model = transformers.BlipForConditionalGeneration.from_pretrained(captioners / "blip").eval()
-    tokens = model.generate(
-        pixel_values=batch, num_beams=3, max_new_tokens=20, min_new_tokens=5, do_sample=False
-    )
-    words = (captioners / "blip/vocab.txt").read_text().split()
-    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
-    expected = [" ".join(w for t in of[1:] if (w := words[t]) not in special) for of in tokens]
-    assert captioner.captions(batch) == expected
-
-
-def test_large_blip_goes_on_from_the_prompt_of_the_released_code(
-    tiny: Any, captioners: Path
+@pytest.mark.parametrize(
+    ("name", "model", "options", "prompt"),
+    [
+        ("vit_gpt2@vit", "VisionEncoderDecoderModel", {"num_beams": 4, "max_length": 16}, ""),
+        ("blip@blip", BLIP, {"num_beams": 3, "max_new_tokens": 20, "min_new_tokens": 5}, ""),
+        ("blip_large@blip", BLIP, {"num_beams": 1, "max_length": 20}, "there"),
+    ],
+)
+def test_transformers_says_the_same(
+    name: str, model: str, options: dict[str, int], prompt: str, tiny: Any, captioners: Path
 ) -> None:
-    """Greedily, word by word, to 20 tokens: what the network itself ranks highest each time."""
-    import torch
-    import transformers
-
-    captioner: Any = CaptionerName("blip_large@blip", captioners).load()
-    assert captioner.describe()["generation"]["prompt"] == "there"
-    batch = _inputs(tiny, captioner, range(2))
-    model = transformers.BlipForConditionalGeneration.from_pretrained(captioners / "blip").eval()
-    words = (captioners / "blip/vocab.txt").read_text().split()
-    start = [words.index("[DEC]"), words.index("there") if "there" in words else 1]
-    expected = []
-    for picture in batch:
-        ids = list(start)
-        with torch.no_grad():
-            shown = model.vision_model(pixel_values=picture[None]).last_hidden_state
-            while len(ids) < 20 and ids[-1] != 3:
-                logits = model.text_decoder(
-                    input_ids=torch.tensor([ids]), encoder_hidden_states=shown
-                ).logits
-                ids.append(int(logits[0, -1].argmax()))
-        kept = [words[i] for i in ids[1:] if words[i] not in ("[UNK]", "[SEP]", "[PAD]", "[CLS]")]
-        expected.append(" ".join(kept))
-    assert captioner.captions(batch) == [plain(text) for text in expected]
+    transformers = pytest.importorskip("transformers")
+    captioner: Any = CaptionerName(name, captioners).load()
+    folder, batch = captioners / name.partition("@")[2], _inputs(tiny, captioner, range(6))
+    network = getattr(transformers, model).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    if prompt:
+        ids = tokenizer(prompt, return_tensors="pt").input_ids
+        options = {**options, "input_ids": ids.repeat(len(batch), 1)}
+    tokens = network.generate(pixel_values=batch, do_sample=False, **options)
+    expected = [plain(tokenizer.decode(of[1:], skip_special_tokens=True)) for of in tokens]
+    assert captioner.captions(batch) == expected
 
 
 @pytest.mark.slow

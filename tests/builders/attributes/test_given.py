@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
+from benchmark_spec.errors import SourceError
 from builders.attributes import make_attributes
 from builders.attributes.given import (
     TEXTS,
@@ -17,7 +17,7 @@ from builders.attributes.given import (
     given_texts,
     given_values,
 )
-from builders.attributes.recipe import Recipe, check_recipe
+from builders.attributes.recipe import Recipe
 from builders.sources import image_folder
 from builders.sources.image_set import Text
 
@@ -69,14 +69,6 @@ def test_one_attribute_as_a_value(tiny: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert len(values) == len(objects) == len(paths)
 
 
-def test_recipes_of_one_attribute() -> None:
-    recipe = Recipe.parse("given:noto")
-    assert (recipe.attributes, recipe.word, str(recipe)) == ("given", "noto", "given:noto")
-    check_recipe(recipe, "emoji")
-    with pytest.raises(UnknownNameError, match="attribute of emoji 'not'"):
-        check_recipe(Recipe.parse("given:not"), "emoji", None, "data set emoji")
-
-
 WORDS = ("bold", "italic", "sans", "serif")
 PATHS = [f"a/{i}.png" for i in range(5000)]
 TRUE = [[word for j, word in enumerate(WORDS) if i >> j & 1] for i in range(5000)]
@@ -105,53 +97,6 @@ def test_it_errs_where_the_digest_says() -> None:
                 found.append(word)
         expected.append(found)
     assert TaggerErrors(miss, invent, seed)(TRUE, PATHS, WORDS[::-1]) == expected
-
-
-def test_no_errors_and_all() -> None:
-    assert TaggerErrors()(TRUE, PATHS, WORDS) == TRUE
-    opposite = TaggerErrors(1, 1)(TRUE, PATHS, WORDS)
-    assert opposite == [[word for word in WORDS if word not in true] for true in TRUE]
-
-
-def test_a_frozen_tagger() -> None:
-    """What it finds must never change: releases say how they were made by the recipe alone."""
-    found = TaggerErrors(0.3, 0.1, 1)([["bold", "sans"]] * 6, PATHS[:6], WORDS)
-    assert found == [["bold", "sans"], ["sans"], ["bold"], ["bold", "sans"], [], ["bold", "sans"]]
-
-
-def test_recipes_that_err() -> None:
-    recipe = Recipe.parse("given~miss=0.2,invent=0.05,seed=1")
-    assert recipe.errors == TaggerErrors(0.2, 0.05, 1)
-    assert (str(recipe), recipe.without_paths) == ("given~miss=0.2,invent=0.05,seed=1",) * 2
-    assert Recipe.parse("given~seed=4,invent=1").errors == TaggerErrors(0, 1, 4)
-    assert str(Recipe.parse("given~invent=1")) == "given~miss=0,invent=1,seed=0"
-    assert Recipe.parse(str(Recipe.parse("given~miss=1e-7"))).errors == TaggerErrors(1e-7)
-
-
-@pytest.mark.parametrize(
-    ("text", "what", "expected"),
-    [
-        ("miss=1.1", "miss=1.1 is no rate of errors", "from 0 to 1"),
-        ("invent=-0.1", "invent=-0.1 is no rate of errors", "from 0 to 1"),
-        ("miss=nan", "miss=nan is no rate of errors", "from 0 to 1"),
-        ("miss=", "miss= is no rate of errors", "from 0 to 1"),
-        ("miss=a", "miss=a is no rate of errors", "from 0 to 1"),
-        ("seed=-1", "seed=-1 is no seed", "a whole number"),
-        ("seed=1.5", "seed=1.5 is no seed", "a whole number"),
-        (f"seed={'9' * 5000}", "seed=999", "at most 18 digits"),
-        ("", "'' in '' does not say", "each once or not at all"),
-        ("miss", "'miss' in 'miss' does not say", "each once or not at all"),
-        ("miss=0.1,", "'' in 'miss=0.1,' does not say", "each once or not at all"),
-        ("miss=0.1,miss=0.2", "'miss=0.2' in ", "each once or not at all"),
-        ("blur=0.1", "'blur=0.1' in 'blur=0.1' does not say", "miss=RATE"),
-    ],
-)
-def test_what_is_no_error(text: str, what: str, expected: str) -> None:
-    with pytest.raises(SpecError) as error:
-        Recipe.parse(f"given~{text}", "there")
-    assert error.value.what.startswith(what)
-    assert expected in error.value.expected
-    assert error.value.where == "there"
 
 
 def test_a_table_says_how_it_errs(

@@ -1,54 +1,69 @@
 """Recipes: their grammar, and what is refused before any work."""
 
-from pathlib import Path
-
 import pytest
 
-from benchmark_spec.errors import FSLBenchError, SourceError, SpecError, UnknownNameError
+from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError
+from builders.attributes.given import TaggerErrors
 from builders.attributes.recipe import Recipe, check_recipe
+from builders.attributes.taggers import check_tagger
 
 
 @pytest.mark.parametrize(
-    ("text", "texts", "tagger", "attributes"),
+    ("text", "recipe"),
     [
-        ("given", "", "", "given"),
-        ("pixels", "", "", "pixels"),
-        ("given+textblob", "given", "textblob", ""),
-        ("given+spacy", "given", "spacy", ""),
-        ("blip@/a+b/c+spacy:en_core_web_md", "blip@/a+b/c", "spacy:en_core_web_md", ""),
-        ("vit_gpt2+textblob", "vit_gpt2", "textblob", ""),
-        ("coca+textblob", "coca", "textblob", ""),
-        ("coca:ViT/a/b.pt+textblob", "coca:ViT/a/b.pt", "textblob", ""),
+        ("given", Recipe(attributes="given")),
+        ("given:noto", Recipe(attributes="given", word="noto")),
+        (
+            "given~miss=0.2,invent=0.05,seed=1",
+            Recipe(attributes="given", errors=TaggerErrors(0.2, 0.05, 1)),
+        ),
+        ("given~miss=0,invent=1,seed=4", Recipe(attributes="given", errors=TaggerErrors(0, 1, 4))),
+        ("pixels", Recipe(attributes="pixels")),
+        ("given+spacy", Recipe("given", "spacy")),
+        ("blip@/a+b/c+spacy:en_core_web_md", Recipe("blip@/a+b/c", "spacy:en_core_web_md")),
+        ("vit_gpt2+textblob", Recipe("vit_gpt2", "textblob")),
+        ("coca:ViT/a/b.pt+textblob", Recipe("coca:ViT/a/b.pt", "textblob")),
     ],
 )
-def test_recipes(text: str, texts: str, tagger: str, attributes: str) -> None:
-    recipe = Recipe.parse(text)
-    assert recipe == Recipe(texts, tagger, attributes)
+def test_recipes(text: str, recipe: Recipe) -> None:
+    assert Recipe.parse(text) == recipe
     assert str(recipe) == text
-    assert recipe.captioner == ("" if texts == "given" else texts)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("", SpecError),
-        ("blip", SpecError),
-        ("+textblob", SpecError),
-        ("given+", SpecError),
-        ("given+nltk", UnknownNameError),
-        ("pixels+textblob", UnknownNameError),
-        ("blip2+textblob", UnknownNameError),
-        ("blip@+textblob", UnknownNameError),
-        ("coca:+textblob", UnknownNameError),
-        ("coca:ViT+textblob", UnknownNameError),
-        ("coca:ViT/+textblob", UnknownNameError),
-    ],
-)
-def test_what_is_no_recipe(text: str, kind: type[FSLBenchError]) -> None:
-    with pytest.raises(kind) as error:
-        Recipe.parse(text, "there")
-    assert error.value.where == "there"
-    assert "textblob" in error.value.expected or "blip[@FOLDER]" in error.value.expected
+def test_what_a_recipe_leaves_out() -> None:
+    assert Recipe.parse("given~seed=4").errors == TaggerErrors(0, 0, 4)
+    assert Recipe.parse("given~miss=1e-7").errors == TaggerErrors(1e-7)
+    assert check_tagger("spacy") == ("spacy", "en_core_web_sm")
+
+
+REFUSED = {
+    "is no recipe for attributes": ("TAGGER one of textblob", "|blip|+textblob|given+"),
+    "unknown tagger": ("textblob", "given+nltk|given+spacy:|given+textblob:x"),
+    "unknown captioner": (
+        "blip[@FOLDER]",
+        "pixels+textblob|blip2+textblob|blip@+textblob"
+        "|coca:+textblob|coca:ViT+textblob|coca:ViT/+textblob",
+    ),
+    "is no rate of errors": (
+        "from 0 to 1",
+        "given~miss=1.1|given~invent=-0.1|given~miss=nan|given~miss=|given~miss=a",
+    ),
+    "is no seed": ("at most 18 digits", f"given~seed=-1|given~seed=1.5|given~seed={'9' * 5000}"),
+    "does not say how a tagger errs": (
+        "each once or not at all",
+        "given~|given~miss|given~miss=0.1,|given~miss=0,miss=0|given~blur=0.1",
+    ),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_is_no_recipe(said: str) -> None:
+    expected, texts = REFUSED[said]
+    for text in texts.split("|"):
+        with pytest.raises(FSLBenchError, match=said) as error:
+            Recipe.parse(text, "there")
+        assert error.value.where == "there"
+        assert expected in error.value.expected
 
 
 def test_no_path_is_recorded() -> None:
@@ -57,13 +72,12 @@ def test_no_path_is_recorded() -> None:
         ("coca:A//home/me/c.pt+textblob", "coca:A/c.pt+textblob"),
         ("coca:A/tag+textblob", "coca:A/tag+textblob"),
         ("blip+textblob", "blip+textblob"),
-        ("given+textblob", "given+textblob"),
-        ("pixels", "pixels"),
+        ("given~seed=1", "given~miss=0,invent=0,seed=1"),
     ):
         assert Recipe.parse(text).without_paths == said
 
 
-def test_a_source_without_texts_or_attributes(tmp_path: Path) -> None:
+def test_a_source_without_texts_or_attributes() -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     for recipe, what, having in (
         ("given+textblob", "texts", "emoji, openclipart"),
@@ -74,6 +88,9 @@ def test_a_source_without_texts_or_attributes(tmp_path: Path) -> None:
         assert error.value.where == "data set digits"
         assert error.value.expected.endswith(f"some: {having}")
         assert "`attributes`, for the recipe given" in error.value.fix
-    check_recipe(Recipe.parse("given+textblob"), "openclipart")
-    check_recipe(Recipe.parse("given"), "emoji")
-    check_recipe(Recipe.parse("pixels"), "digits")
+    with pytest.raises(UnknownNameError, match="attribute of emoji 'not'"):
+        check_recipe(Recipe.parse("given:not"), "emoji", None, "data set emoji")
+    for recipe, source in (
+        ("given+textblob", "openclipart"), ("given:noto", "emoji"), ("pixels", "digits"),
+    ):  # fmt: skip
+        check_recipe(Recipe.parse(recipe), source)

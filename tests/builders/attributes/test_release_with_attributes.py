@@ -14,13 +14,7 @@ from click.testing import CliRunner
 from msgspec import to_builtins
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import (
-    BackboneError,
-    CorruptReleaseError,
-    SourceError,
-    SpecError,
-    UnknownNameError,
-)
+from benchmark_spec.errors import CorruptReleaseError, SourceError, SpecError, UnknownNameError
 from builders.attributes.table import attributes_table
 from builders.cli import main
 from builders.features import Settings
@@ -30,7 +24,7 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources import image_folder
 from builders.sources.image_set import About
-from fslbench_data.cli import main as fslbench
+from builders.sources.read import read_source
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
@@ -110,18 +104,7 @@ def test_a_release_holds_them(built: Release, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'titles'"):
         built.attributes("tiny", "title")
     assert not list((tmp_path / "release").glob(".*"))
-
-
-@pytest.mark.slow
-def test_info_and_verify(built: Release, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    assert verify(folder).problems == ()
-    said = CliRunner().invoke(fslbench, ["info", str(folder), "--format", "json"])
-    (held,) = json.loads(said.output)["datasets"]
-    assert held["attributes"] == ["titles", "pixels", "blip", "style"]
-    told = CliRunner().invoke(fslbench, ["info", str(folder), "--dataset", held["name"]])
-    text = " ".join(told.output.split())
-    assert "attributes: titles, pixels, blip, style; reference methods: none" in text
+    assert verify(tmp_path / "release").problems == ()
 
 
 def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
@@ -137,26 +120,18 @@ def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
     build_release(read_spec(path), folder, raw=raw)
     assert verify(folder).problems == ()
     release = load_release(folder)
-    true, erring = (
-        [set(words) for words in release.attributes("tiny", name).column("attributes").to_pylist()]
-        for name in ("true", "erring")
-    )
     (about,) = (t.provenance for t in release.manifest.tables if t.name == "erring")
     assert about["recipe"] == "given~miss=0.4,invent=0.4,seed=1"
-    info = release.task_set_info("tiny", "intra_erring-2w1s2q")
+    true = release.attributes("tiny", "true").column("attributes").to_pylist()
     tasks = release.task_set("tiny", "intra_erring-2w1s2q")
-    words = release.task_table(info).column("attributes").to_pylist()
-    queries, support = [], []
-    for task, own in zip(tasks, words, strict=True):
-        queries += [(own[k], i) for k, i in zip(task.query_label, task.query, strict=True)]
-        support += [
-            (word, i) for word, of_class in zip(own, task.support, strict=True) for i in of_class
-        ]
-    assert len(queries) == 80
-    assert not any(word in erring[i] for word, i in queries)
-    assert all(word in erring[i] for word, i in support)
-    assert any(word in true[i] for word, i in queries)
-    assert not all(word in true[i] for word, i in support)
+    words = release.task_table(tasks.info)["attributes"].to_pylist()
+    of_queries = [
+        own[k] in true[i]
+        for task, own in zip(tasks, words, strict=True)
+        for k, i in zip(task.query_label, task.query, strict=True)
+    ]
+    assert len(of_queries) == 80
+    assert any(of_queries)
 
 
 def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
@@ -205,39 +180,17 @@ def test_a_stopped_build_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("attributes", "kind", "said"),
+    ("attributes", "said"),
     [
-        ('Titles = "pixels"', SpecError, "'Titles' cannot be the name of a set"),
-        ('a_b = "pixels"', SpecError, "'a_b' cannot be the name of a set"),
-        ("a = 1", SpecError, "attributes.a is 1"),
-        ('a = "nothing"', SpecError, "'nothing' is no recipe"),
-        ('a = "given+nltk"', UnknownNameError, "unknown tagger 'nltk'"),
+        ('Titles = "pixels"', "'Titles' cannot be the name of a set"),
+        ('a_b = "pixels"', "'a_b' cannot be the name of a set"),
+        ('a = "nothing"', "'nothing' is no recipe"),
     ],
 )
-def test_specifications_that_are_refused(
-    attributes: str, kind: type[Exception], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(kind, match=said) as error:
+def test_specifications_that_are_refused(attributes: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=said) as error:
         _spec(tmp_path, attributes)
     assert "data set 1" in str(error.value)
-
-
-def test_what_cannot_be_followed_is_refused_before_any_work(pictures: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    with pytest.raises(SourceError, match="no attributes came with image_folder"):
-        build_release(_spec(tmp_path, 'a = "given"'), folder, raw=pictures.parent)
-    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    pytest.importorskip("transformers", reason="needs transformers, of the extra `attributes`")
-    with pytest.raises(BackboneError, match="no folder 'nowhere'"):
-        build_release(_spec(tmp_path, 'a = "blip@nowhere+textblob"'), folder)
-    assert not folder.exists()
-    path = tmp_path / "counts.toml"
-    path.write_text(
-        'name = "x"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "cub"\n'
-        'source = "catalogue"\nattributes = { pixels = "pixels" }\n'
-    )
-    with pytest.raises(SpecError, match="catalogue has no images"):
-        build_release(read_spec(path), folder)
 
 
 def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path: Path) -> None:
@@ -262,11 +215,6 @@ def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> No
     writer.add_attributes("cats", "ab", table, {"recipe": "none"})
     with pytest.raises(SpecError, match="written twice"):
         writer.add_attributes("cats", "ab", table, {})
-    writer.finish()
-    release = load_release(tmp_path / "r")
-    assert release.attributes("cats", "ab").equals(table)
-    found = release.load_dataset("attributes-ab-cats", "cats")
-    assert found[0] == {"image_id": 0, "text": None, "attributes": ["a"]}
 
 
 def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
@@ -288,30 +236,22 @@ def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
     table = schemas.check(pq.read_table(out), schemas.ATTRIBUTES, "out")
     assert table.num_rows == 24
     assert sorted(p.name for p in tmp_path.iterdir()) == ["blip.parquet", "raw", "spec.toml"]
-    for wrong, problem in (
-        (["given", "-o", "x.csv"], "does not end in .parquet"),
-        (["pixels", "--dtype", "bf16"], "captions are computed in fp32"),
-        (["words"], "'words' is no recipe"),
-    ):
-        said = CliRunner().invoke(main, [*common, *wrong])
-        assert (said.exit_code, problem in said.stderr) == (2, True), said.output
+    said = CliRunner().invoke(main, [*common, "pixels", "--dtype", "bf16"])
+    assert said.exit_code == 2
+    assert "captions are computed in fp32" in said.stderr
 
 
 def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
     """Objects by `texts`, values by `attributes`: ladders, and counterfactual sets of own data."""
     shutil.copytree(pictures, tmp_path / "raw/tiny")
-    paths = sorted(
-        str(p.relative_to(tmp_path / "raw/tiny")) for p in (tmp_path / "raw").rglob("*.*")
-    )
-    of_class = {path.split("/")[0]: 0 for path in paths}
-    texts, attributes = ["path,text"], ["path,attributes"]
-    for path in paths:
-        number = of_class[path.split("/")[0]]
-        of_class[path.split("/")[0]] += 1
-        texts.append(f"{path},object {number // 2}")
-        attributes.append(f"{path},{('Beach', 'forest; ')[number % 2]}")
-    for name, lines in (("texts", texts), ("attributes", attributes)):
-        (tmp_path / f"raw/tiny/{name}.csv").write_text("\n".join(lines) + "\n")
+    raw = tmp_path / "raw/tiny"
+    paths = sorted(path.relative_to(raw).as_posix() for path in raw.rglob("*.*"))
+    texts, attributes = "path,text\n", "path,attributes\n"
+    for number, path in enumerate(paths):  # six of each class
+        texts += f"{path},object {number % 6 // 2}\n"
+        attributes += f"{path},{('Beach', 'forest; ')[number % 2]}\n"
+    (raw / "texts.csv").write_text(texts)
+    (raw / "attributes.csv").write_text(attributes)
     text = SPEC.format(attributes='bg = "given", err = "given~miss=1", beach = "given:beach"')
     text = text.replace(
         'suites = ["open"]',
@@ -320,7 +260,8 @@ def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(
         text + 'texts = "texts.csv"\nattributes = "attributes.csv"\n'
     )
-    build_release(read_spec(tmp_path / "spec.toml"), tmp_path / "release", raw=tmp_path / "raw")
+    spec = read_spec(tmp_path / "spec.toml")
+    build_release(spec, tmp_path / "release", raw=tmp_path / "raw")
     release = load_release(tmp_path / "release")
     given = release.attributes("tiny", "bg").to_pylist()
     assert [row["attributes"] for row in given[:3]] == [["beach"], ["forest"], ["beach"]]
@@ -329,23 +270,12 @@ def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
     values = {row["attributes"][0] for row in release.attributes("tiny", "beach").to_pylist()}
     assert values == {"beach", "not beach"}
     same, other = (release.task_set("tiny", f"{of}_bg-3w1s2q") for of in ("same", "other"))
-    for task, changed in zip(same, other, strict=True):
-        shown = [
-            sorted((of.query_label[i], given[q]["text"]) for i, q in enumerate(of.query.tolist()))
-            for of in (task, changed)
-        ]
-        assert shown[0] == shown[1]
-        assert not {*task.query.tolist()} & {*changed.query.tolist()}
+    assert not (same.query == other.query).any()
     assert not verify(tmp_path / "release", raw=tmp_path / "raw").problems
     for lines, said in (
-        ("path,attribute\n", "the header is"),
-        ("path,attributes\nnowhere.png,red\n", "no images"),
-        (f"path,attributes\n{paths[0]},red\n", r"23 of 24 images are not listed"),
-        (f"path,attributes\n{paths[0]},nan\n", r"no attributes \(let it end after the comma"),
-        ("path,attributes\n" + "".join(f"{path},\n" for path in paths), "lists no image"),
+        (f"{paths[0]},nan\n", r"no attributes \(let it end after the comma"),
+        ("".join(f"{path},\n" for path in paths), "lists no image"),
     ):
-        (tmp_path / "raw/tiny/attributes.csv").write_text(lines)
+        (raw / "attributes.csv").write_text(f"path,attributes\n{lines}")
         with pytest.raises(SourceError, match=said):
-            build_release(
-                read_spec(tmp_path / "spec.toml"), tmp_path / "again", raw=tmp_path / "raw"
-            )
+            read_source("image_folder", raw, name="tiny", options=spec.datasets[0].options)

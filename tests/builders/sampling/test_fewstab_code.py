@@ -1,14 +1,14 @@
 """Tasks after the released code of FewSTAB, and the paper's support ablation."""
 
-import itertools
 from math import log
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from random_attributes import random_attributes
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
-from benchmark_spec.protocol import ABLATION, FAMILIES, FEWSTAB, Protocol, TaskSetName, suites_of
+from benchmark_spec.protocol import ABLATION, FEWSTAB, Protocol, TaskSetName, suites_of
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.attribute_biased import ImageAttributes, Ladder, image_attributes
@@ -17,55 +17,27 @@ from builders.sampling.fewstab_code import draw_released
 PROTOCOL = Protocol(3, 2, 3)
 
 
-def made(
-    seed: int = 0, classes: int = 6, images: int = 40, share: float = 0.3
-) -> tuple[pa.Table, list[int], ImageAttributes]:
-    """A table of random attributes, its class sizes, and both as samplers take them."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(images // 2, images + 1, classes).tolist()
-    rows = [[f"a{i:02}" for i in np.flatnonzero(rng.random(12) < share)] for _ in range(sum(sizes))]
-    table = pa.table(
-        {
-            "image_id": pa.array(range(len(rows)), pa.int32()),
-            "text": pa.nulls(len(rows), pa.string()),
-            "attributes": pa.array(rows, pa.list_(pa.string())),
-        }
-    )
-    return table, sizes, image_attributes(table, sizes)
-
-
 def drawn(attributes: ImageAttributes, tasks: int = 60, seed: int = 0) -> Ladder:
     return draw_released(attributes, PROTOCOL, dataset="d", label="x", seed=seed, tasks=tasks)
 
 
 def test_what_the_released_code_promises() -> None:
-    """A class fits its attribute and another's; images have and lack what they must."""
-    _, _, attributes = made()
+    """A class fits its attribute, and that of another class of the task, though few fit any."""
+    attributes = image_attributes(*random_attributes(0, share=0.03))
     found = drawn(attributes)
-    biased, matched = found.steps["released"], found.steps["matched"]
     fits = np.array([(of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3) for of in attributes.classes])
-    for classes, chosen, support, query, inter in zip(
-        biased.class_ids, found.attributes, biased.support, biased.query,
-        found.inter_class, strict=True,
-    ):  # fmt: skip
-        assert len(set(classes)) == len(set(chosen)) == 3
+    for classes, chosen in zip(found.steps["released"].class_ids, found.attributes, strict=True):
         for k, c in enumerate(classes):
-            others = np.delete(chosen, k)
-            has = attributes.classes[c].has
             assert fits[c, chosen[k]]
-            assert fits[c, others].any()
-            assert has[chosen[k], support[k]].all()
-            assert not has[chosen[k], query[k]].any()
-            assert not inter[k] or has[others][:, query[k]].any(axis=0).all()
-            assert not {*support[k]} & {*query[k]}
+            assert fits[c, np.delete(chosen, k)].any()
     assert found.inter_class.mean() > 0.9
-    np.testing.assert_array_equal(matched.class_ids, biased.class_ids)
-    assert matched.support.shape == biased.support.shape
+    ids = (found.steps[step].class_ids for step in ("released", "matched"))
+    np.testing.assert_array_equal(*ids)
 
 
 def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
     """Σ log(p [has] + 1e-10), written as that code has it, over all candidates of a class."""
-    _, _, attributes = made(3)
+    attributes = image_attributes(*random_attributes(3))
     found = drawn(attributes, 30)
     biased = found.steps["released"]
     fitting = {
@@ -74,11 +46,7 @@ def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
         for a in np.flatnonzero((of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3))
     }
     for classes, chosen, query, inter in zip(
-        biased.class_ids,
-        found.attributes,
-        biased.query,
-        found.inter_class,
-        strict=True,
+        biased.class_ids, found.attributes, biased.query, found.inter_class, strict=True
     ):
         for k, c in enumerate(classes):
             has = attributes.classes[c].has
@@ -122,10 +90,7 @@ def test_another_attribute_is_allowed_after_five_misses() -> None:
     found = draw_released(attributes, Protocol(3, 5, 3), dataset="d", label="x", seed=0, tasks=5)
     biased = found.steps["released"]
     for classes, chosen, support in zip(
-        biased.class_ids,
-        found.attributes,
-        biased.support,
-        strict=True,
+        biased.class_ids, found.attributes, biased.support, strict=True
     ):
         for k, c in enumerate(classes):
             others = attributes.classes[c].has[np.delete(chosen, k)][:, support[k]].sum(axis=0)
@@ -143,7 +108,7 @@ def test_what_cannot_be_drawn_is_an_error_and_no_loop() -> None:
 
 
 def test_tasks_follow_from_the_seed() -> None:
-    _, _, attributes = made()
+    attributes = image_attributes(*random_attributes(0))
     first, again, other = (drawn(attributes, 10, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.steps["released"].query, again.steps["released"].query)
     assert (first.steps["released"].query != other.steps["released"].query).any()
@@ -151,7 +116,7 @@ def test_tasks_follow_from_the_seed() -> None:
 
 @pytest.mark.parametrize("suite", [*ABLATION, *FEWSTAB])
 def test_as_task_sets(suite: str) -> None:
-    table, sizes, attributes = made()
+    table, sizes = random_attributes(0)
     name = TaskSetName.parse(f"{suite}_x-3w2s3q")
     frozen, provenance = draw_task_set("d", name, sizes, tasks=20, attributes=table)
     again = draw_again("d", name, sizes, provenance, 20, attributes=table)
@@ -170,24 +135,14 @@ def test_as_task_sets(suite: str) -> None:
         assert asked == of_biased
         assert frozen["support"].to_pylist() != biased["support"].to_pylist()
     if suite == "sc2":
-        shown = [
-            attributes.names[0] and name in words
-            for support, of_task in zip(
-                frozen["support"].to_pylist(), frozen["attributes"].to_pylist(), strict=True
-            )
-            for name, image in zip(
-                itertools.chain.from_iterable([a] * 2 for a in of_task), support, strict=True
-            )
-            for words in [table["attributes"][image].as_py()]
-        ]
-        assert all(shown)
+        words = table["attributes"].to_pylist()
+        own = [word for of_task in frozen["attributes"].to_pylist() for word in of_task]
+        images = [image for support in frozen["support"].to_pylist() for image in support]
+        assert all(word in words[i] for word, i in zip(np.repeat(own, 2), images, strict=True))
 
 
 def test_names() -> None:
     assert suites_of("fewstab_x") == ("matched_x", "released_x")
     assert suites_of("ablation_x") == ("sc1_x", "sc2_x")
-    steps = [step for steps in FAMILIES.values() for step in steps]
-    assert len(steps) == len(set(steps))
-    for wrong in ("open_released_x", "open_sc1_x", "open_fewstab_x"):
-        with pytest.raises(UnknownNameError, match="unknown suite"):
-            suites_of(wrong)
+    with pytest.raises(UnknownNameError, match="unknown suite"):
+        suites_of("open_fewstab_x")

@@ -1,9 +1,8 @@
-"""The suite pooled: a plain loop as oracle, chi-square tests, its pool and its number of tasks."""
+"""The suite pooled: a plain loop as oracle, pool, number of tasks; its chances, and of closed."""
 
-import json
 from itertools import combinations
 from math import ceil, sqrt
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +12,18 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.release.verify import task_problems
 from builders.sampling import count_tasks, draw_again, draw_task_set
-from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import (
     KEPT,
     LARGE,
     DrawnTasks,
     Pool,
     _sample,
+    draw_closed,
     draw_pooled,
-    groups_of,
     number_of_tasks,
 )
 
@@ -129,23 +126,13 @@ def test_a_class_needs_one_unit_more_than_a_task_takes() -> None:
         draw_pooled([4, 4], protocol, dataset="x", seed=0, groups=groups)
 
 
-@pytest.mark.parametrize("groups", [None, GROUPED], ids=["images", "groups"])
-def test_the_first_tasks_of_a_set_are_a_set(groups: NDArray[np.int64] | None) -> None:
-    name = TaskSetName.parse("pooled-3w1s2q")
-    whole, how = draw_task_set("x", name, GROUPED_SIZES, seed=3, tasks=500, groups=groups)
-    for m in (1, 2, 137, 499):
-        part, _ = draw_task_set("x", name, GROUPED_SIZES, seed=3, tasks=m, groups=groups)
-        assert part == whole.slice(0, m)
-    assert draw_again("x", name, GROUPED_SIZES, how, 500, groups) == whole
-    with pytest.raises(SamplingError, match="its provenance says 500"):
-        draw_again("x", name, GROUPED_SIZES, how, 499, groups)
-
-
 def test_what_its_provenance_says() -> None:
     name = TaskSetName.parse("pooled-3w1s2q")
     always = {"suite": "pooled", "sampler_version": 1, "generator": "Philox", "seed": 2}
     _, how = draw_task_set("x", name, GROUPED_SIZES, seed=2, tasks=7, groups=GROUPED)
     assert how == {**always, "tasks": 7, "unit": "group", "pool": None}
+    with pytest.raises(SamplingError, match="its provenance says 7"):
+        draw_again("x", name, GROUPED_SIZES, how, 6, GROUPED)
     _, how = draw_task_set("x", name, GROUPED_SIZES, seed=2, tasks=7, groups=np.full(22, -1))
     assert how == {**always, "tasks": 7, "unit": "image", "pool": None}
     _, how = draw_task_set("x", name, [LARGE, 101, 5], seed=2, tasks=7)
@@ -158,14 +145,16 @@ def test_what_its_provenance_says() -> None:
 # ---- every choice equally likely ----------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["images", "groups"])
+@pytest.fixture(scope="module", params=["closed", "images", "groups"])
 def units_of_tasks(request: pytest.FixtureRequest) -> tuple[DrawnTasks, NDArray[np.int64]]:
     """Many tasks of 2 classes, and the number within its class of each image's unit."""
     groups = GROUPED if request.param == "groups" else None
     sizes = GROUPED_SIZES if request.param == "groups" else [5, 5, 5, 5]
-    drawn, pool = draw_pooled(
-        sizes, Protocol(2, 1, 2), dataset="chi", seed=5, tasks=TASKS, groups=groups
-    )
+    how: dict[str, Any] = {"dataset": "chi", "seed": 5, "tasks": TASKS}
+    if request.param == "closed":
+        drawn = draw_closed(sizes, Protocol(2, 1, 2), **how)
+        return drawn, np.concatenate([drawn.support, drawn.query], axis=2).astype(np.int64)
+    drawn, pool = draw_pooled(sizes, Protocol(2, 1, 2), groups=groups, **how)
     number = np.zeros(sum(sizes), np.int64)
     within = np.concatenate([np.arange(size) for size in pool.sizes])
     number[pool.images] = np.repeat(within, pool.counts)
@@ -234,12 +223,6 @@ def test_the_number_of_tasks_by_hand() -> None:
     assert len(drawn) == 1920
 
 
-@pytest.mark.parametrize("tasks", [0, -1])
-def test_no_tasks(tasks: int) -> None:
-    with pytest.raises(SamplingError, match="at least 1"):
-        draw_pooled([9] * 9, Protocol(5, 1, 1), dataset="x", seed=0, tasks=tasks)
-
-
 def test_only_a_large_data_set_is_cut() -> None:
     whole = Pool.of([1000] * 10, dataset="x", seed=0)
     assert not whole.cut
@@ -295,32 +278,6 @@ def test_groups_that_cannot_be() -> None:
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4, -1]))
     with pytest.raises(SamplingError, match="3 groups for 4 images"):
         Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4]))
-
-
-def test_closed_and_pooled_alone_are_uniform() -> None:
-    uniform = {"closed", "pooled"}
-    others = ("open", "balanced", "grouped", "published", "biased_titles", "open_same_style")
-    assert all(suite_of(name).uniform for name in uniform)
-    assert not any(suite_of(name).uniform for name in others)
-    assert suite_of("pooled").interval == "closed"
-
-
-@pytest.mark.parametrize(
-    "dataset", ["digits", "groceries", "openclipart", "emoji", "fashion_mnist"]
-)
-def test_the_sets_of_the_embedded_collections_are_frozen(
-    dataset: str, root: Path, embedded: Release
-) -> None:
-    golden = json.loads((root / "tests/golden/pooled.json").read_text())
-    sizes = embedded.classes(dataset).column("n_images").to_pylist()
-    groups = groups_of(embedded.images(dataset))
-    for protocol in PUBLISHED_PROTOCOLS:
-        name = TaskSetName("pooled", protocol)
-        table, how = draw_task_set(dataset, name, sizes, groups=groups)
-        assert content_digest(table) == golden[f"tasks/{name}/{dataset}.parquet"]
-        assert not list(task_problems(table, name, np.array(sizes), groups))
-        assert how["unit"] == ("group" if dataset in ("groceries", "emoji") else "image")
-        assert how["tasks"] == len(table) <= 4000
 
 
 def test_images_of_one_group_in_a_task_are_found() -> None:

@@ -1,31 +1,24 @@
-"""The suites open and closed: a plain loop as oracle, chi-square tests, and their tables."""
+"""The suites open and closed: a plain loop as oracle, numbers of tasks, and what is refused."""
 
-from collections.abc import Callable
-from itertools import combinations
+from collections import Counter
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from full_checks import check_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy.stats import chi2, chisquare
+from scipy.stats import chisquare
 
 from analysis_sql.intervals.random_stream import Stream
-from benchmark_spec import schemas
-from benchmark_spec.catalogue import catalogue, lookup
+from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import draw_published, draw_task_set
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open, freeze
+from builders.sampling import draw_again, draw_published, draw_task_set
+from fslbench_data.tasks.draw import draw_closed, draw_open
 
-SEEDS = 10_000
 THRESHOLD = 1e-3
 """A test fails if the statistic would be as large with less than this probability.  Seeds are
 fixed, so it fails always or never; about 20 such tests make a false alarm 2 % likely, once."""
-
-Draw = Callable[[int], DrawnTasks]
 
 
 def plain_open(sizes: list[int], protocol: Protocol, key: tuple[str | int, ...]) -> list[list[int]]:
@@ -72,37 +65,16 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
             assert drawn.support[t, k].tolist() + drawn.query[t, k].tolist() == taken
 
 
-def test_no_image_is_on_both_sides_in_closed() -> None:
-    sizes = list(lookup("cub").class_sizes)
-    for protocol in PUBLISHED_PROTOCOLS:
-        drawn = draw_closed(sizes, protocol, dataset="cub", seed=0, tasks=200)
-        both = np.sort(np.concatenate([drawn.support, drawn.query], axis=2), axis=2)
-        assert (np.diff(both, axis=2) > 0).all()
-        classes = np.sort(drawn.class_ids, axis=1)
-        assert (np.diff(classes, axis=1) > 0).all()
-
-
-@pytest.mark.parametrize("suite", ["open", "closed"])
+@pytest.mark.parametrize("suite", ["open", "closed", "pooled", "pooled of groups", "grouped"])
 def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
-    sizes = lookup("traffic_signs").class_sizes
-    name = TaskSetName(suite, Protocol(5, 5, 5))
-    whole, _ = draw_task_set("traffic_signs", name, sizes, tasks=700)
-    for m in (1, 2, 137, 699):
-        part, _ = draw_task_set("traffic_signs", name, sizes, tasks=m)
+    """And each is drawn again from its provenance."""
+    groups = np.arange(2400) // 2 if "group" in suite else None
+    name, sizes = TaskSetName(suite.split()[0], Protocol(5, 5, 5)), [100, 140] * 10
+    whole, _ = draw_task_set("x", name, sizes, seed=3, tasks=20, groups=groups)
+    for m in (1, 2, 13, 19):
+        part, how = draw_task_set("x", name, sizes, seed=3, tasks=m, groups=groups)
         assert part == whole.slice(0, m)
-
-
-def test_every_part_of_the_key_matters() -> None:
-    sizes = [20] * 10
-    base = draw_open(sizes, Protocol(5, 1, 1), dataset="a", seed=0)
-    for other in (
-        draw_open(sizes, Protocol(5, 1, 1), dataset="b", seed=0),
-        draw_open(sizes, Protocol(5, 1, 1), dataset="a", seed=1),
-        draw_closed(sizes, Protocol(5, 1, 1), dataset="a", seed=0, tasks=len(base)),
-        draw_open(sizes, Protocol(5, 1, 2), dataset="a", seed=0),
-    ):
-        n = min(len(base), len(other))
-        assert not np.array_equal(base.class_ids[:n], other.class_ids[:n])
+        assert draw_again("x", name, sizes, how, m, groups) == part
 
 
 def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
@@ -140,69 +112,10 @@ def test_settings_that_no_task_fits() -> None:
             draw_task_set("x", TaskSetName.parse("open-5w1s1q"), [9] * 9, tasks=tasks)
 
 
-# ---- every choice equally likely ----------------------------------------------------------------
-
-PROTOCOL = Protocol(2, 1, 2)
-SIZES = [9, 9, 9, 9, 9]
-SUITES: dict[str, Draw] = {
-    "open": lambda seed: draw_open(SIZES, PROTOCOL, dataset="chi", seed=seed),
-    "closed": lambda seed: draw_closed(SIZES, PROTOCOL, dataset="chi", seed=seed, tasks=2),
-}
-
-
-@pytest.fixture(scope="module", params=["open", "closed"])
-def many(request: pytest.FixtureRequest) -> list[DrawnTasks]:
-    draw = SUITES[request.param]
-    return [draw(seed) for seed in range(SEEDS)]
-
-
-@pytest.mark.slow
-def test_every_class_set_is_equally_likely_while_all_last(many: list[DrawnTasks]) -> None:
-    # 3 uses of each class: all 5 last through the first 3 tasks
-    pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
-    for task in (0, 1):
-        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in many]  # type: ignore[index]
-        assert chisquare(np.bincount(sets, minlength=10)).pvalue > THRESHOLD
-        first = [int(d.class_ids[task][0]) for d in many]
-        assert chisquare(np.bincount(first, minlength=5)).pvalue > THRESHOLD
-
-
-def sampled_p_value(counts: NDArray[np.int64], picks: NDArray[np.int64]) -> float:
-    """P-value of "each of n images is picked equally often", when `picks[s]` of the n are drawn
-    without replacement by seed s and image i was drawn `counts[i]` times in all.
-
-    One seed's indicator of an image has variance p(1-p) and any two of them covariance
-    -p(1-p)/(n-1), p = picks/n; so (n-1)/n · Σ(counts - mean)² / Σ p(1-p) is chi-square, n - 1.
-    """
-    n = counts.size
-    p = picks / n
-    statistic = (n - 1) / n * ((counts - p.sum()) ** 2).sum() / (p * (1 - p)).sum()
-    return float(chi2.sf(statistic, n - 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["support", "query", "both"])
-def test_every_image_is_equally_likely(many: list[DrawnTasks], part: str) -> None:
-    # of class 2, in the first two tasks: whether used, whether as support, whether as query
-    counts = np.zeros(9, np.int64)
-    picks = np.zeros(SEEDS, np.int64)
-    for s, drawn in enumerate(many):
-        at = drawn.class_ids[:2] == 2
-        both = np.concatenate([drawn.support[:2], drawn.query[:2]], axis=2)
-        images = {"support": drawn.support[:2], "query": drawn.query[:2], "both": both}[part][at]
-        if drawn.class_ids.shape[0] == 2 and len(images) > 1:
-            images = images[:1]  # closed tasks are independent: one of them, to be without repeats
-        counts += np.bincount(images.reshape(-1), minlength=9)
-        picks[s] = images.size
-    assert sampled_p_value(counts, picks) > THRESHOLD
-
-
 def test_every_order_of_the_queries_is_equally_likely() -> None:
-    arrangements = {}
-    tasks = 6000
-    table, _ = draw_task_set("chi", TaskSetName("closed", PROTOCOL), SIZES, tasks=tasks)
-    for label in table.column("query_label").to_pylist():
-        arrangements[tuple(label)] = arrangements.get(tuple(label), 0) + 1
+    name = TaskSetName.parse("closed-2w1s2q")
+    table, _ = draw_task_set("chi", name, [9] * 5, tasks=6000)
+    arrangements = Counter(map(tuple, table.column("query_label").to_pylist()))
     assert len(arrangements) == 6  # 4! / (2! 2!)
     assert chisquare(list(arrangements.values())).pvalue > THRESHOLD
 
@@ -221,38 +134,6 @@ def test_open_is_within_the_spread_of_other_seeds(dataset: str, protocol: Protoc
 
 
 SIX_SIZES = [30, 40, 50, 60, 70, 80]
-
-
-@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
-def test_the_draw_can_be_read_back_from_the_table(protocol: Protocol) -> None:
-    drawn = draw_closed(SIX_SIZES, protocol, dataset="x", seed=3, tasks=40)
-    table = freeze(drawn, SIX_SIZES, Stream("queries"))
-    assert schemas.check(table, schemas.tasks(protocol), "x") is table
-    first = np.cumsum([0, *SIX_SIZES[:-1]])
-    for t, row in enumerate(table.to_pylist()):
-        assert row["task_id"] == t
-        assert row["class_ids"] == drawn.class_ids[t].tolist()
-        starts = first[drawn.class_ids[t]]
-        support = np.array(row["support"]).reshape(protocol.way, protocol.shot)
-        np.testing.assert_array_equal(support - starts[:, None], drawn.support[t])
-        for k in range(protocol.way):
-            ids = [
-                i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k
-            ]
-            assert (np.array(ids) - starts[k]).tolist() == drawn.query[t, k].tolist()
-
-
-def test_lists_are_of_fixed_size_and_small_integers() -> None:
-    table, provenance = draw_task_set("x", TaskSetName.parse("open-5w1s1q"), SIX_SIZES, seed=4)
-    assert table.schema.field("class_ids").type == pa.list_(pa.int32(), 5)
-    assert table.schema.field("query_label").type == pa.list_(pa.int8(), 5)
-    assert provenance == {
-        "suite": "open",
-        "sampler_version": 1,
-        "generator": "Philox",
-        "max_tasks": None,
-        "seed": 4,
-    }
 
 
 def test_the_published_sets_take_no_other_seed() -> None:

@@ -14,6 +14,7 @@ from builders.sources.packages import MARK, Package
 
 Fetched = Callable[[Package], Path]
 Draw = Callable[..., str]
+DrawAll = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,17 @@ def draw() -> Draw:
         path.parent.mkdir(parents=True, exist_ok=True)
         pil.fromarray(pixels).save(path, format="PNG")
         return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def draw_all(draw: Draw) -> DrawAll:
+    """Writes pictures at some paths, all different: of the marks 1, 2, ..."""
+
+    def write(folder: Path, *paths: str) -> None:
+        for mark, path in enumerate(paths, start=1):
+            draw(folder / path, mark=mark)
 
     return write
 

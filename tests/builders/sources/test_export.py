@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from benchmark_spec.errors import OutputError, SourceError
 from builders.cli import main
 from builders.sources import image_folder
-from builders.sources.catalogued import omniglot
 from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About, ImageSet
 from fslbench_data.release.pictures import MARK, picture_name
@@ -50,7 +49,7 @@ def pets(tmp_path: Path, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> ImageSe
     return image_folder.read(tmp_path / "raw", name="pets", about=ABOUT)
 
 
-def test_every_image_and_no_more(pets: ImageSet, tmp_path: Path) -> None:
+def test_every_image_and_no_more_and_it_goes_on(pets: ImageSet, tmp_path: Path) -> None:
     out = tmp_path / "new/out"
     umask = os.umask(0o027)
     try:
@@ -62,11 +61,6 @@ def test_every_image_and_no_more(pets: ImageSet, tmp_path: Path) -> None:
     assert {(out / picture_name(i)).stat().st_mode & 0o777 for i in range(12)} == {0o640}
     for i in (0, 7, 8, 11):
         assert np.array_equal(_pixels(out / picture_name(i)), np.asarray(pets.open(i)))
-
-
-def test_it_goes_on(pets: ImageSet, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_pictures(pets, out)
     (out / picture_name(3)).unlink()
     (out / picture_name(5)).write_bytes(b"kept")
     check_folder(out, tmp_path / "raw")
@@ -100,15 +94,6 @@ def test_folders_that_will_not_do(pets: ImageSet, tmp_path: Path) -> None:
         write_pictures(pets, tmp_path / "gone")
 
 
-def test_pictures_are_what_the_source_shows(tmp_path: Path, draw: Draw) -> None:
-    draw(tmp_path / "raw/images_evaluation/Tengwar/character01/0001.png", mark=9)
-    found = omniglot.read(tmp_path / "raw", expected={"Tengwar-character01": 1})
-    write_pictures(found, tmp_path / "out")
-    shown = _pixels(tmp_path / "out" / picture_name(0))
-    assert shown[0, 0].tolist() == [255, 255, 246]
-    assert np.array_equal(shown, np.asarray(found.open(0)))
-
-
 def test_command(pets: ImageSet, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(SPEC)
     spec, out = ["--spec", str(tmp_path / "mine.toml")], str(tmp_path / "out")
@@ -121,7 +106,6 @@ def test_command(pets: ImageSet, tmp_path: Path) -> None:
     assert "kept 12" in result.output
     for arguments, said in (
         (["source", "image_folder", out], "--spec"),
-        (["source", "dogs", *spec], "unknown data set 'dogs'"),
         (["source", "cub", *spec], "only the counts of the catalogue"),
         (["source", "pets", out, "--pictures", f"{out}/more", *spec], "is in the raw folder"),
     ):

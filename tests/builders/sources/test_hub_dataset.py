@@ -4,11 +4,11 @@ import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hub_server import HubServer
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, UnknownNameError
@@ -73,21 +73,15 @@ def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> 
     order = [0, 2, 1, 3, 4]
     assert found.class_names == ("zebra", "ant")
     assert found.class_sizes == (2, 3)
-    assert found.images.to_pydict() == {
-        "image_id": [0, 1, 2, 3, 4],
-        "class_id": [0, 0, 1, 1, 1],
-        "class_name": ["zebra", "zebra", "ant", "ant", "ant"],
-        "path": [f"train#{row}" for row in order],
-        "sha256": [hashlib.sha256(encoded[row]).hexdigest() for row in order],
-        "group": [None] * 5,
-        "creator": [None] * 5,
-        "licence": [None] * 5,
-    }
+    assert found.images.column("path").to_pylist() == [f"train#{row}" for row in order]
+    assert found.images.column("sha256").to_pylist() == [
+        hashlib.sha256(encoded[row]).hexdigest() for row in order
+    ]
     assert np.asarray(found.open(1))[2, 1].tolist() == [2, 0, 7]
-    assert found.provenance["repository"] == "repo"
-    assert found.provenance["revision"] is None
+    about = {key: found.provenance[key] for key in ("repository", "revision", "split")}
+    assert about == {"repository": "repo", "revision": None, "split": "train"}
     assert found.provenance["fingerprint"]
-    assert found.provenance["split"] == "train"
+    assert found.encoded(1) == encoded[2]
 
 
 def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
@@ -110,7 +104,7 @@ def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
     assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 0]
 
 
-def test_unknown_names_list_the_known(tmp_path: Path, write: Write) -> None:
+def test_unknown_names_and_columns_of_another_kind(tmp_path: Path, write: Write) -> None:
     write([0, 1], _classes("a", "b"))
     repo = tmp_path / "repo"
     with pytest.raises(UnknownNameError, match=r"unknown split 'val'(.|\n)*one of train"):
@@ -121,14 +115,10 @@ def test_unknown_names_list_the_known(tmp_path: Path, write: Write) -> None:
         hub_dataset.read(repo, **PETS, label="labels")
     with pytest.raises(UnknownNameError, match=r"unknown column 'img'(.|\n)*image, label"):
         hub_dataset.read(repo, **PETS, image="img")
-
-
-def test_columns_of_another_kind(tmp_path: Path, write: Write) -> None:
-    write([0, 1], _classes("a", "b"))
     with pytest.raises(SourceError, match="column 'label' holds no images"):
-        hub_dataset.read(tmp_path / "repo", **PETS, image="label")
+        hub_dataset.read(repo, **PETS, image="label")
     with pytest.raises(SourceError, match="column 'image' holds no labels"):
-        hub_dataset.read(tmp_path / "repo", **PETS, label="image")
+        hub_dataset.read(repo, **PETS, label="image")
 
 
 def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
@@ -142,14 +132,6 @@ def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
         hub_dataset.read(tmp_path / "repo", **PETS)
     found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
     assert found.provenance["left_out"] == {"classes": ["b"]}
-
-
-def test_rows_without_any_label(tmp_path: Path, write: Write) -> None:
-    write([None, None], _value("string"))
-    with pytest.raises(SourceError, match="row 0 has no label"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    with pytest.raises(SourceError, match="no rows with labels"):
-        hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +159,9 @@ def test_missing_labels_are_refused_or_recorded(
 
 
 def test_class_labels_that_name_no_class(tmp_path: Path, write: Write) -> None:
+    write([None, None], _value("string"), split="test")
+    with pytest.raises(SourceError, match="no rows with labels"):
+        hub_dataset.read(tmp_path / "repo", **{**PETS, "split": "test"}, allow_missing=True)
     write([0, 1, 2, None], _classes("a", "", "nan"))
     with pytest.raises(SourceError, match=r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3"):
         hub_dataset.read(tmp_path / "repo", **PETS)
@@ -211,42 +196,25 @@ def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> Non
     assert found.provenance["left_out"] == {"images": ["train#1", "train#2", "train#3"]}
 
 
-def test_a_revision_of_the_hub_is_pinned(
-    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write([0, 1], _classes("a", "b"))
-    local = str(tmp_path / "repo")
-    asked: list[Any] = []
-
-    def dataset_info(_: Any, repo: str, revision: str | None = None) -> Any:
-        asked.append((repo, revision))
-        return SimpleNamespace(sha="c0ffee")
-
-    def here(name: str) -> Any:
-        real = getattr(pytest.importorskip("datasets"), name)
-
-        def call(repo: str, *args: Any, revision: str | None = None, **options: Any) -> Any:
-            asked.append((repo, revision))
-            return real(local, *args, **options)
-
-        return call
-
-    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
-    for name in ("get_dataset_config_names", "get_dataset_split_names", "load_dataset"):
-        monkeypatch.setattr(f"datasets.{name}", here(name))
-    found = hub_dataset.read("someone/pets", **PETS, revision="v1")
-    assert found.provenance["repository"] == "someone/pets"
-    assert found.provenance["revision"] == "c0ffee"
-    assert asked == [("someone/pets", "v1"), *[("someone/pets", "c0ffee")] * 3]
+def test_a_revision_of_the_hub_is_pinned(hub: HubServer, tmp_path: Path, write: Write) -> None:
+    for branch, classes in (("main", "ab"), ("later", "cd")):
+        write([0, 1], _classes(*classes))
+        file = {"data/train.parquet": (tmp_path / "repo/train.parquet").read_bytes()}
+        if branch == "main":
+            hub.create_repo("org/pets", files=file)
+            sha = hub.tag("org/pets", "v1")
+        else:
+            hub.commit("org/pets", file)
+    found = hub_dataset.read("org/pets", **PETS, revision="v1")
+    assert found.class_names == ("a", "b")
+    assert found.provenance["repository"] == "org/pets"
+    assert found.provenance["revision"] == sha != hub.sha("org/pets")
+    assert hub_dataset.read("org/pets", **PETS).class_names == ("c", "d")
 
 
-def test_a_repository_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dataset_info(*_: Any, **__: Any) -> Any:
-        raise ConnectionError("404 Client Error\nmore")
-
-    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
-    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error\n  fix"):
-        hub_dataset.read("someone/none", **PETS)
+def test_a_repository_that_is_not_there(hub: HubServer) -> None:
+    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error(.|\n)*fix"):
+        hub_dataset.read("org/none", **PETS)
 
 
 def test_rows_that_repeat(tmp_path: Path, write: Write) -> None:

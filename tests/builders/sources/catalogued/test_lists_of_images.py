@@ -21,10 +21,8 @@ PLANES = {"737-400": 2, "Spitfire": 1}
 def planes(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]) -> Path:
     """All 100 variants, in another order than sorted, with four images, one of training."""
     data = tmp_path / "data"
-    draw(data / "images/0000002.jpg", (12, 9), 2)
-    draw(data / "images/0000001.jpg", (12, 9), 1)
-    draw(data / "images/0000003.jpg", (12, 9), 3)
-    draw(data / "images/0000004.jpg", (12, 9), 4)
+    for number in (2, 1, 3, 4):
+        draw(data / f"images/000000{number}.jpg", (12, 9), number)
     (data / "variants.txt").write_text("\n".join(reversed(class_lists["aircraft"])))
     (data / "images_variant_trainval.txt").write_text("0000002 737-400\n0000004 F-16A/B\n")
     (data / "images_variant_test.txt").write_text("0000001 737-400\n0000003 Spitfire\n")
@@ -47,12 +45,8 @@ def test_aircraft_and_crops(planes: Path) -> None:
     assert crop.shape == (5, 5, 3)
     assert crop[0, 0].tolist() == [20, 10, 2]
     assert crop[-1, -1].tolist() == [60, 50, 2]
-    assert set(found.provenance["lists"]) == {
-        "data/variants.txt",
-        "data/images_box.txt",
-        "data/images_variant_trainval.txt",
-        "data/images_variant_test.txt",
-    }
+    lists = ("variants", "images_box", "images_variant_trainval", "images_variant_test")
+    assert set(found.provenance["lists"]) == {f"data/{name}.txt" for name in lists}
 
 
 @pytest.mark.parametrize(
@@ -70,16 +64,6 @@ def test_damaged_lists_of_aircraft(planes: Path, file: str, text: str, message: 
     (planes / "data" / file).write_text(text)
     with pytest.raises(SourceError, match=message):
         aircraft.read(planes, expected=PLANES)
-
-
-def test_wrong_folders_and_counts_of_aircraft(planes: Path, tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="13 of 15 classes are missing"):
-        aircraft.read(planes)
-    with pytest.raises(SourceError, match=r"there is no data/images, data/variants.txt"):
-        aircraft.read(tmp_path / "data")
-    (planes / "data/variants.txt").write_text("737-400\nSpitfire\nF-16A/B\n")
-    with pytest.raises(CatalogueError, match="3 classes are listed"):
-        aircraft.read(planes)
 
 
 SPECIES = {int(label[:4]): label[5:] for label in lookup("fungi").class_names}
@@ -125,18 +109,12 @@ def test_fungi(mushrooms: Path) -> None:
 
 
 def test_lists_of_fungi_that_disagree_or_are_damaged(mushrooms: Path) -> None:
-    with pytest.raises(CatalogueError, match="198 of 200 classes are missing"):
-        fungi.read(mushrooms)
     val = mushrooms / "val.json"
     _write_fungi(val, {7: 8})
     with pytest.raises(SourceError, match="image 7 has two annotations"):
         fungi.read(mushrooms)
     _write_fungi(val, {1: 8}, [*CATEGORIES[:-1], {"id": 0, "name": "else"}])
     with pytest.raises(SourceError, match=r"other categories: 0000\.else, 0000\.fungus 0"):
-        fungi.read(mushrooms)
-    _write_fungi(val, {1: 8}, CATEGORIES[:-1])
-    _write_fungi(mushrooms / "train.json", {}, CATEGORIES[:-1])
-    with pytest.raises(CatalogueError, match="1393 classes are listed"):
         fungi.read(mushrooms)
     content = {"images": [{"id": 4, "file_name": "x.jpg"}], "annotations": []}
     val.write_text(json.dumps({**content, "categories": CATEGORIES}))
@@ -151,9 +129,6 @@ def test_lists_of_fungi_that_disagree_or_are_damaged(mushrooms: Path) -> None:
         fungi.read(mushrooms)
     val.write_text('{"images": [')
     with pytest.raises(SourceError, match=r"val.json is no JSON file"):
-        fungi.read(mushrooms)
-    val.unlink()
-    with pytest.raises(SourceError, match=r"there is no val.json"):
         fungi.read(mushrooms)
 
 
@@ -194,15 +169,3 @@ def test_damaged_labels_of_flowers(flowers: Path) -> None:
     (flowers / "imagelabels.mat").write_bytes(b"not MATLAB")
     with pytest.raises(SourceError, match=r"imagelabels.mat cannot be read"):
         vgg_flower.read(flowers)
-
-
-def test_missing_flowers_classes_and_folders(flowers: Path) -> None:
-    with pytest.raises(CatalogueError, match="14 of 16 classes are missing"):
-        vgg_flower.read(flowers)
-    (flowers / "jpg/image_00004.jpg").unlink()
-    with pytest.raises(SourceError, match=r"jpg/image_00004.jpg is missing"):
-        vgg_flower.read(flowers, expected=FLOWERS)
-    found = vgg_flower.read(flowers, expected=FLOWERS, allow_missing=True)
-    assert found.class_sizes == (1, 1)
-    with pytest.raises(SourceError, match=r"no imagelabels.mat, jpg"):
-        vgg_flower.read(flowers / "jpg")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import CatalogueError, SourceError
+from benchmark_spec.errors import SourceError
 from builders.sources.catalogued import crop, mscoco, mscoco_boxes
 
 Draw = Callable[..., str]
@@ -114,34 +114,24 @@ def test_expected_counts() -> None:
     assert "346,980" in mscoco_boxes.ABOUT.note
 
 
-@pytest.mark.parametrize("source", [mscoco, mscoco_boxes])
-def test_a_missing_photograph_is_named_or_recorded(source: Any, photos: Path) -> None:
-    (photos / "train2017/000000000003.jpg").unlink()
-    expected = PAIRS if source is mscoco else BOXES
-    with pytest.raises(SourceError, match=r"train2017/000000000003.jpg is missing"):
-        source.read(photos, expected=expected)
-    found = source.read(photos, expected=expected, allow_missing=True)
-    assert sum(found.class_sizes) == sum(expected.values()) - 1
-    assert found.provenance["left_out"] == {"images": ["train2017/000000000003.jpg"]}
+def test_a_missing_photograph_is_named_or_recorded(photos: Path) -> None:
+    (photos / "train2017/000000000009.jpg").unlink()
+    with pytest.raises(SourceError, match=r"1 file .* train2017/000000000009.jpg is missing"):
+        mscoco_boxes.read(photos, expected=BOXES)
+    found = mscoco_boxes.read(photos, expected=BOXES, allow_missing=True)
+    assert found.class_sizes == (1,)
+    left_out = {"images": ["train2017/000000000009.jpg"], "classes": ["cup"]}
+    assert found.provenance["left_out"] == left_out
 
 
-def test_other_folders_counts_and_annotations(photos: Path, content: dict[str, Any]) -> None:
+def test_annotations_that_will_not_do(photos: Path, content: dict[str, Any]) -> None:
     place = "annotations/instances_train2017.json"
-    with pytest.raises(CatalogueError, match="38 of 40 classes are missing"):
-        mscoco.read(photos)
-    with pytest.raises(CatalogueError, match="bicycle has 2 images, not 3"):
-        mscoco.read(photos, expected={**PAIRS, "bicycle": 3})
-    with pytest.raises(SourceError, match=f"no train2017, {place}"):
-        mscoco.read(photos / "train2017")
     first, *others = content["annotations"]
     _write(photos, place, {**content, "annotations": [{**first, "image_id": 4}, *others]})
     with pytest.raises(SourceError, match="annotation 0 is of image 4"):
         mscoco.read(photos)
     _write(photos, place, {**content, "annotations": [{**first, "bbox": [1, 2, 3]}]})
     with pytest.raises(SourceError, match="an entry is malformed"):
-        mscoco.read(photos)
-    _write(photos, place, {**content, "categories": content["categories"][:79]})
-    with pytest.raises(CatalogueError, match="79 classes are listed"):
         mscoco.read(photos)
     (photos / place).write_text("{}")
     with pytest.raises(SourceError, match="no list of images, annotations, categories"):

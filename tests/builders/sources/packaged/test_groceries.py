@@ -4,17 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from full_checks import check_module
 
 from benchmark_spec.errors import SourceError
 from builders.sources.lists import group_of, linked
 from builders.sources.packaged import groceries
-
-scenes = check_module("grocery_scenes")
 
 NAMES = {
     "train": ["train/Pear/Anjou/Anjou_002.jpg", "train/Kiwi/Kiwi_001.jpg"],
@@ -56,6 +52,7 @@ def test_each_photo_is_there_once_under_its_name(
         "test/Satsumas/Satsumas_001.jpg",
     ]
     assert found.images["group"].to_pylist() == [0, 0, 1]
+    assert [found.encoded(image) for image in range(3)] == [b"pear 2", b"pear 1", b"satsuma"]
     assert found.superclasses == ("Pear", "Satsumas")
     assert found.provenance["left_out_by_rule"] == {"doubles": 1}
 
@@ -74,9 +71,6 @@ def test_rows_that_the_lists_contradict_are_refused(
 ) -> None:
     with pytest.raises(SourceError, match=message):
         groceries.read_photos(_write(tmp_path, [*ROWS, row]))
-
-
-def test_a_folder_without_the_photos_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         groceries.read_photos(tmp_path)
 
@@ -87,34 +81,6 @@ def test_what_pairs_link_is_one_group() -> None:
     assert groups == [["a", "b", "c", "d"], ["e", "f"]]
     assert group_of(groups)["d"] == "a"
     assert linked([]) == []
-
-
-def test_photos_of_one_heap_are_told_from_photos_of_another() -> None:
-    """Discs at random places: a view of them moved and enlarged, and other discs."""
-    pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    pytest.importorskip("scipy")
-
-    def heap(seed: int) -> Any:
-        rng = np.random.default_rng(seed)
-        y, x = np.mgrid[:500, :500]
-        image = np.zeros((500, 500), dtype=np.uint8)
-        for _ in range(400):
-            centre, radius = rng.uniform(0, 500, 2), rng.uniform(12, 25)
-            near = (x - centre[0]) ** 2 + (y - centre[1]) ** 2 < radius**2
-            image[near] = rng.integers(60, 256)
-        return pil.fromarray(image)
-
-    one, other = heap(1), heap(2)
-    view = one.crop((0, 0, 348, 348))
-    moved = one.crop((90, 60, 438, 408))
-    larger = one.crop((50, 50, 350, 350)).resize((348, 348))
-    known = scenes.spectra(view)
-    assert scenes.similarity(known, known) == pytest.approx(1, abs=1e-3)
-    assert scenes.similarity(known, scenes.spectra(moved)) > 0.7
-    assert scenes.similarity(known, scenes.spectra(larger)) > 0.5
-    assert scenes.similarity(known, scenes.spectra(other.crop((0, 0, 348, 348)))) < 0.3
-    scores = scenes.similarities({"b": known, "a": known, "c": known})
-    assert sorted(scores) == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
 def test_the_frozen_groups_are_groups() -> None:

@@ -1,6 +1,7 @@
 """Open clip art: each step of the rule, on drawings that the test makes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +23,34 @@ RDF = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:rdf="http://www.w3.org/19
 <dc:creator><cc:Agent><dc:title>{creator}</dc:title></cc:Agent></dc:creator>
 <cc:license rdf:resource="{licence}"/></cc:Work></rdf:RDF></metadata></svg>"""
 PUBLIC = "http://web.resource.org/cc/PublicDomain"
+GPL = "http://creativecommons.org/licenses/GPL/2.0/"
 
 
 def _svg(creator: str = "Ann", licence: str = PUBLIC) -> str:
     return RDF.format(creator=creator, licence=licence)
 
 
-def test_words_of_a_drawing(tmp_path: Path) -> None:
-    path = tmp_path / "x.svg"
-    path.write_text(_svg())
-    assert read_text(path) == Text("A bird", "", ("bird", "animal"), "Ann", "public domain")
-    path.write_text(_svg("", ""))
-    assert read_text(path) == Text("A bird", "", ("bird", "animal"), None, None)
-    path.write_text(_svg(licence="http://creativecommons.org/licenses/GPL/2.0/"))
-    assert read_text(path).licence == "GPL-2.0"
-    both = f'<cc:license rdf:resource="Public Domain"/><cc:license rdf:resource="{PUBLIC}"/>'
-    path.write_text(_svg().replace(f'<cc:license rdf:resource="{PUBLIC}"/>', both))
-    assert read_text(path).licence == "public domain"  # as seven drawings have it
-    path.write_text("<svg/>")
-    assert read_text(path) == Text()
-    for link, complete in (("data:image/png;base64,", True), ("/home/ann/bird.png", False)):
-        path.write_text(
-            f'<svg xmlns:x="http://www.w3.org/1999/xlink"><image x:href="{link}"/></svg>'
-        )
-        assert read_text(path) == Text(complete=complete)
-    path.write_text("<svg>")
-    with pytest.raises(ValueError, match=r"x\.svg"):
-        read_text(path)
+BIRD = Text("A bird", "", ("bird", "animal"), "Ann", "public domain")
+LICENCE = f'<cc:license rdf:resource="{PUBLIC}"/>'
+BOTH = f'<cc:license rdf:resource="Public Domain"/>{LICENCE}'  # as seven drawings have it
+IMAGE = '<svg xmlns:x="http://www.w3.org/1999/xlink"><image x:href="{}"/></svg>'
+
+
+@pytest.mark.parametrize(
+    ("svg", "expected"),
+    [
+        (_svg(), BIRD),
+        (_svg("", ""), replace(BIRD, creator=None, licence=None)),
+        (_svg(licence=GPL), replace(BIRD, licence="GPL-2.0")),
+        (_svg().replace(LICENCE, BOTH), BIRD),
+        ("<svg/>", Text()),
+        (IMAGE.format("data:image/png;base64,"), Text(complete=True)),
+        (IMAGE.format("/home/ann/bird.png"), Text(complete=False)),
+    ],
+)
+def test_words_of_a_drawing(tmp_path: Path, svg: str, expected: Text) -> None:
+    (tmp_path / "x.svg").write_text(svg)
+    assert read_text(tmp_path / "x.svg") == expected
 
 
 def test_the_same_pixels_are_one_picture_filed_in_several_places() -> None:
@@ -91,14 +93,12 @@ def raw(fetched: Callable[..., Path], pil: Any, tmp_path: Path) -> Path:
     svg = fetched(openclipart.PACKAGES[1]) / openclipart.SVG
 
     def draw(path: str, colour: tuple[int, ...] = (0, 0, 0), **words: str) -> None:
-        for root, suffix in ((png, ".png"), (svg, ".svg")):
+        for root in (png, svg):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            if suffix == ".svg":
-                (root / f"{path}.svg").write_text(_svg(**words))
-            else:
-                picture = pil.new("RGBA", (9, 7), (0, 0, 0, 0))
-                picture.paste((*colour, 255)[:4], (2, 3, 5, 4))
-                picture.save(root / f"{path}.png")
+        (svg / f"{path}.svg").write_text(_svg(**words))
+        picture = pil.new("RGBA", (9, 7), (0, 0, 0, 0))
+        picture.paste((*colour, 255)[:4], (2, 3, 5, 4))
+        picture.save(png / f"{path}.png")
 
     for i in range(20):
         draw(f"animals/birds/{i:02}", (i, 0, 0), creator="" if i == 3 else "Ann")
@@ -106,7 +106,7 @@ def raw(fetched: Callable[..., Path], pil: Any, tmp_path: Path) -> Path:
     draw("animals/birds/blank", (255, 255, 255))
     draw("animals/birds/clear", (0, 0, 0, 0))
     draw("animals/birds/mine", (9, 9, 9), licence="")
-    draw("animals/birds/gpl", (8, 8, 8), licence="http://creativecommons.org/licenses/GPL/2.0/")
+    draw("animals/birds/gpl", (8, 8, 8), licence=GPL)
     draw("animals/birds/sign", (6, 6, 6))
     (svg / "animals/birds/sign.svg").write_text(
         _svg().replace("<metadata>", '<image href="bird.png"/><metadata>')
@@ -139,6 +139,7 @@ def test_the_whole_rule(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "in small classes": 0,
     }
     assert found.open(4).size == (3, 1)  # the drawing without the white around it
+    assert found.encoded(4) is None
     assert found.texts is not None
     assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
 
@@ -162,7 +163,11 @@ def test_damage_is_refused_or_recorded(raw: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_drawing_without_its_text_is_refused(raw: Path) -> None:
-    (raw / "openclipart-svg" / openclipart.SVG / "animals/birds/05.svg").unlink()
+    text = raw / "openclipart-svg" / openclipart.SVG / "animals/birds/05.svg"
+    text.write_text("<svg>")
+    with pytest.raises(SourceError, match=r"text of animals/birds/05\.png cannot be read: .*05"):
+        openclipart.read(raw)
+    text.unlink()
     with pytest.raises(SourceError, match=r"text of animals/birds/05\.png cannot be read"):
         openclipart.read(raw)
 
@@ -184,7 +189,3 @@ def test_look_sees_pixels_whatever_the_file(
     (tmp_path / "a.png").write_bytes(b"no image")
     with pytest.raises(SourceError, match="no image of a known format"):
         pictures.look(tmp_path / "a.png")
-
-
-def test_cropping_leaves_an_empty_picture_whole(pil: Any) -> None:
-    assert pictures.crop_to_drawing(pil.new("RGB", (4, 3), "white")).size == (4, 3)
