@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from recorded import recorded
 from rich.console import Console
 
@@ -18,11 +17,6 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-
-
-@pytest.fixture(scope="module")
-def report(example: Submission, embedded: Release) -> Report:
-    return score(example, embedded)
 
 
 def _table(report: Report, height: int = 50, width: int = 120) -> str:
@@ -42,17 +36,6 @@ def _counts(
     release: Release, method: str, counts: object, task_set: str = "open-2w1s2q"
 ) -> Submission:
     return recorded(release.task_set("cats", task_set), np.asarray(counts), method)
-
-
-def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
-    rng = np.random.default_rng(0)
-    methods = [_counts(toy, f"m{i:02d}", rng.integers(0, 5, 4)) for i in range(12)]
-    report = score(merge(methods), toy)
-    assert len(report.comparisons) == 66
-    text = _table(report, height=24)
-    assert "… 61 more comparisons: --format csv" in text
-    assert len(text.splitlines()) < 24 + 20  # and the legend
-    assert "more comparisons" not in _table(report, height=200)
 
 
 def test_what_stands_in_for_no_interval(toy: Release) -> None:
@@ -106,15 +89,3 @@ def test_tiny_widths_are_not_rounded_to_nothing() -> None:
     assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.0012, False)) == "99.00 ± 0.0012"
     assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.3, False)) == "99.00 ± 0.30"
     assert plus_minus(Interval("open", 0.95, 9, 1.0, 0.3, False), signed=True) == "+1.00 ± 0.30"
-
-
-def test_a_narrow_terminal_keeps_every_name_and_number(report: Report) -> None:
-    for width in (60, 80):
-        text = _table(report, width=width)
-        assert "…" not in text
-        assert all(f"{c.difference.mean:+.2f} ±" in text for c in report.comparisons)
-        assert max(map(len, text.splitlines()[1:-1])) <= width  # but for the signature
-        for c in report.comparisons:  # accuracies are left out first, and said to be
-            told = f"{c.mean.mean:.2f} ±" in text
-            assert told or "no room here for accuracy" in text
-        assert "pixels/" in text
