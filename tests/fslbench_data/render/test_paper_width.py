@@ -70,17 +70,6 @@ def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
         assert points <= about <= 1.15 * points, name
 
 
-def test_twelve_methods_and_three_shots_stand_on_a_page(emoji: PaperTable) -> None:
-    (whole,) = emoji.tables()
-    assert len([*whole.rows]) == 12
-    assert [column.name for column in whole.columns] == ["method", "1-shot", "5-shot", "10-shot"]
-    text = emoji.latex()
-    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 1
-    narrow = replace(emoji, width="column")
-    assert [len(part.columns) for part in narrow.tables()] == [2, 2, 2]
-    assert r"\begin{table}" in narrow.latex()
-
-
 def test_what_names_begin_with_is_said_once(emoji: PaperTable) -> None:
     alike = _named(emoji, [f"{LONG}/{head}" for head in ("NCC", "LR")])
     for text in (alike.latex().replace(r"\_", "_"), alike.markdown().replace("\\", "")):
@@ -95,15 +84,6 @@ def test_what_names_begin_with_is_said_once(emoji: PaperTable) -> None:
     short = _named(emoji, ["pixels/NCC", "pixels/LR"])
     assert short.tables()[0].texts(0)[0] == "pixels/NCC"
     assert replace(short, width="column").tables()[0].texts(0)[0] == "NCC"
-
-
-def test_of_differences_both_names_are_short(embedded: fb.Release) -> None:
-    table = fb.table(
-        None, embedded, datasets="groceries", suites="open",
-        methods=f"{LONG}/LR", against=[f"{LONG}/NCC", f"{LONG}/MatchingNet"],
-    )  # fmt: skip
-    assert [table.tables()[0].texts(row)[0] for row in range(2)] == ["NCC", "MatchingNet"]
-    assert "Differences: LR minus each method" in table.markdown()
 
 
 def test_what_fits_nowhere_is_said(emoji: PaperTable) -> None:
@@ -132,26 +112,18 @@ def test_a_label_is_that_of_the_first_float(emoji: PaperTable) -> None:
         replace(emoji, width="wide")  # type: ignore[arg-type]
 
 
-CLASSES = {
-    "article": (r"\documentclass{article}", "page"),
-    "one column": (r"\documentclass{article}\textwidth397pt\columnwidth\textwidth", 397),
-    "columns of 244 pt": (
-        r"\documentclass[twocolumn]{article}\textwidth505pt\columnsep17pt\columnwidth244pt",
-        244,
-    ),
-    "columns of 202 pt": (
-        r"\documentclass[twocolumn]{article}\textwidth420pt\columnsep16pt\columnwidth202pt",
-        202,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_in_a_paper_nothing_is_too_wide(emoji: PaperTable, tmp_path: Path, name: str) -> None:
-    begin, width = CLASSES[name]
+@pytest.mark.parametrize(
+    ("begin", "width"),
+    [
+        (r"\documentclass{article}\textwidth397pt\columnwidth\textwidth", 397),
+        (r"\documentclass[twocolumn]{article}\textwidth420pt\columnsep16pt\columnwidth202pt", 202),
+    ],
+)
+def test_in_a_paper_nothing_is_too_wide(
+    emoji: PaperTable, tmp_path: Path, begin: str, width: int
+) -> None:
     own = replace(emoji.content, own=frozenset({emoji.content.rows[0].method}))
-    table = replace(emoji, content=own, width=width)
-    text = table.latex()
+    text = replace(emoji, content=own, width=width).latex()
     assert text.count(r"\addlinespace") == text.count(r"\toprule") + text.count(r"\midrule[")
     labels = re.findall(r"\\label\{(.*?)\}", text)
     assert len(labels) == len({*labels}) == text.count(r"\begin{table")
