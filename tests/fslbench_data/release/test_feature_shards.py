@@ -18,10 +18,6 @@ from fslbench_data.release.release import Release, load_release
 REPO = "org/sharded"
 
 
-def _fetched(hub: HubServer) -> list[str]:
-    return [r.path for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]
-
-
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])
 def test_published_in_shards_and_read_as_one(
     hub: HubServer, sharded: Release, worth_a_copy: int, monkeypatch: pytest.MonkeyPatch
@@ -31,14 +27,14 @@ def test_published_in_shards_and_read_as_one(
     assert done.compared == len(sharded.manifest.tables) + 2
     hub.requests.clear()
     release = load_release(f"{REPO}@v1.0.0")
-    assert not _fetched(hub)
-    for backbone in ("net", "net-pca4"):
-        found = release.features("birds", backbone)
-        assert np.array_equal(found, sharded.features("birds", backbone))
-    hub.requests.clear()
-    with hub.offline():
-        again = load_release(f"{REPO}@v1.0.0")
-        assert np.array_equal(again.features("birds", "net"), sharded.features("birds", "net"))
+    assert not [r for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]
+    for _ in range(2):
+        for backbone in ("net", "net-pca4"):
+            found = release.features("birds", backbone)
+            assert np.array_equal(found, sharded.features("birds", backbone))
+        hub.requests.clear()
+        with hub.offline():
+            release = load_release(f"{REPO}@v1.0.0")
     assert not hub.requests
     copies = sorted(p.suffix for p in copies_folder().glob("*"))
     assert copies == ([".npy", ".npy", ".whole", ".whole"] if worth_a_copy == 0 else [])

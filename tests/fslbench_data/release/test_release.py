@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,44 +18,39 @@ from fslbench_data.release.release import Release, load_release
 KINDS = ("classes", "images", "features", "attributes", "tasks", "results")
 
 
-def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    shutil.copytree(embedded_folder(), folder)
-    tables = sorted(folder.rglob("*.parquet"))
-    stored = [table for table in load_release(folder).manifest.tables if not table.drawn]
-    assert len(tables) == len(stored)
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the release in the package."""
+    return Path(shutil.copytree(embedded_folder(), tmp_path / "release"))
+
+
+def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(copy: Path) -> None:
+    stored = [table for table in load_release(copy).manifest.tables if not table.drawn]
+    assert len(stored) == len([*copy.rglob("*.parquet")])
     ends = [[t.path for t in stored if t.kind == kind][i] for kind in KINDS for i in (0, -1)]
     assert {table.kind for table in stored} == {*KINDS}
     rng = np.random.default_rng(0)
     for number, name in enumerate(ends):
-        path = folder / name
-        whole = path.read_bytes()
+        whole = (copy / name).read_bytes()
+        changed = bytearray(whole)
         at = (0, len(whole) - 1, int(rng.integers(len(whole))))[number % 3]
-        path.write_bytes(
-            whole[:at] + bytes([whole[at] ^ (1 << int(rng.integers(8)))]) + whole[at + 1 :]
-        )
-        with pytest.raises(CorruptReleaseError, match="not the file that was released") as caught:
-            load_release(folder)
-        assert str(path.relative_to(folder)) in str(caught.value)
-        path.write_bytes(whole)
-    load_release(folder)
+        changed[at] ^= 1 << int(rng.integers(8))
+        (copy / name).write_bytes(changed)
+        with pytest.raises(CorruptReleaseError, match=f"(?s)not the file that was rel.*{name}"):
+            load_release(copy)
+        (copy / name).write_bytes(whole)
+    load_release(copy)
 
 
 @pytest.mark.parametrize("change", ["remove", "cut", "grow"])
-def test_a_table_missing_or_of_another_length(change: str, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    shutil.copytree(embedded_folder(), folder)
-    path = folder / "classes/cub.parquet"
-    if change == "remove":
-        path.unlink()
-    else:
-        whole = path.read_bytes()
+def test_a_table_missing_or_of_another_length(change: str, copy: Path) -> None:
+    path = copy / "classes/cub.parquet"
+    whole = path.read_bytes()
+    path.unlink()
+    if change != "remove":
         path.write_bytes(whole[:-1] if change == "cut" else whole + b"\0")
-    with pytest.raises(CorruptReleaseError, match=r"classes/cub\.parquet"):
-        load_release(folder)
-    result = CliRunner().invoke(main, ["info", str(folder)])
-    assert result.exit_code == 2
-    assert "get the release again" in result.stderr
+    with pytest.raises(CorruptReleaseError, match=r"classes/cub(.|\n)*get the release again"):
+        load_release(copy)
 
 
 def test_info_takes_a_release_as_other_commands_do(toy: Release) -> None:
@@ -84,25 +79,18 @@ def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:
 
 
 def test_files_of_results_on_other_task_sets_are_not_read(
-    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: Release, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only = [embedded.task_set_info("digits", "closed-5w5s5q")]
     expected = embedded.references("queries", only)
-    shutil.copytree(embedded_folder(), tmp_path / "copy")
-    release, as_it_is = load_release(tmp_path / "copy"), release_module.read_table
-    read: list[str] = []
-
-    def counting(path: Path, *rest: Any, **how: Any) -> Any:
-        read.append(path.stem)
-        return as_it_is(path, *rest, **how)
-
-    monkeypatch.setattr(release_module, "read_table", counting)
+    release, read = load_release(copy), Mock(wraps=release_module.read_table)
+    monkeypatch.setattr(release_module, "read_table", read)
     some = release.references("queries", only)
-    assert [*map(len, (some, read))] == [len(release.methods), 3]
-    assert {name.partition("-")[0] for name in read} == {"pixels"}
+    assert len(some) == len(release.methods)
+    assert [call.args[0].stem.partition("-")[0] for call in read.mock_calls] == ["pixels"] * 3
     for one, whole in zip(some, expected, strict=True):
         assert one.methods == whole.methods
         rows = one.table.num_rows
         assert one.table.equals(whole.table) if rows else not whole.table.num_rows
     assert release.references("counts", only)[0].columns == list(SUBMISSION.names)
-    assert len(read) == 3  # what is kept is not read again
+    assert read.call_count == 3  # what is kept is not read again
