@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
@@ -105,15 +104,6 @@ def test_headers_that_claim_what_is_not_there(data: bytes, tmp_path: Path) -> No
     path.write_bytes(data)
     with pytest.raises(UnreadableError, match="cannot be read"):
         read_accuracies(path)
-
-
-def test_arrays_are_read_as_they_are(tmp_path: Path) -> None:
-    from fslbench_data.files import load_numbers
-
-    for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.eye(3)), np.int8([1, 2])):
-        np.save(tmp_path / "x.npy", array)
-        found = load_numbers(tmp_path / "x.npy")
-        assert (found.dtype, found.tolist()) == (array.dtype, array.tolist())
 
 
 # ---- journals ------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hub_server import HubServer
 
-from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import CorruptReleaseError, LicenceError
+from benchmark_spec.errors import LicenceError
 from builders.hub.publish import check_licences, publish
 from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
@@ -53,35 +52,6 @@ def test_a_copy_serves_where_the_files_were_removed(
     hub.requests.clear()
     assert np.array_equal(release.features("birds", "net"), expected)
     assert not hub.requests
-
-
-def test_a_shard_that_the_hub_changed(
-    hub: HubServer, sharded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
-    hub.create_repo(REPO, files=Path(sharded.files.where))
-    path = "features/net/birds-00002-of-00004.parquet"
-    other = hub.read(REPO, "features/net/birds-00001-of-00004.parquet")
-    hub.commit(REPO, {path: other})
-    release = load_release(f"{REPO}@main")
-    with pytest.raises(CorruptReleaseError, match=r"birds-00002-of-00004\.parquet"):
-        release.features("birds", "net")
-    assert not list(copies_folder().glob("*"))
-    with pytest.raises(CorruptReleaseError, match=r"birds-00002-of-00004\.parquet"):
-        release.load_dataset("features-net-birds", "birds")
-
-
-def test_datasets_reads_the_shards_from_the_hub(hub: HubServer, sharded: Release) -> None:
-    import datasets
-
-    hub.create_repo(REPO, files=Path(sharded.files.where))
-    hub.tag(REPO, "v1.0.0")
-    for backbone in ("net", "net-pca4"):
-        config = f"features-{backbone}-birds"
-        ours = load_release(f"{REPO}@v1.0.0").load_dataset(config, "birds")
-        plain = datasets.load_dataset(REPO, config, split="birds", revision="v1.0.0")
-        assert plain["image_id"][:] == list(range(100))
-        assert content_digest(plain.data.table) == content_digest(ours.data.table)
 
 
 def test_shards_that_may_not_be_passed_on(sharded: Release) -> None:

@@ -3,13 +3,11 @@
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from elements import Elements
-from typesetting import typeset
 
 import fslbench_data as fb
 from benchmark_spec.errors import SpecError, SubmissionError
@@ -17,7 +15,6 @@ from fslbench_data.cli import main
 from fslbench_data.render.paper import PaperTable
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
-from fslbench_data.scoring.paper import PaperRow
 
 OPEN = "cats/open-2w1s2q"
 DOGS = "dogs/open-2w1s2q"
@@ -105,27 +102,6 @@ def test_html_is_escaped_and_whole(three: list[fb.Submission], toy: fb.Release) 
     assert "b" in page.tags
     at = page.texts.index("81.25 ± 38.09")
     assert page.texts[at + 1] == "~"
-
-
-def test_latex_compiles(three: list[fb.Submission], toy: fb.Release, tmp_path: Path) -> None:
-    plain = fb.table(three, toy)
-    first, *_ = plain.content.columns
-    marked = tuple(
-        cell and replace(cell, stopped=i == 0, first_tasks=i == 1, unbound=i == 2)
-        for i, cell in enumerate(first.cells)
-    )
-    long = tuple(PaperRow(f"{row.method}_of_a_long_name&{'x' * 20}") for row in plain.content.rows)
-    many = tuple(
-        replace(first, scored=replace(first.scored, dataset=f"data_{i // 3}"), cells=marked)
-        for i in range(90)
-    )
-    wide = PaperTable(replace(plain.content, columns=many, rows=long))
-    parts = [plain.latex(), fb.table(three, toy, columns=1).latex(), wide.latex()]
-    parts += [fb.table(three, toy, against="best", transpose=True).latex()]
-    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage[margin=1in]{geometry}"
-    said = typeset(tmp_path, "\n\\clearpage\n".join(parts), head)
-    assert not re.search("Overfull|Float too large", said)
-    assert (tmp_path / "all.pdf").stat().st_size > 10_000
 
 
 def test_refusals(three: list[fb.Submission], toy: fb.Release, root: Path) -> None:
