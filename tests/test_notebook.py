@@ -40,13 +40,7 @@ def kept() -> Any:
 
 
 def _texts(output: Any) -> list[str]:
-    """The words and numbers of an output, also those of figures and what marks say of themselves.
-
-    Parameters
-    ----------
-    output
-        A stream, an error, or data of several types, of which each is taken.
-    """
+    """The words and numbers of an output, also those of figures and of their marks."""
     if output.output_type == "error":
         return [f"error: {output.ename}: {output.evalue}"]
     if output.output_type == "stream":

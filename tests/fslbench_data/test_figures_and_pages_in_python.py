@@ -15,6 +15,8 @@ import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 
+pytest.importorskip("vl_convert", reason="needs the extra `report`")
+
 ONE = {"datasets": "digits", "task_sets": "open-5w5s5q"}
 CHOSEN = ["--dataset", "digits", "--task-set", "open-5w5s5q"]
 
@@ -33,7 +35,6 @@ def _command(*words: str) -> None:
 
 @pytest.mark.slow
 def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
     drawn, written = tmp_path / "command.svg", tmp_path / "python.svg"
     _command("plot", "forest", str(path), *CHOSEN, "-o", str(drawn))
     drawing = fb.plot("forest", fb.Submission.read(path), **ONE, path=written)
@@ -49,7 +50,6 @@ def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None
 
 
 def test_names_in_a_drawing_are_escaped() -> None:
-    pytest.importorskip("vl_convert")
     name = "<script>alert(1)</script>&x"
     recorder = fb.Recorder(name)
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
@@ -61,7 +61,6 @@ def test_names_in_a_drawing_are_escaped() -> None:
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     """Before anything is read."""
-    pytest.importorskip("vl_convert")
     nowhere = tmp_path / "there is none.parquet"
     with pytest.raises(UnknownNameError, match="figure 'pie'"):
         fb.plot("pie", nowhere)

@@ -16,7 +16,7 @@ from bombs import few
 from forged import forge, opened, parquet
 from processes import python
 
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, SchemaError
+from benchmark_spec.errors import CorruptReleaseError, ReleaseError, SchemaError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.release.tables import read_table
 
@@ -152,27 +152,6 @@ def test_rows_other_than_the_manifest_says(toy: Release, tmp_path: Path, rows: i
     folder = forge(toy, tmp_path / "r", OPEN, data, rows=rows)
     with pytest.raises(CorruptReleaseError, match="rows"):
         load_release(folder).task_set("cats", "open-2w1s2q")
-
-
-def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
-    toy: Release, tmp_path: Path
-) -> None:
-    folder = forge(toy, tmp_path / "r", OPEN, (Path(toy.files.where) / OPEN).read_bytes())
-    release = load_release(folder)
-    whole = (folder / OPEN).read_bytes()
-    rng = np.random.default_rng(0)
-    ends = {"read": 0, "refused": 0}
-    for _ in range(50):
-        data = bytearray(whole)
-        for at in rng.integers(len(whole), size=int(rng.integers(1, 4))):
-            data[at] ^= 1 << int(rng.integers(8))
-        (folder / OPEN).write_bytes(data)
-        try:
-            release.task_set("cats", "open-2w1s2q")
-            ends["read"] += 1
-        except FSLBenchError:
-            ends["refused"] += 1
-    assert ends["refused"] > 25
 
 
 # ---- what the rows say ---------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
+pytest.importorskip("vl_convert", reason="needs the extra `report`")
+
 EXAMPLE = "examples/my_results.parquet"
 LADDER = "ladder_titles-5w5s5q"
 TWO = ["--method", "efficientnet_lite0/LR", "--method", "efficientnet_lite0/NCC"]
@@ -72,7 +74,6 @@ def test_every_figure_says_what_it_rests_on(
     root: Path, tmp_path: Path, kind: str, columns: str
 ) -> None:
     """In the caption beside it, whose words tests/golden/commands has."""
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     path = tmp_path / "figure.svg"
     result = _plot(root, kind, path, "--columns", columns)
     assert result.exit_code == 0, result.output
@@ -90,7 +91,6 @@ def test_every_figure_says_what_it_rests_on(
 
 @pytest.mark.slow
 def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed")
     path = tmp_path / "figure.pdf"
@@ -107,7 +107,6 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [202, 244])
 def test_a_figure_is_as_wide_as_a_column(root: Path, tmp_path: Path, width: int) -> None:
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     path = tmp_path / "figure.svg"
     assert _plot(root, "scatter", path, "--width", str(width)).exit_code == 0
     size = re.search(r'<svg[^>]* width="([\d.]+)"', path.read_text())
@@ -125,7 +124,6 @@ def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path)
 
 
 def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
     assert _plot(root, "forest", path, "--columns", "1").exit_code == 0
@@ -177,15 +175,11 @@ def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> N
     path = tmp_path / "mine.parquet"
     recorded(info, np.full(600, 12)).write(path)
     common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
-    figure = tmp_path / "x.svg"
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    result = CliRunner().invoke(main, [*common, "-o", str(figure)])
+    result = CliRunner().invoke(main, [*common, "-o", str(tmp_path / "x.svg")])
     assert result.exit_code == 0, result.output
     caption = (tmp_path / "x.caption.txt").read_text(encoding="utf-8")
     assert "Not shown, without counts by class: mine" in caption
-    result = CliRunner().invoke(
-        main, [*common, "--method", "mine", "-o", str(figure), "--overwrite"]
-    )
+    result = CliRunner().invoke(main, [*common, "--method=mine", "-o", str(tmp_path / "y.svg")])
     assert result.exit_code == 2
     assert "which classes it answers rightly" in result.output
 
