@@ -6,11 +6,9 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmark_spec.errors import CorruptReleaseError
 from benchmark_spec.schemas import SUBMISSION
-from fslbench_data.cli import main
 from fslbench_data.release import release as release_module
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release, load_release
@@ -51,15 +49,6 @@ def test_a_table_missing_or_of_another_length(change: str, copy: Path) -> None:
         path.write_bytes(whole[:-1] if change == "cut" else whole + b"\0")
     with pytest.raises(CorruptReleaseError, match=r"classes/cub(.|\n)*get the release again"):
         load_release(copy)
-
-
-def test_info_takes_a_release_as_other_commands_do(toy: Release) -> None:
-    where = str(toy.files.where)
-    run = CliRunner().invoke
-    assert run(main, ["info", "--release", where]).stdout == run(main, ["info", where]).stdout
-    twice = run(main, ["info", where, "--release", where])
-    assert twice.exit_code == 2
-    assert "name one" in twice.stderr
 
 
 def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:

@@ -16,11 +16,7 @@ from recorded import recorded
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.rows import queries as sweep_queries
-from fslbench_data.scoring.score import score
-from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 
 pytest.importorskip("vl_convert", reason="needs the extra `report`")
 
@@ -138,35 +134,6 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path
     assert result.exit_code == 2
     assert "the package 'altair' is not installed" in result.output
     assert "[report]" in result.output
-
-
-def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
-    info = release.task_set_info("digits", "open-5w5s5q")
-    return recorded(info, right + np.arange(tasks) % 4, name)
-
-
-def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded: Release) -> None:
-    parts = [_counts(embedded, "whole", 31), _counts(embedded, "part", 5, 22)]
-    (each,) = score(merge(parts), embedded).sets
-    figure = rows.accuracies(each)
-    said = {row["label"]: row["standing"] for row in figure.rows}
-    assert figure.rows[0]["label"] == "part"
-    assert said["part"] == "accuracy"
-    assert said["pixels/LR"] == "highest, or ns from it"
-    assert "T = 5 to 31 tasks" in figure.caption
-    assert "T = 5 tasks" in rows.forest([each.only(["part", "pixels/LR"])]).caption
-    scattered = rows.scatter(each, "part", "pixels/LR")
-    assert sum(row.get("tasks", 0) for row in scattered.rows) == 5
-    assert "T = 5 tasks" in scattered.caption
-    assert "thin lines" not in scattered.caption
-    with pytest.raises(SubmissionError, match="named twice"):
-        rows.scatter(each, "part", "part")
-
-
-def test_pairs_on_several_task_sets_are_refused(embedded: Release) -> None:
-    report = score(None, embedded, datasets="digits")
-    with pytest.raises(SubmissionError, match="pairs of methods on 12 task sets"):
-        rows.forest(report.sets)
 
 
 @pytest.mark.slow
