@@ -101,12 +101,7 @@ def _of_steps(folder: Path, entry: Table) -> Table:
     )
 
 
-@pytest.mark.parametrize("copied", [True, False])
-def test_steps_of_older_releases_are_multiplied(
-    sharded: Release, tmp_path: Path, copied: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not copied:
-        monkeypatch.setattr(f"{FEATURES}.WORTH_A_COPY", 2**40)
+def test_steps_of_older_releases_are_multiplied(sharded: Release, tmp_path: Path) -> None:
     older = _with_steps(sharded, tmp_path / "older")
     assert _stored(older, "net-pca4").dtype == np.int8
     for _ in range(2):

@@ -232,17 +232,9 @@ SHARD = "features/net/birds-00001-of-00004.parquet"
         (_of_no_dimension, r"type fixed_size_list<.*>\[0\]"),
     ],
 )
-@pytest.mark.parametrize("copies", [True, False])
 def test_features_that_no_release_has(
-    sharded: Release,
-    tmp_path: Path,
-    edit: Edit,
-    what: str,
-    copies: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    sharded: Release, tmp_path: Path, edit: Edit, what: str
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
-    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0 if copies else 2**40)
     path = SHARD.replace("00001-of", "00000-of") if edit is _of_no_dimension else SHARD
     table = pq.read_table(Path(sharded.files.where) / path, partitioning=None)
     folder = forge(sharded, tmp_path / "r", path, parquet(edit(table)))
