@@ -49,16 +49,6 @@ def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_names_in_a_drawing_are_escaped() -> None:
-    name = "<script>alert(1)</script>&x"
-    recorder = fb.Recorder(name)
-    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
-    recorder.add_task_set(tasks, tasks.query_label)
-    drawing = fb.plot("accuracies", recorder.submission(), **ONE)
-    assert "<script" not in drawing.svg
-    assert "&lt;script&gt;" in drawing.svg
-
-
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     """Before anything is read."""
     nowhere = tmp_path / "there is none.parquet"
