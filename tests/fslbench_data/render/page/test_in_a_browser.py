@@ -120,6 +120,8 @@ def test_the_verdict_is_the_command_s(
         expected[f"new {about}"] = row["verdict"]
     cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
     assert cell == "; ".join(f"{claim}: {words[verdict]}" for claim, verdict in expected.items())
+    caption = tab.page.inner_text("#comparisons-caption")
+    assert re.search(r"\(new images.*; thin lines: .*\(new classes", caption)
     tab.choose("interval", kinds[2])
     assert "new superclasses" in tab.page.inner_text("#comparisons-caption")
     assert tab.errors == []
