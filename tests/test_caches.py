@@ -22,7 +22,7 @@ from builders.training import images as kept_images
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 from fslbench_data import hub
-from fslbench_data.files import is_kept, is_own_folder, open_kept, read_kept, whole_file
+from fslbench_data.files import is_kept, is_own_folder, read_kept, whole_file
 from fslbench_data.hub import Memory, Pin
 from fslbench_data.release.features import FeatureCopy
 from fslbench_data.release.release import Release
@@ -32,11 +32,7 @@ from fslbench_data.release.tables import redrawn
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
     """End what hangs."""
-
-    def late(*_: object) -> None:
-        raise AssertionError("it hangs")
-
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
     signal.alarm(seconds)
     try:
         yield
@@ -135,45 +131,27 @@ CACHES = {
 }
 
 
-def _link(path: Path, victim: Path) -> None:
-    path.symlink_to(victim)
-
-
-def _link_to_a_copy(path: Path, victim: Path) -> None:
+def _link_to_a_copy(path: Path, others: Path, content: bytes) -> None:
     """What is looked for, but not under its own name."""
-    copy = victim.with_name(f"{path.name}.copy")
-    copy.write_bytes(CONTENT[path])
-    path.symlink_to(copy)
+    (others / path.name).write_bytes(content)
+    path.symlink_to(others / path.name)
 
 
-def _dangling(path: Path, victim: Path) -> None:
-    path.symlink_to(victim.with_name("nowhere"))
-
-
-def _fifo(path: Path, victim: Path) -> None:
+def _fifo(path: Path, others: Path, content: bytes) -> None:
     os.mkfifo(path)
-
-
-def _link_to_a_fifo(path: Path, victim: Path) -> None:
-    os.mkfifo(victim.with_name(f"{path.name}.fifo"))
-    path.symlink_to(victim.with_name(f"{path.name}.fifo"))
-
-
-CONTENT: dict[Path, bytes] = {}
-OBSTACLES = [_link, _link_to_a_copy, _dangling, _fifo, _link_to_a_fifo]
 
 
 def _files(folder: Path) -> list[Path]:
     """The files that a cache has made, without locks and journals: those say whose they are."""
-    left = {".lock", JOURNAL_FILE, "file", "victim"}
+    left = {".lock", JOURNAL_FILE}
     return [p for p in folder.rglob("*") if not p.is_dir() and p.name not in left]
 
 
-@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize("obstacle", [_link_to_a_copy, _fifo])
 @pytest.mark.parametrize("cache", CACHES)
 def test_what_is_no_regular_file_is_replaced(
     cache: str,
-    obstacle: Callable[[Path, Path], None],
+    obstacle: Callable[[Path, Path, bytes], None],
     tmp_path: Path,
     assets: Path,
     embedded: Release,
@@ -184,17 +162,14 @@ def test_what_is_no_regular_file_is_replaced(
     assert made
     others = tmp_path / "others"
     others.mkdir()
-    victim = others / "victim"
-    victim.write_bytes(b"precious")
     for path in made:
-        CONTENT[path] = path.read_bytes()
+        content = path.read_bytes()
         path.unlink()
-        obstacle(path, victim)
+        obstacle(path, others, content)
     before = {p: p.lstat().st_mtime_ns for p in others.iterdir()}
     with within(20):
         assert use() == first
     assert {p: p.lstat().st_mtime_ns for p in others.iterdir()} == before
-    assert victim.read_bytes() == b"precious"
     assert _files(assets)
     assert all(is_kept(path) for path in _files(assets))
 
@@ -214,7 +189,6 @@ def test_files_of_others_are_not_read(tmp_path: Path) -> None:
     path, folder = tmp_path / "x", tmp_path / "f"
     path.write_bytes(b"theirs")
     folder.mkdir()
-    assert is_kept(path)
     assert is_own_folder(folder)
     assert read_kept(path) == b"theirs"
     for one in (path, folder):
@@ -222,7 +196,7 @@ def test_files_of_others_are_not_read(tmp_path: Path) -> None:
     assert not is_kept(path)
     assert not is_own_folder(folder)
     with pytest.raises(OSError, match="own"):
-        open_kept(path)
+        read_kept(path)
     with whole_file(path, follow=False) as temporary:
         temporary.write_bytes(b"ours")
     assert read_kept(path) == b"ours"
@@ -249,27 +223,21 @@ def snapshot(tmp_path: Path) -> Path:
     return repo / "snapshots" / "0a" / "x.parquet"
 
 
-def test_what_a_snapshot_leads_to_elsewhere_is_not_removed(snapshot: Path, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
+@pytest.mark.parametrize("by", ["blob", "file", "link elsewhere"])
+def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path, tmp_path: Path) -> None:
+    blob, victim = snapshot.parents[2] / "blobs" / ("0" * 64), tmp_path / "victim"
     victim.write_bytes(b"precious")
-    snapshot.symlink_to(victim)
-    hub.forget(snapshot)
-    assert victim.read_bytes() == b"precious"
-    assert not snapshot.is_symlink()
-
-
-@pytest.mark.parametrize("by", ["blob", "file"])
-def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path) -> None:
-    blob = snapshot.parents[2] / "blobs" / ("0" * 64)
     if by == "blob":
         blob.write_bytes(b"x")
         snapshot.symlink_to(Path("../../blobs") / blob.name)
-    else:
+    elif by == "file":
         snapshot.write_bytes(b"x")
+    else:
+        snapshot.symlink_to(victim)
     hub.forget(snapshot)
     assert not blob.exists()
-    assert not snapshot.is_symlink()
-    assert not snapshot.exists()
+    assert not os.path.lexists(snapshot)
+    assert victim.read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "circle"])

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import click
 import pytest
@@ -65,14 +64,11 @@ def test_every_command_has_these_options(page: Path) -> None:
             command.make_parser(context).parse_args([*arguments])
         except click.UsageError as error:
             pytest.fail(f"{page.name}: {shlex.join([program, name, *arguments])}: {error}")
-
-
-@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_within_a_line_have_these_options(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for program, name, rest in re.findall(r"`(fslbench(?:-build)?)\s+([a-z-]+)([^`]*)`", text):
-        command = PROGRAMS[program].commands[name]
-        options = {option for parameter in command.params for option in parameter.opts}
+        options = {
+            o for parameter in PROGRAMS[program].commands[name].params for o in parameter.opts
+        }
         for option in re.findall(r"(?<!\S)--[a-z-]+", rest):
             assert option in {*options, "--help"}, f"{page.name}: {program} {name}{rest}"
 
@@ -84,23 +80,19 @@ RUN_WHERE_INSTALLED = {"learn2learn", "pytorch_lightning"}
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_python_blocks_import_what_there_is(page: Path) -> None:
-    def module_of(name: str) -> ModuleType:
-        if name.partition(".")[0] in OPTIONAL:
-            pytest.importorskip(name, reason=f"needs {name}, of the extra `test`")
-        return importlib.import_module(name)
-
-    for _, language, content in blocks(page):
-        if language != "python":
+    content = "\n".join(content for _, language, content in blocks(page) if language == "python")
+    for node in ast.walk(ast.parse(content)):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        for node in ast.walk(ast.parse(content)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                if node.module.partition(".")[0] in RUN_WHERE_INSTALLED:
-                    continue
-                module = module_of(node.module)
-                assert all(hasattr(module, alias.name) for alias in node.names), ast.unparse(node)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    module_of(alias.name)
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in names or [alias.name for alias in node.names]:
+            package = name.partition(".")[0]
+            if package in OPTIONAL:
+                pytest.importorskip(name, reason=f"needs {name}, of the extra `test`")
+            if package not in RUN_WHERE_INSTALLED:
+                module = importlib.import_module(name)
+                if names:
+                    assert all(hasattr(module, alias.name) for alias in node.names), name
 
 
 @pytest.fixture
@@ -138,34 +130,20 @@ def test_commands_run(desk: Path, name: str) -> None:
         _run(words)
 
 
-def _printed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-
-GROUPS = ["Tutorials", "How to", "Explanation", "Reference"]
-
-
-def _groups_of_readme() -> dict[str, set[str]]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = dict(re.findall(r"^- \*\*([^*]+)\*\*: (.*)$", text, flags=re.MULTILINE))
-    return {group: set(re.findall(r"\]\(docs/(\w+\.md)\)", line)) for group, line in lines.items()}
-
-
-def _groups_of_site() -> dict[str, set[str]]:
-    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    groups = {group: pages for row in settings["nav"] for group, pages in row.items()}
-    del groups["Home"]
-    return {
-        group: {page for row in rows for page in row.values() if "/" not in page}
-        for group, rows in groups.items()
-    }
-
-
 def test_pages_are_in_four_groups() -> None:
-    groups = _groups_of_readme()
-    assert list(groups) == GROUPS
-    assert groups == _groups_of_site()
-    listed = [page for pages in groups.values() for page in pages]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^- \*\*([^*]+)\*\*: (.*)$", text, flags=re.MULTILINE)
+    of_readme = {group: {*re.findall(r"\]\(docs/(\w+\.md)\)", line)} for group, line in rows}
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    of_site = {
+        group: {page for row in pages for page in row.values() if "/" not in page}
+        for row in settings["nav"]
+        for group, pages in row.items()
+        if group != "Home"
+    }
+    assert list(of_readme) == ["Tutorials", "How to", "Explanation", "Reference"]
+    assert of_readme == of_site
+    listed = [page for pages in of_readme.values() for page in pages]
     assert sorted(listed) == [page.name for page in PAGES[1:] if page.name != "index.md"]
 
 
@@ -223,6 +201,10 @@ def test_pages_use_the_words_of_the_field(page: Path) -> None:
     assert not found, sorted(found)
 
 
+def _lines(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
 PRINTED = {"tutorial": 3, "verdicts": 1, "clip_adapters": 2}
 
 
@@ -243,7 +225,7 @@ def test_pages_that_print(desk: Path, name: str) -> None:
             exec(compile(content, name, "exec"), {})
         elif above == "printed":
             assert language == "text"
-            assert _printed(content) in _printed(printed)
+            assert _lines(content) in _lines(printed)
             assert len(content) > 50
             shown += 1
     assert shown == PRINTED[name]

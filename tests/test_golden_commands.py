@@ -7,7 +7,6 @@ from typing import Any
 
 import golden_commands
 import golden_inputs
-import golden_refusals
 import pytest
 
 import fslbench_data as fb
@@ -33,30 +32,6 @@ def test_commands(
         monkeypatch.setenv(name, value)
     text = golden_commands.transcript(case["commands"], tmp_path, root)
     golden_commands.check(case["name"], text, tuple(case.get("needs", ())))
-
-
-def _refusals(tmp_path: Path, root: Path, files: list[str]) -> str:
-    return golden_commands.transcript(
-        [f"fslbench validate {name}" for name in files], tmp_path, root
-    )
-
-
-def _file_name(name: str) -> str:
-    return name.replace(" ", "-").replace("'", "")
-
-
-@pytest.mark.parametrize("name", [*golden_refusals.ROWS][::12])
-def test_rows_that_are_refused(
-    name: str, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the command prints some of the errors that test_refusals.py has one by one."""
-    monkeypatch.chdir(tmp_path)
-    files = []
-    for ending in golden_refusals.ENDINGS.get(name, golden_refusals.ALL):
-        files.append(f"x.{ending}")
-        golden_refusals.write_rows(name, tmp_path / files[-1])
-    text = _refusals(tmp_path, root, files)
-    golden_commands.check(f"refusals/{_file_name(name)}", text, ("pyarrow",))
 
 
 @pytest.mark.slow
@@ -88,6 +63,17 @@ def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root
     keep("names", [sorted(fb.__all__), dir(fb)])
     planned = fb.plan(release=release, datasets="digits", queries=(3, 5))
     keep("plan", planned)
+    digits, tasks = (
+        fb.score(None, release, datasets="digits"),
+        release.task_set("digits", "open-5w1s1q"),
+    )
+    parts_of = [release, release.manifest, tasks, tasks[3], planned, digits.signature]
+    parts_of += [digits.sets[0], digits.scores, digits.scores[0], digits.scores[0].accuracy]
+    parts_of += [digits.comparisons, digits.comparisons[0]]
+    texts = [repr(part) for part in parts_of]
+    assert max(text.count("\n") for text in texts) <= 2
+    assert max(map(len, texts)) <= 300
+    keep("what people meet", texts)
     with fb.connect(release, ["three.parquet"]) as connection:
         asked = "SELECT method, mean FROM accuracies WHERE dataset = 'digits' ORDER BY ALL LIMIT 5"
         keep("sql", connection.execute(asked).fetchall())

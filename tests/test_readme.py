@@ -18,22 +18,20 @@ from fslbench_data.render.figures import KINDS
 PAGE = Path(__file__).parents[1] / "README.md"
 
 
-@pytest.fixture(scope="module")
-def readme(root: Path) -> str:
-    return (root / "README.md").read_text(encoding="utf-8")
+README = PAGE.read_text(encoding="utf-8")
 
 
-def test_the_front_page_is_short(readme: str) -> None:
-    assert len(readme.splitlines()) <= 90
+def test_the_front_page_is_short() -> None:
+    assert len(README.splitlines()) <= 90
 
 
-def test_it_begins_with_the_three_intervals_of_its_own_example(readme: str, root: Path) -> None:
+def test_it_begins_with_the_three_intervals_of_its_own_example(root: Path) -> None:
     """Text, picture and printed output are one method's, of one run."""
     shown = [block.content for block in blocks(PAGE) if block.language == "text"]
     mean, usual, images, classes = re.findall(r"[\d.]+", shown[1].splitlines()[1])
     line = f"**{mean} ± {usual} as papers print it, ± {images} for new images, ± {classes} for new"
-    assert line in readme
-    (alternative,) = re.findall(r"!\[(.*)\]\(docs/four_intervals.svg\)", readme)
+    assert line in README
+    (alternative,) = re.findall(r"!\[(.*)\]\(docs/four_intervals.svg\)", README)
     said = [f"{mean} ± {half}" for half in (usual, images, classes)]
     assert re.findall(r"[\d.]+ ± [\d.]+", alternative)[:3] == said
     assert f"![{alternative}](four_intervals.svg)" in (root / "docs/why.md").read_text("utf-8")
@@ -53,31 +51,25 @@ def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None
     assert made <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_two_commands_stand_where_ci_looks_for_them(readme: str) -> None:
-    commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv ")]
+def test_the_two_commands_stand_where_ci_looks_for_them() -> None:
+    commands = [line for line in README.splitlines() if line.startswith("python3 -m venv ")]
     assert len(commands) == 2
     assert commands[0].endswith("score examples/my_results.parquet")
     assert commands[1].endswith("pytest -n auto --dist loadfile")
 
 
-def test_numbers_of_tasks_in_the_readme(readme: str, embedded: Release) -> None:
+def test_numbers_of_tasks_in_the_readme(embedded: Release) -> None:
     tasks = [s.n_tasks for s in embedded.task_sets if s.name.suite == "open"]
-    assert f"too few images are left: {min(tasks)} to {max(tasks)} tasks" in readme
+    assert f"too few images are left: {min(tasks)} to {max(tasks)} tasks" in README
 
 
 def test_every_error_in_the_docs_exists(root: Path) -> None:
     text = (root / "docs/submissions.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"\b[A-Z]\w+Error\b", text))
-    assert named
-    assert named <= set(vars(errors))
-    own = set(vars(errors))
-    raised_by_submissions = {
-        name
-        for name in own
-        if isinstance(vars(errors)[name], type)
-        and issubclass(vars(errors)[name], errors.SubmissionError)
-    }
-    assert raised_by_submissions - named == {"SubmissionError"}  # the family's head
+    named = {*re.findall(r"\b[A-Z]\w+Error\b", text)}
+    there = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
+    assert named <= {*there}
+    family = {name for name, each in there.items() if issubclass(each, errors.SubmissionError)}
+    assert family - named == {"SubmissionError"}  # the family's head
 
 
 def _anchors(page: Path) -> set[str]:

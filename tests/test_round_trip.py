@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,68 +46,58 @@ print(json.dumps([release.hub, plain.num_rows]))
 """
 
 
-class User:
-    """Somebody who types commands."""
-
-    def __init__(self, hub: HubServer, folder: Path) -> None:
-        self.hub, self.folder = hub, folder
-
-    def types(
-        self, program: str, *arguments: str, code: int = 0
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command of the package in a process of its own, and check its exit code."""
-        module = {"fslbench": "fslbench_data.cli", "fslbench-build": "builders.cli"}.get(program)
-        start = ["-c", f"from {module} import main; main()"] if module else ["-c", program]
-        done = subprocess.run(
-            [sys.executable, *start, *arguments],
-            env=self.hub.env(),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        self.hub_token_is_nowhere_in(done.stdout + done.stderr)
-        return done
-
-    def hub_token_is_nowhere_in(self, text: str) -> None:
-        """No output shows the token."""
-        assert self.hub.client_env["HF_TOKEN"] not in text
+def _types(
+    hub: HubServer, folder: Path, program: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the package, or a script, in a process of its own, as a user does."""
+    module = {"fslbench": "fslbench_data.cli", "fslbench-build": "builders.cli"}.get(program)
+    start = f"from {module} import main; main()" if module else program
+    done = subprocess.run(
+        [sys.executable, "-c", start, *arguments],
+        env=hub.env(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert hub.client_env["HF_TOKEN"] not in done.stdout + done.stderr
+    return done
 
 
 @pytest.mark.slow
 def test_build_publish_load_evaluate_submit_leaderboard(hub: HubServer, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    user = User(hub, tmp_path)
+    types = partial(_types, hub, tmp_path)
     (tmp_path / "small.toml").write_text(SPEC)
     (tmp_path / "method.py").write_text(METHOD)
-    user.types("fslbench-build", "release", "small.toml", "-o", "release")
-    user.types("fslbench-build", "publish", "release", "--repo-id", "org/small")
+    types("fslbench-build", "release", "small.toml", "-o", "release")
+    types("fslbench-build", "publish", "release", "--repo-id", "org/small")
     manifest = json.loads((tmp_path / "release/release.json").read_text())
     assert json.loads(hub.read("org/small", "release.json", "v1.0.0")) == manifest
 
-    origin, rows = json.loads(user.types(LOAD).stdout)
+    origin, rows = json.loads(types(LOAD).stdout)
     assert origin == f"org/small@{hub.sha('org/small', 'v1.0.0')}"
     assert rows > 10
 
     release = ["--release", "org/small@v1.0.0"]
     run = ["evaluate", "method.py:nearest", *release, "--features", "pixels", "-o"]
-    user.types("fslbench", *run, "nearest.parquet")
-    scored = user.types("fslbench", "score", "nearest.parquet", *release, "--format", "json")
+    types("fslbench", *run, "nearest.parquet")
+    scored = types("fslbench", "score", "nearest.parquet", *release, "--format", "json")
     signature = json.loads(scored.stdout)["signature"]
     assert signature["hub"] == origin
     assert signature["release_digest"] == manifest["digest"]
 
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["org/small@v1.0.0"]\n'})
-    sent = user.types("fslbench", "submit", "nearest.parquet", "--to", "org/results")
+    sent = types("fslbench", "submit", "nearest.parquet", "--to", "org/results")
     assert sent.stdout.strip().endswith("/discussions/1")
     hub.merge("org/results", 1)
-    found = user.types("fslbench", "leaderboard", "--results", "org/results").stdout
+    found = types("fslbench", "leaderboard", "--results", "org/results").stdout
     assert "nearest" in found
     assert "pixels/NCC" in found
 
     hub.client_env["HF_HUB_OFFLINE"] = "1"
     hub.requests.clear()
-    user.types("fslbench", *run, "again.parquet")
+    types("fslbench", *run, "again.parquet")
     assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "nearest.parquet").read_bytes()
     assert not hub.requests  # all from the cache
 

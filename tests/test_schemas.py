@@ -123,6 +123,10 @@ def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str,
 SLOW = ("score", "score --bias", "leaderboard", "plan")
 
 
+def _columns(text: str) -> list[str]:
+    return next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text))))
+
+
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS],
@@ -133,6 +137,7 @@ def test_keys_and_columns_are_documented(
     if name == "query-size":
         pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
     monkeypatch.chdir(tmp_path)
+    assert f"\nSchema {OUTPUT_SCHEMA}. JSON" in (root / "docs/schemas.md").read_text("utf-8")
     sections = _sections(root)
     keys = _keys(sections, name)
     types: dict[str, set[str]] = {}
@@ -147,17 +152,7 @@ def test_keys_and_columns_are_documented(
         allowed = keys[path] | ({"integer"} if "number" in keys[path] else set())
         assert kinds <= allowed, (path, kinds)
     if columns := sections.get(f"{name} CSV"):
-        text = _output(COMMANDS[name][0], tmp_path, "csv")
-        assert next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text)))) == list(columns)
-
-
-def test_columns_of_a_table_for_a_paper(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = _output("fslbench table my_results.parquet --task-set open-5w5s5q", tmp_path, "csv")
-    header = next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text))))
-    assert header == list(_sections(root)["table CSV"])
+        assert _columns(_output(COMMANDS[name][0], tmp_path, "csv")) == list(columns)
 
 
 def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
@@ -170,6 +165,11 @@ def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
     return filled(key) or any(key.startswith(f"{path}[].") and not filled(path) for path in lists)
 
 
+def test_columns_of_a_table_for_a_paper(tmp_path: Path, root: Path) -> None:
+    table = f"fslbench table {root}/examples/my_results.parquet --task-set open-5w5s5q"
+    assert _columns(_output(table, tmp_path, "csv")) == list(_sections(root)["table CSV"])
+
+
 @pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
 def test_columns_of_frames_and_sql_tables_are_documented(
     name: str, schema: pa.Schema, root: Path
@@ -179,11 +179,6 @@ def test_columns_of_frames_and_sql_tables_are_documented(
     types = {field.name: kinds.get(field.type, "number") for field in schema}
     assert {column: next(iter(of - {"null"})) for column, of in documented.items()} == types
     assert list(documented) == schema.names
-
-
-def test_the_number_of_the_schema_is_told(root: Path) -> None:
-    page = (root / "docs/schemas.md").read_text(encoding="utf-8")
-    assert f"\nSchema {OUTPUT_SCHEMA}. JSON" in page
 
 
 def test_the_schemas_of_files_are_made_from_their_types(

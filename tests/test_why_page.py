@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,18 +17,11 @@ DOCS = Path(__file__).parents[1] / "docs"
 REUSED, DISJOINT = "closed-5w10s7q", "open-5w10s7q"
 
 
-@pytest.fixture(scope="module")
-def drawing() -> ModuleType:
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The script that draws."""
-    name = "draw_four_intervals"
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where its dataclasses look for their types
-    spec.loader.exec_module(module)
-    del sys.modules[name]
-    return module
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module("draw_four_intervals")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +29,7 @@ def page() -> str:
     return (DOCS / "why.md").read_text(encoding="utf-8")
 
 
-def test_the_picture_is_what_its_script_draws(drawing: ModuleType, page: str) -> None:
+def test_the_picture_is_what_its_script_draws(drawing: Any, page: str) -> None:
     answers = drawing.answers()
     drawn = (DOCS / "four_intervals.svg").read_text(encoding="utf-8")
     assert drawn == drawing.draw(answers), "draw it again: python docs/draw_four_intervals.py"
@@ -47,7 +39,7 @@ def test_the_picture_is_what_its_script_draws(drawing: ModuleType, page: str) ->
 
 
 def test_an_interval_beyond_the_axis_is_not_drawn(
-    drawing: ModuleType, monkeypatch: pytest.MonkeyPatch
+    drawing: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drawing, "LOW", 86)
     with pytest.raises(ValueError, match=r"91\.72 ± 6\.54 reaches beyond the axis from 86 to 100"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 from unittest.mock import MagicMock
 
 import own_logs
@@ -19,31 +18,24 @@ PAGE = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
 LINES = re.findall(r"`([^`]+report\.to_dict\(\)[^`]+)`|`([^`]+ = report\.to_dict\(\))`", PAGE)
 
 
-def _line(start: str) -> str:
-    """The line of the page that begins so."""
-    (line,) = (one or other for one, other in LINES if (one or other).startswith(start))
-    return line
-
-
 @pytest.fixture(scope="module")
-def report() -> Any:
+def report() -> fb.Report:
     return fb.interval(own_logs.log(methods={"a": 0.0, "b": 0.1}, tasks=200))
 
 
 def test_it_is_the_commands_json(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
+    path = tmp_path / "log.jsonl"
     rows = own_logs.rows(own_logs.log(methods={"a": 0.0, "b": 0.1}, tasks=200))
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = CliRunner().invoke(main, ["score", str(log), "--format", "json"])
-    report = fb.interval(log)
-    assert json.loads(result.stdout) == report.to_dict()
-    assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = CliRunner().invoke(main, ["score", str(path), "--format", "json"])
+    assert json.loads(result.stdout) == fb.interval(path).to_dict()
 
 
 @pytest.mark.parametrize("start", ["run.", "mlflow.", "writer."])
-def test_the_line_of_a_tracker_gives_it_the_report(start: str, report: Any) -> None:
+def test_the_line_of_a_tracker_gives_it_the_report(start: str, report: fb.Report) -> None:
     """Trackers are none of the extras: what stands in for them keeps what it is given."""
+    (line,) = (one or other for one, other in LINES if (one or other).startswith(start))
     tracker = MagicMock()
-    exec(_line(start), {start.removesuffix("."): tracker, "json": json, "report": report})
+    exec(line, {start.removesuffix("."): tracker, "json": json, "report": report})
     given = [part for call in tracker.mock_calls for part in (*call.args, *call.kwargs.values())]
     assert report.to_dict() in given or json.dumps(report.to_dict()) in given

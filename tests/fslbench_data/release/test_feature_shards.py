@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hub_server import HubServer
 
-from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import CorruptReleaseError, LicenceError
-from builders.hub.publish import publish
+from benchmark_spec.errors import LicenceError
+from builders.hub.publish import check_licences, publish
 from fslbench_data.release.features import copies_folder
 from fslbench_data.release.release import Release, load_release
 
 REPO = "org/sharded"
-
-
-def _fetched(hub: HubServer) -> list[str]:
-    return [r.path for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]
 
 
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])
@@ -30,15 +26,14 @@ def test_published_in_shards_and_read_as_one(
     assert done.compared == len(sharded.manifest.tables) + 2
     hub.requests.clear()
     release = load_release(f"{REPO}@v1.0.0")
-    assert not _fetched(hub)
-    for backbone in ("net", "net-pca4"):
-        found = release.features("birds", backbone)
-        assert np.array_equal(found, sharded.features("birds", backbone))
-    assert sum("net-pca4" not in path for path in _fetched(hub)) >= 4
-    hub.requests.clear()
-    with hub.offline():
-        again = load_release(f"{REPO}@v1.0.0")
-        assert np.array_equal(again.features("birds", "net"), sharded.features("birds", "net"))
+    assert not [r for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]
+    for _ in range(2):
+        for backbone in ("net", "net-pca4"):
+            found = release.features("birds", backbone)
+            assert np.array_equal(found, sharded.features("birds", backbone))
+        hub.requests.clear()
+        with hub.offline():
+            release = load_release(f"{REPO}@v1.0.0")
     assert not hub.requests
     copies = sorted(p.suffix for p in copies_folder().glob("*"))
     assert copies == ([".npy", ".npy", ".whole", ".whole"] if worth_a_copy == 0 else [])
@@ -59,45 +54,8 @@ def test_a_copy_serves_where_the_files_were_removed(
     assert not hub.requests
 
 
-def test_a_shard_that_the_hub_changed(
-    hub: HubServer, sharded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
-    hub.create_repo(REPO, files=Path(sharded.files.where))
-    path = "features/net/birds-00002-of-00004.parquet"
-    other = hub.read(REPO, "features/net/birds-00001-of-00004.parquet")
-    hub.commit(REPO, {path: other})
-    release = load_release(f"{REPO}@main")
-    with pytest.raises(CorruptReleaseError, match=r"birds-00002-of-00004\.parquet"):
-        release.features("birds", "net")
-    assert not list(copies_folder().glob("*"))
-    with pytest.raises(CorruptReleaseError, match=r"birds-00002-of-00004\.parquet"):
-        release.load_dataset("features-net-birds", "birds")
-
-
-def test_datasets_reads_the_shards_from_the_hub(hub: HubServer, sharded: Release) -> None:
-    import datasets
-
-    hub.create_repo(REPO, files=Path(sharded.files.where))
-    hub.tag(REPO, "v1.0.0")
-    for backbone in ("net", "net-pca4"):
-        config = f"features-{backbone}-birds"
-        ours = load_release(f"{REPO}@v1.0.0").load_dataset(config, "birds")
-        plain = datasets.load_dataset(REPO, config, split="birds", revision="v1.0.0")
-        assert plain["image_id"][:] == list(range(100))
-        assert content_digest(plain.data.table) == content_digest(ours.data.table)
-
-
 def test_shards_that_may_not_be_passed_on(sharded: Release) -> None:
-    from dataclasses import replace
-
-    from builders.hub.publish import check_licences
-
-    check_licences(sharded.manifest)
     kept = tuple(replace(d, redistribution="tables") for d in sharded.manifest.datasets)
-    with pytest.raises(LicenceError) as caught:
+    with pytest.raises(LicenceError, match="and 3 shards more ") as caught:
         check_licences(replace(sharded.manifest, datasets=kept))
-    text = str(caught.value)
-    assert "8 tables may not be published" in text
-    assert "features/net/birds-00000-of-00004.parquet and 3 shards more (birds: CC0)" in text
-    assert "birds-00001" not in text
+    assert "birds-00001" not in str(caught.value)

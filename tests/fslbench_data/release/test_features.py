@@ -24,18 +24,19 @@ from builders.release.diff import diff
 from builders.release.verify import verify
 from fslbench_data.files.parquet import write_table
 from fslbench_data.release import features as feature_copies
-from fslbench_data.release.features import copies_folder
+from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import Release, load_release
 
 Array = np.ndarray[Any, Any]
+FEATURES = "fslbench_data.release.features"
 
 
 @pytest.fixture(autouse=True)
 def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every set of features is worth a copy, and the copies are in a folder of the test's own."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
-    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
-    monkeypatch.setattr("fslbench_data.release.features.LEFT_FREE", 0)
+    monkeypatch.setattr(f"{FEATURES}.WORTH_A_COPY", 0)
+    monkeypatch.setattr(f"{FEATURES}.LEFT_FREE", 0)
     return tmp_path / "assets"
 
 
@@ -64,7 +65,7 @@ def test_shards_read_as_one_and_again(
     expected = _stored(sharded, backbone)
     first = sharded.features("birds", backbone)
     raw = np.load(_copy())
-    monkeypatch.setattr("fslbench_data.release.features.read_groups", None)  # it is not read again
+    monkeypatch.setattr(f"{FEATURES}.read_groups", None)  # it is not read again
     second = load_release(sharded.files.where).features("birds", backbone)
     for found in (first, second, raw):
         assert (found.shape, found.dtype) == (expected.shape, dtype)
@@ -100,12 +101,7 @@ def _of_steps(folder: Path, entry: Table) -> Table:
     )
 
 
-@pytest.mark.parametrize("copied", [True, False])
-def test_steps_of_older_releases_are_multiplied(
-    sharded: Release, tmp_path: Path, copied: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not copied:
-        monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 2**40)
+def test_steps_of_older_releases_are_multiplied(sharded: Release, tmp_path: Path) -> None:
     older = _with_steps(sharded, tmp_path / "older")
     assert _stored(older, "net-pca4").dtype == np.int8
     for _ in range(2):
@@ -120,9 +116,8 @@ def test_steps_of_older_releases_are_multiplied(
 def test_names(sharded: Release) -> None:
     assert sharded.backbones == ("net", "net-pca4")
     assert sharded.datasets_with("features", "net") == ("birds",)
-    with pytest.raises(UnknownNameError, match="net, net-pca4") as caught:
+    with pytest.raises(UnknownNameError, match=r"one of net, net-pca4$"):
         sharded.features("birds", "nets")
-    assert "net, net" not in str(caught.value).replace("net, net-pca4", "")
     with pytest.raises(ReleaseError, match="no images of birds"):
         sharded.images("birds")
 
@@ -165,18 +160,13 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "gone": lambda p: p.unlink(),
     "empty": lambda p: p.write_bytes(b""),
     "half, same time": lambda p: _same_time(p, lambda d: d[: len(d) // 2]),
-    "a row short, same time": lambda p: _same_time(p, lambda d: d[:-16]),
-    "longer, same time": lambda p: _same_time(p, lambda d: d + d[-16:]),
     "written to": lambda p: p.write_bytes(_flipped(p.read_bytes())),
     "replaced, same time": lambda p: _replaced(p, _flipped),
-    "not numpy's": lambda p: _same_time(p, lambda d: b"\x93NUMPX" + d[6:]),
     "another type": lambda p: _same_time(p, lambda d: d.replace(b"<f2", b"<i2", 1)),
     "another order": lambda p: _same_time(p, lambda d: d.replace(b"False", b"True ", 1)),
     "another shape": lambda p: _same_time(p, lambda d: d.replace(b"(100, 8)", b"(50, 16)", 1)),
     "no mark": lambda p: p.with_suffix(".whole").unlink(),
-    "an empty mark": lambda p: p.with_suffix(".whole").write_bytes(b""),
     "no text in the mark": lambda p: p.with_suffix(".whole").write_bytes(b"\xff\xfe"),
-    "the mark of another": lambda p: p.with_suffix(".whole").write_text("1728 0 0"),
     "mark and half": lambda p: (
         _same_time(p, lambda d: d[:864]),
         p.with_suffix(".whole").write_text(feature_copies.file_state(p)),
@@ -196,39 +186,32 @@ def test_a_damaged_copy_is_made_again(sharded: Release, damage: Callable[[Path],
     assert _is_mapped(sharded.features("birds", "net"))
 
 
-def test_a_folder_where_the_copy_would_be(sharded: Release) -> None:
-    expected = np.array(sharded.features("birds", "net"))
-    path = _copy()
-    path.unlink()
-    path.mkdir()
-    found = sharded.features("birds", "net")
-    assert np.array_equal(found, expected)
-    assert not _is_mapped(found)
-
-
 def test_where_no_copy_can_be_written(
     sharded: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = _stored(sharded, "net")
-    assets.write_text("a file where the folder would be")
-    found = sharded.features("birds", "net")
-    assert np.array_equal(found, expected)
-    assert not _is_mapped(found)
-    assets.unlink()
-    monkeypatch.setattr("fslbench_data.release.features.LEFT_FREE", 2**62)  # no room
-    found = sharded.features("birds", "net")
-    assert np.array_equal(found, expected)
-    assert not list(copies_folder().iterdir())
-
-
-def test_a_disk_that_fills_up_meanwhile(sharded: Release, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: Array) -> Array:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fslbench_data.release.features.np.ascontiguousarray", full)
-    found = sharded.features("birds", "net")
-    assert np.array_equal(found, _stored(sharded, "net"))
+    def check() -> None:
+        found = sharded.features("birds", "net")
+        assert np.array_equal(found, _stored(sharded, "net"))
+        assert not _is_mapped(found)
+
+    assets.write_text("a file where the folder would be")
+    check()
+    assets.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{FEATURES}.LEFT_FREE", 2**62)  # no room
+        check()
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{FEATURES}.np.ascontiguousarray", full)  # a disk that fills up
+        check()
     assert not list(copies_folder().iterdir())  # nor any temporary file
+    sharded.features("birds", "net")
+    copy = _copy()
+    copy.unlink()
+    copy.mkdir()
+    check()
 
 
 def test_what_killed_runs_left_is_removed(sharded: Release) -> None:
@@ -252,14 +235,7 @@ def test_a_folder_that_was_changed_since_it_was_opened(sharded: Release, tmp_pat
     assert not list(copies_folder().iterdir())
 
 
-@pytest.mark.parametrize("copies", [True, False])
-def test_shards_that_do_not_fit_each_other(
-    sharded: Release, copies: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fslbench_data.release.features import read_features
-
-    if not copies:
-        monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 2**40)
+def test_shards_that_do_not_fit_each_other(sharded: Release) -> None:
     folder = Path(sharded.files.where)
     a, b, c, d = (t for t in sharded.manifest.tables if t.name == "net")
     small = next(t for t in sharded.manifest.tables if t.name == "net-pca4")

@@ -11,7 +11,6 @@ import pytest
 from forged import parquet
 from hub_server import Fault, HubServer
 
-import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CorruptReleaseError,
@@ -53,22 +52,6 @@ def test_only_what_is_asked_for_is_fetched_and_once(published: HubServer, toy: R
     assert not _contents(published)
 
 
-@pytest.mark.slow
-def test_the_commit_stands_in_every_signature(
-    published: HubServer, example: fb.Submission, embedded: Release
-) -> None:
-    published.create_repo("org/embedded", files=Path(embedded.files.where))
-    published.tag("org/embedded", "v3.1.0")
-    commit = published.sha("org/embedded")
-    release = load_release("org/embedded@v3.1.0")
-    assert release.hub == f"org/embedded@{commit}"
-    signature = fb.score(example, release).signature
-    assert signature.hub == release.hub
-    assert f"|hub:org/embedded@{commit[:12]}|" in str(signature)
-    assert "hub:" not in str(fb.score(example, embedded).signature)
-    assert not [path for path in _contents(published) if "features" in path]
-
-
 def test_revisions(published: HubServer, toy: Release) -> None:
     first = published.sha(REPO)
     newer = replace(toy.manifest, version="1.10.0").to_json()
@@ -76,26 +59,23 @@ def test_revisions(published: HubServer, toy: Release) -> None:
     published.tag(REPO, "v1.10.0")
     published.tag(REPO, "v1.9.0", "v1.0.0")
     published.tag(REPO, "v2", "v1.0.0")
+    published.create_repo("org/empty")
     assert str(load_release(REPO)) == "toy@1.10.0"  # the highest, not the last letter
     assert str(load_release(f"{REPO}@{first}")) == "toy@1.0.0"
     assert str(load_release(f"{REPO}@main")) == "toy@1.10.0"
     assert load_release(f"{REPO}@main").hub == f"{REPO}@{published.sha(REPO)}"
-    with pytest.raises(CorruptReleaseError, match=r"tag v1\.9\.0 holds version 1\.0\.0"):
-        load_release(f"{REPO}@v1.9.0")
-    with pytest.raises(HubNotFoundError, match=r"(?s)no such tag.*v1\.0\.0, v1\.10\.0, v1\.9\.0"):
-        load_release(f"{REPO}@v7.0.0")
-    for near in ("1.0.0", "V1.0.0", "v1.0", "1.0"):
-        with pytest.raises(HubNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
-            load_release(f"{REPO}@{near}")
-    with pytest.raises(ReleaseNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
-        load_release(f"datasets/{REPO}@v1.0.0")
-    with pytest.raises(HubNotFoundError, match="no such repository"):
-        load_release("org/nothing@v1.0.0")
-    published.create_repo("org/empty")
-    with pytest.raises(HubNotFoundError, match="no released version"):
-        load_release("org/empty")
-    with pytest.raises(HubNotFoundError, match="no such file"):
-        load_release("org/empty@main")
+    for address, error, what in (
+        (f"{REPO}@v1.9.0", CorruptReleaseError, r"tag v1\.9\.0 holds version 1\.0\.0"),
+        (f"{REPO}@v7.0.0", HubNotFoundError, r"no such tag(.|\n)*v1\.0\.0, v1\.10\.0, v1\.9\.0"),
+        (f"{REPO}@1.0.0", HubNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
+        (f"{REPO}@v1.0", HubNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
+        (f"datasets/{REPO}@v1.0.0", ReleaseNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
+        ("org/nothing@v1.0.0", HubNotFoundError, "no such repository"),
+        ("org/empty", HubNotFoundError, "no released version"),
+        ("org/empty@main", HubNotFoundError, "no such file"),
+    ):
+        with pytest.raises(error, match=what):
+            load_release(address)
 
 
 def test_a_moved_tag_is_an_error_until_it_is_accepted(published: HubServer) -> None:
@@ -103,14 +83,12 @@ def test_a_moved_tag_is_an_error_until_it_is_accepted(published: HubServer) -> N
     load_release(f"{REPO}@v1.0.0")
     published.commit(REPO, {"README.md": b"# Better\n"})
     published.tag(REPO, "v1.0.0")
-    with pytest.raises(MovedTagError) as caught:
+    moved = published.sha(REPO)
+    with pytest.raises(MovedTagError, match=f"{moved}(.|\\n)*{first}") as caught:
         load_release(f"{REPO}@v1.0.0")
-    assert first in str(caught.value)
-    assert published.sha(REPO) in str(caught.value)
     assert load_release(f"{REPO}@{first}").hub.endswith(first)
-    pin = str(caught.value).rsplit("remove ", 1)[1].strip()
-    Path(pin).unlink()
-    assert load_release(f"{REPO}@v1.0.0").hub.endswith(published.sha(REPO))
+    Path(caught.value.fix.rsplit("remove ", 1)[1]).unlink()
+    assert load_release(f"{REPO}@v1.0.0").hub.endswith(moved)
 
 
 def test_without_a_connection_the_cache_serves(published: HubServer, toy: Release) -> None:
@@ -130,7 +108,7 @@ def test_without_a_connection_the_cache_serves(published: HubServer, toy: Releas
     assert not published.requests
 
 
-def test_load_dataset_gives_the_same_rows(published: HubServer, toy: Release) -> None:
+def test_load_dataset_gives_the_same_rows(published: HubServer) -> None:
     import datasets
 
     release = load_release(f"{REPO}@v1.0.0")
@@ -139,9 +117,6 @@ def test_load_dataset_gives_the_same_rows(published: HubServer, toy: Release) ->
             table = release.load_dataset(config, split)
             plain = datasets.load_dataset(REPO, config, split=split, revision="v1.0.0")
             assert content_digest(plain.data.table) == content_digest(table.data.table)
-    assert content_digest(toy.load_dataset("classes", "cats").data.table) == content_digest(
-        toy.classes("cats")
-    )
     with pytest.raises(UnknownNameError, match="did you mean 'tasks-open-2w1s2q'"):
         release.load_dataset("tasks-open-2w1s2", "cats")
     with pytest.raises(UnknownNameError, match="cats, dogs"):

@@ -1,6 +1,5 @@
 """Texts of users on terminals: shown as they are, whatever rich would take them for."""
 
-import json
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -21,7 +20,6 @@ from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
 from fslbench_data.render.table import Column, Table, right
 
 NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
-SET = "open-5w10s7q"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,33 +45,23 @@ def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("command", ["validate", "score", "score --summary"])
+@pytest.mark.parametrize("command", ["validate", "score"])
 def test_commands_with_such_methods(
     name: str, command: str, embedded: Release, tmp_path: Path
 ) -> None:
-    tasks = embedded.task_set("digits", SET)
-    counts = [20 + i % 9 for i in range(len(tasks))]
+    tasks = embedded.task_set("digits", "open-5w10s7q")
     path = tmp_path / "x.parquet"
-    recorded(tasks, counts, name, description=name).write(path)
-    verb, *options = command.split()
-    result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(main, [verb, str(path), *options])
+    recorded(tasks, [20 + i % 9 for i in range(19)], name, description=name).write(path)
+    result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(main, [command, str(path)])
     assert result.exit_code == 0, result.output
-    if "--summary" not in options:
-        assert name in result.output
+    assert name in result.output
 
 
 @pytest.mark.parametrize("name", ["mine †", "mine‡", "†", "a ‡ b", "a†‡"])
-@pytest.mark.parametrize("what", ["method", "run"])
-def test_names_do_not_forge_marks(name: str, what: str, embedded: Release, tmp_path: Path) -> None:
-    with pytest.raises(MethodNameError, match="a mark that tables give"):
-        check_method_name(name, what=what)
-    row = {"dataset": "digits", "task_set": SET, "n_correct": 20, "n_query": 35}
-    path = tmp_path / "x.jsonl"
-    text = {"method": "mine", "run": "a", what: name}
-    path.write_text("".join(json.dumps({**row, **text, "task_id": i}) + "\n" for i in range(19)))
-    result = CliRunner().invoke(main, ["validate", str(path), "--unbound"])
-    assert result.exit_code == 2
-    assert f"cannot be the name of a {what}" in result.stderr
+def test_names_do_not_forge_marks(name: str) -> None:
+    for what in ("method", "run"):
+        with pytest.raises(MethodNameError, match="a mark that tables give"):
+            check_method_name(name, what=what)
 
 
 LETTERS = st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("測試/ _-\u0302\ufdfa")
@@ -83,7 +71,6 @@ HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
 @given(st.lists(HOSTILE, min_size=1, max_size=40, unique=True), st.integers(40, 200))
 @settings(max_examples=25)
 def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: int) -> None:
-    pairs = [*combinations(range(len(names)), 2)]
     tables = [
         Table(
             "Methods and their means, with intervals",
@@ -100,12 +87,10 @@ def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: i
                 Column("versus", lambda pair: names[pair[1]]),
                 right("difference", lambda pair: f"{sum(pair) / 7:+.2f} ± 0.37"),
             ),
-            pairs,
+            [*combinations(range(len(names)), 2)],
         ),
     ]
-    notes = [
-        f"A note of some length, one of twelve, that says what is weak: {i}" for i in range(12)
-    ]
+    notes = [f"A note of some length that says what is weak: {i}" for i in range(12)]
     with page((width, 50)) as (console, text):
         print_screen(tables, console, notes, "For a paper: " + "some words " * 12, "signature")
     lines = text().splitlines()

@@ -7,10 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recorded import recorded
 from typesetting import typeset
 
-import fslbench_data as fb
 from fslbench_data.render.latex import _MATHEMATICS, beyond_pdflatex, latex, tex_of
 from fslbench_data.render.table import Column, Table
 
@@ -62,14 +60,6 @@ def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
     text = latex([_table("".join(good[at : at + 40])) for at in range(0, len(good), 40)], "")
     assert "lualatex" not in text
     assert "Missing character" not in typeset(tmp_path, text)
-
-
-def test_a_method_with_a_greek_name(toy: fb.Release, tmp_path: Path) -> None:
-    """As in the paper's own table, whole."""
-    info = toy.task_set_info("cats", "open-2w1s2q")
-    text = fb.table(recorded(info, [4, 3, 2, 4], "α-TIM"), toy).latex()
-    assert r"$\alpha$-TIM" in text
-    typeset(tmp_path, text)
 
 
 @pytest.mark.parametrize("title", ["", "Task sets"])

@@ -43,7 +43,7 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `rep
 
 CLOSED, BIASED = "closed-2w1s2q", "biased_pixels-2w1s2q"
 HARDEST = {CLOSED: 3, BIASED: 1}
-"""What :func:`_results` answers worst."""
+"""What the results answer worst."""
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +60,13 @@ def release(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def results(release: Release) -> Submission:
-    return _results(release)
-
-
-@pytest.fixture(scope="module")
 def page(release: Release, results: Submission) -> str:
     """The page as it is unasked, since the release is on disk."""
     return report_page(results, release=release).text
 
 
-def _results(release: Release) -> Submission:
+@pytest.fixture(scope="module")
+def results(release: Release) -> Submission:
     """Two methods with all answers right but those of one task of each set."""
     parts = []
     for name, right in (("good", 2), ("bad", 1)):
@@ -119,8 +115,6 @@ def test_the_hardest_task_is_the_one_of_the_lowest_mean(release: Release) -> Non
     assert list(task.accuracies.items()) == [("a", 50.0), ("b", 0.0)]
     shares["b"][0] = 1.0
     assert hardest(_info(release), shares).task_id == 1
-    turned = dict(reversed(shares.items()))
-    assert hardest(_info(release), turned) == hardest(_info(release), shares)
 
 
 @pytest.mark.parametrize("task_set", [CLOSED, BIASED])
@@ -164,10 +158,9 @@ def test_attributes_stand_below_images(release: Release, page: str) -> None:
         for shown in task_rows(release, _info(release, BIASED), HARDEST[BIASED])
         for image in (*shown.support, *shown.queries)
     ]
+    assert [alt.partition(": ")[2] for alt, _ in _pictures(Elements(block))] == words
     captions = re.findall("<figcaption>(.*?)</figcaption>", block)
     assert [re.sub("</?b>", "", caption) for caption in captions] == words
-    assert [alt.partition(": ")[2] for alt, _ in _pictures(Elements(block))] == words
-    assert "<figcaption>" not in _block(page, CLOSED)
 
 
 def test_without_images_at_hand_the_page_is_as_ever(
@@ -182,30 +175,15 @@ def test_without_images_at_hand_the_page_is_as_ever(
     assert re.sub(held, "", left).split() == re.sub(held, "", without).split()
 
 
-def test_whoever_gives_the_images_the_page_is_the_same(
-    release: Release, results: Submission, folder: Path, page: str
-) -> None:
-    """Whole files of the source's layout are the pictures that the release holds."""
-    raw = folder.parent / "raw/tiny"
-    assert report_page(results, release=release, images=raw).text == page
-    assert report_page(results, release=release, images=True).text == page
-
-
 @pytest.mark.slow
 def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="48 of 48 images of tiny are missing"):
-        report_page(results, tmp_path / "page", release, images=tmp_path)
-    assert not (tmp_path / "page").exists()
     with pytest.raises(UnknownNameError, match="which holds none"):
         report_page((), datasets="digits", images=True)
-    paths = picture_paths(release, "tiny", True)
-    for path in paths:
-        (tmp_path / "copies" / path.name).parent.mkdir(exist_ok=True)
-        (tmp_path / "copies" / f"{int(path.stem):08d}.png").write_bytes(b"no picture")
-    with pytest.raises(
-        SourceError, match=r"\.png cannot be read as a picture: no image of a known format"
-    ):
-        report_page(results, release=release, images=tmp_path / "copies")
+    for path in picture_paths(release, "tiny", True):
+        (tmp_path / path.name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{int(path.stem):08d}.png").write_bytes(b"no picture")
+    with pytest.raises(SourceError, match=r"\.png cannot be read as a picture: no image of a kno"):
+        report_page(results, release=release, images=tmp_path)
 
 
 def test_the_command(release: Release, results: Submission, folder: Path, tmp_path: Path) -> None:
@@ -222,7 +200,8 @@ def test_the_command(release: Release, results: Submission, folder: Path, tmp_pa
     assert _section(pages[0]).count("<img") == 2 * 6
     said = CliRunner().invoke(main, [*common, f"{out}3", "--images", str(tmp_path)])
     assert said.exit_code == 2
-    assert "--pictures DIR" in said.output
+    assert "48 of 48 images of tiny are missing" in said.output
+    assert not Path(f"{out}3").exists()
 
 
 def _many(release: Release) -> list[HardTask]:
@@ -272,15 +251,8 @@ def test_an_image_that_may_not_be_passed_on_has_none(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = task_rows(release, _info(release), 0)[1].queries[0].image_id
-    held = dict(some_pictures(release, "tiny", range(48)))
-    assert [*held.values()] == [path.read_bytes() for path in stored_pictures(release, "tiny")]
-    some = list(some_pictures(release, "tiny", {40, 3}))
-    assert some == [(3, held[3]), (40, held[40])]
-    monkeypatch.setattr(
-        pictures,
-        "some_pictures",
-        lambda *_: ((i, data) for i, data in held.items() if i != missing),
-    )
+    held = [(i, data) for i, data in some_pictures(release, "tiny", range(48)) if i != missing]
+    monkeypatch.setattr(pictures, "some_pictures", lambda *_: held)
     block = _block(pictures_html(release, _many(release), (), None), CLOSED)
     assert block.count("may not be passed on") == 1
     assert block.count("<img") == 5
@@ -305,10 +277,10 @@ def test_names_are_text_whatever_they_hold(release: Release) -> None:
 
 
 @pytest.fixture(scope="module")
-def pictured_page(
-    release: Release, results: Submission, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    return report_page(results, release=release).write(tmp_path_factory.mktemp("pictured"))
+def pictured_page(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pictured") / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path
 
 
 @pytest.mark.slow
@@ -321,10 +293,6 @@ def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, wi
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     loaded = "all => all.every(e => e.naturalWidth > 0 && e.clientWidth > 0)"
     assert shown.locator("img").evaluate_all(loaded)
-    right = shown.locator("img").evaluate_all(
-        "all => Math.max(...all.map(e => e.getBoundingClientRect().right))"
-    )
-    assert right <= width - 10
     tab.choose("pictured", f"tiny/{BIASED}")
     assert shown.count() == 1
     assert shown.locator("figcaption").count() == 6
