@@ -66,19 +66,6 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     assert out.stdout.split() == [str(number) for number in range(200)]
 
 
-def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
-    from builders.execution.ray_engine import _do, _stop
-
-    ray = engine._connected()
-    job = Killed(Squares(), None, tmp_path)
-    task, shared = ray.remote(_do), ray.put(job)
-    _stop("over")
-    assert ray.get(task.remote([shared], "over", 5)) is None
-    assert not list(tmp_path.iterdir())
-    assert ray.get(task.remote([shared], "another", 5)) == 25
-    assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
-
-
 def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
     """Two processors: two blocks at work and two that wait."""
     job = Killed(Squares(), None, tmp_path)
@@ -117,18 +104,6 @@ def test_extraction_gives_the_same_features(
     assert (tmp_path / "killed").exists()
     np.testing.assert_array_equal(found, plain)
     assert provenance == extract(tiny, tmp_path / "local")[1]
-
-
-def test_stopped_here_it_goes_on_there(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, engine: Any, tmp_path: Path
-) -> None:
-    def stop(images: int, /, *, resumed: bool = False) -> None:
-        if not resumed:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        extract(tiny, tmp_path, stop)
-    np.testing.assert_array_equal(extract(tiny, tmp_path, engine=engine)[0], plain)
 
 
 def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
