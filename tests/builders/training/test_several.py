@@ -285,13 +285,6 @@ def test_a_start_is_followed_by_what_has_its_network(runs: list[Path], tmp_path:
     assert digests["leo-0"] != digests["leo-1"]
 
 
-def test_started_one_by_one_they_are_the_same(runs: list[Path], tmp_path: Path) -> None:
-    both = _train_runs(runs, tmp_path / "both")
-    (tmp_path / "one").mkdir()
-    assert _train_runs(runs[1:], tmp_path / "one") | _train_runs(runs[:1], tmp_path / "one") == both
-    assert _train_runs(runs, tmp_path / "one") == both  # finished
-
-
 def test_a_start_that_is_not_there(runs: list[Path], tmp_path: Path) -> None:
     words = ["train", "leo.toml", "-o", "out"]
     result = CliRunner().invoke(main, words)

@@ -40,21 +40,6 @@ def test_they_are_those_of_a_plain_loop_over_reference_pictures(
     assert len(np.unique(plain, axis=0)) == 76
 
 
-@pytest.mark.slow
-def test_processes_that_decode_change_nothing(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
-) -> None:
-    told: list[tuple[int, bool]] = []
-
-    def progress(images: int, /, *, resumed: bool = False) -> None:
-        told.append((images, resumed))
-
-    found, _ = extract(tiny, tmp_path, progress, workers=2)
-    np.testing.assert_array_equal(found, plain)
-    assert told == [(0, True), *[(16, False)] * 4, (12, False)]
-    assert not list(tmp_path.iterdir())  # nothing is left behind
-
-
 def test_what_is_recorded(tiny: Any, extract: Extract, tmp_path: Path) -> None:
     before = torch.get_num_threads()
     _, found = extract(tiny, tmp_path)
@@ -197,6 +182,7 @@ def test_stopped_after_every_block_in_turn(
     )
     np.testing.assert_array_equal(found, plain)
     assert told == [(64, True), (12, False)]
+    assert not list(tmp_path.iterdir())  # nothing is left behind
 
 
 def test_a_run_is_gone_on_with_by_none_but_its_own(

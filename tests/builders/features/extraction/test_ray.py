@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from killed_jobs import Killed, KillingEngine, Squares
 from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
-from tiny_features import TINY
 
 from benchmark_spec.errors import EngineError, UnknownNameError
 
@@ -64,6 +63,19 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     out = run(root, folder, ROUNDS, str(folder), "200")
     assert out.returncode == 0, out.stderr[-2000:]
     assert out.stdout.split() == [str(number) for number in range(200)]
+
+
+def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
+    from builders.execution.ray_engine import _do, _stop
+
+    ray = engine._connected()
+    job = Killed(Squares(), None, tmp_path)
+    task, shared = ray.remote(_do), ray.put(job)
+    _stop("over")
+    assert ray.get(task.remote([shared], "over", 5)) is None
+    assert not list(tmp_path.iterdir())
+    assert ray.get(task.remote([shared], "another", 5)) == 25
+    assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
 
 
 def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
@@ -123,24 +135,6 @@ def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
         for one, other in zip(here, there, strict=True):
             np.testing.assert_array_equal(one, other)
     assert (tmp_path / "killed").exists()
-
-
-def test_the_command(
-    address: str, pictures: Path, weights: Path, tmp_path: Path, plain: np.ndarray[Any, Any]
-) -> None:
-    from click.testing import CliRunner
-
-    from builders.cli import main
-    from builders.features.precomputed import read_precomputed
-
-    arguments = ["features", "canaries", "--backbone", TINY, "--weights", str(weights)]
-    arguments += ["--threads", "1", "--workers", "0"]
-    ray = ["--engine", "ray", "--address", address]
-    for name, engine in (("a", []), ("b", ray)):
-        result = CliRunner().invoke(main, [*arguments, *engine, "-o", str(tmp_path / name)])
-        assert result.exit_code == 0, result.output
-    one, other = (read_precomputed(tmp_path / name) for name in "ab")
-    assert one.tables == other.tables
 
 
 def test_there_is_no_cluster_where_there_is_none(address: str) -> None:
