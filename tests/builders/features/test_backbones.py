@@ -24,6 +24,16 @@ def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> Non
     assert state_sha256({"b": state["b"].bfloat16()}) != state_sha256({"b": state["b"]})
 
 
+def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(torch: Any) -> None:
+    nn = torch.nn
+    module = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4))
+    backbone = Backbone.of("mean", module, HOW)
+    assert backbone.weights_sha256 == state_sha256(module.state_dict())
+    features = backbone.features(torch.rand(5, 3, 8, 8))
+    assert not features.requires_grad
+    assert not features.is_inference()  # they can be trained on
+
+
 def test_what_gives_no_vector_is_refused(torch: Any) -> None:
     with pytest.raises(BackboneError, match=r"gives no features: \(1, 2, 8, 8\)"):
         Backbone.of("map", torch.nn.Conv2d(3, 2, 1), HOW)
