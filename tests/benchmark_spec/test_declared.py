@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from benchmark_spec.declared import MisfitError, declared, declared_in, parsed_json, parsed_toml
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.declared import MisfitError, declared, parsed_json
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -28,13 +27,8 @@ class Outer(Struct, forbid_unknown_fields=True):
     ("raw", "said"),
     [
         (3, "it is 3, not a table"),
-        ({}, "name is missing"),
-        ({"name": 3}, 'name is 3, not name = "..."'),
         ({"name": "x", "nam": 1}, "it has an unknown field 'nam'"),
-        ({"name": "x", "inner": {"seeds": 0}}, "inner.seeds is 0, not 1 or more"),
         ({"name": "x", "inner": 3}, "inner is 3, not a table or nothing"),
-        ({"name": "x", "inner": {"kind": "c"}}, "inner.kind is 'c', not one of 'a', 'b'"),
-        ({"name": "x", "inner": {"sed": 0}}, "inner has an unknown field 'sed'"),
         ({"name": "x", "several": [{}, {"seeds": "2"}]}, "several[1].seeds is '2', not 1 or more"),
         ({"name": "x", "texts": ["a", 1]}, "texts[1] is 1, not a text"),
         ({"name": "x", "texts": "a"}, "texts is 'a', not a list"),
@@ -53,16 +47,6 @@ def test_the_place_of_what_does_not_fit(raw: Any, said: str) -> None:
     assert str(caught.value) == said
 
 
-def test_files_that_people_write() -> None:
-    with pytest.raises(SpecError) as wrong:
-        declared_in({"name": "x", "inner": {"seeds": 0}}, Outer, "x.toml")
-    assert (wrong.value.what, wrong.value.where) == ("seeds is 0", "x.toml, inner")
-    assert wrong.value.expected == "1 or more"
-    with pytest.raises(UnknownNameError, match="did you mean 'seeds'") as unknown:
-        declared_in({"name": "x", "inner": {"seds": 0}}, Outer, "x.toml")
-    assert unknown.value.where == "x.toml, inner"
-
-
 HOSTILE = {
     "a name that looks like a place": '{"name": "x", "q - at `$.seed": 1}',
     "one that is there": '{"name": "x", "q - at `$.name": 1}',
@@ -70,14 +54,8 @@ HOSTILE = {
     "a key that looks like one": '{"name": "x", "by_name": {"[0]": {"` - at `$": 3}}}',
     "wrong, then malformed": '{"name": 3, "more": {',
     "wrong, then nested": '{"name": 3, "more": ' + '{"a":' * 200_000,
-    "nested": '{"name": "x", "more": ' + "[" * 200_000,
     "twice, first nested": '{"name": "x", "inner": {"seeds": 0}, "inner": 3}',
     "twice, first a number": '{"name": "x", "several": 3, "several": [{"seeds": 0}]}',
-    "NaN": '{"name": "x", "more": {"a": NaN}}',
-    "beyond a float": '{"name": "x", "more": {"a": 1e999}}',
-    "beyond counting": '{"name": "x", "inner": {"seeds": ' + "9" * 5000 + "}}",
-    "half a character": '{"name": "\\ud800"}',
-    "nothing": "",
 }
 
 
@@ -99,9 +77,3 @@ def test_the_place_is_found_by_reading_each_part_once_more() -> None:
     with pytest.raises(MisfitError, match=r"by_name.299.99.seeds is 0"):
         declared({"name": "x", "by_name": tables}, Outer)
     assert tables == {"299": {"99": {"seeds": 0}}}
-
-
-def test_toml_that_is_none() -> None:
-    for text in ("x = [", "x = " + "[" * 100_000, "x = " + "9" * 5000):
-        with pytest.raises(ValueError, match=r"(?s)^.+$"):
-            parsed_toml(text)

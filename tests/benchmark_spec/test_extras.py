@@ -1,15 +1,12 @@
 import json
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import benchmark_spec
 from benchmark_spec.errors import MissingPackageError
 from benchmark_spec.extras import install_line, require
-from builders.cli import main
 
 
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
@@ -57,12 +54,3 @@ def test_a_clone_that_is_not_installed_has_a_line_too(monkeypatch: pytest.Monkey
     monkeypatch.setattr(metadata, "distribution", missing)
     folder = Path(benchmark_spec.__file__).resolve().parents[1]
     assert install_line("torch") == f"pip install '{folder}[torch]'"
-
-
-def test_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    result = CliRunner().invoke(main, ["source", "digits"])
-    assert result.exit_code == 2
-    assert "Traceback" not in result.stderr
-    assert "pip install" in result.stderr

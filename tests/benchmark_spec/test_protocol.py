@@ -1,18 +1,7 @@
 import pytest
 
 from benchmark_spec.errors import SpecError, UnknownNameError
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-
-
-def test_a_protocol_reads_its_own_name() -> None:
-    for protocol in PUBLISHED_PROTOCOLS:
-        assert Protocol.parse(str(protocol)) == protocol
-    assert [str(p) for p in PUBLISHED_PROTOCOLS] == ["5w1s1q", "5w5s5q", "5w10s7q"]
-
-
-def test_sizes_of_a_task() -> None:
-    protocol = Protocol(5, 10, 7)
-    assert (protocol.n_support, protocol.n_query, protocol.per_class) == (50, 35, 17)
+from benchmark_spec.protocol import Protocol, TaskSetName
 
 
 @pytest.mark.parametrize(
@@ -41,8 +30,7 @@ def test_task_set_names() -> None:
 
 
 def test_unknown_suites_list_the_valid_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'open'.*") as caught:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'open'(.|\n)*closed"):
         TaskSetName.parse("opne-5w5s5q")
-    assert "closed" in str(caught.value)
     with pytest.raises(SpecError):
         TaskSetName.parse("open")

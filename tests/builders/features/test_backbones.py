@@ -1,66 +1,17 @@
 """Backbones of a few numbers, and names."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark_spec.errors import BackboneError, MissingPackageError, SourceError, UnknownNameError
-from builders.features import features_of
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import BACKBONES, load_backbone
 from builders.training import state_sha256
 
 HOW = Preprocessing((8, 8), (8, 8), "bilinear", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-
-
-@pytest.fixture
-def mean_colour(torch: Any) -> Any:
-    """(B, 3, H, W) to (B, 4): the mean of each colour through a layer, with dropout on the way."""
-    nn = torch.nn
-    torch.manual_seed(0)
-    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.9), nn.Linear(3, 4))
-
-
-def test_features(mean_colour: Any, torch: Any) -> None:
-    backbone = Backbone.of("mean", mean_colour, HOW, weights={"file": "x"})
-    assert (backbone.dimensions, backbone.parameters) == (4, 16)
-    batch = torch.rand(5, 3, 8, 8)
-    found = backbone.features(batch)
-    layer = mean_colour[-1]
-    expected = batch.mean(dim=(2, 3)) @ layer.weight.T + layer.bias
-    torch.testing.assert_close(found, expected.detach())  # no dropout
-    assert not found.requires_grad
-    assert backbone.module(batch).requires_grad  # which can be trained
-    assert not found.is_inference()  # and features can be trained on
-
-
-def test_half_the_bits(mean_colour: Any, torch: Any) -> None:
-    backbone = Backbone.of("mean", mean_colour, HOW)
-    assert backbone.dtype == "float32"
-    batch = torch.rand(5, 3, 8, 8)
-    whole = backbone.features(batch)
-    assert backbone.to(dtype="bfloat16") is backbone
-    assert backbone.to().dtype == "bfloat16"
-    half = backbone.features(batch)
-    assert half.dtype == torch.float32
-    torch.testing.assert_close(half, whole, rtol=0.02, atol=0.02)
-    assert not torch.equal(half, whole)
-
-
-def test_description(mean_colour: Any) -> None:
-    backbone = Backbone.of("mean", mean_colour, HOW, weights={"file": "x"}, weights_sha256="a1")
-    found = json.loads(json.dumps(backbone.describe()))
-    assert found.pop("preprocessing") == HOW.describe()
-    assert found == {
-        "backbone": "mean",
-        "dimensions": 4,
-        "parameters": 16,
-        "weights": {"file": "x", "sha256": "a1"},
-        "dtype": "float32",
-    }
 
 
 def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> None:
@@ -73,10 +24,14 @@ def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> Non
     assert state_sha256({"b": state["b"].bfloat16()}) != state_sha256({"b": state["b"]})
 
 
-def test_without_a_file_the_digest_is_of_the_weights(mean_colour: Any) -> None:
-    assert Backbone.of("mean", mean_colour, HOW).weights_sha256 == state_sha256(
-        mean_colour.state_dict()
-    )
+def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(torch: Any) -> None:
+    nn = torch.nn
+    module = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4))
+    backbone = Backbone.of("mean", module, HOW)
+    assert backbone.weights_sha256 == state_sha256(module.state_dict())
+    features = backbone.features(torch.rand(5, 3, 8, 8))
+    assert not features.requires_grad
+    assert not features.is_inference()  # they can be trained on
 
 
 def test_what_gives_no_vector_is_refused(torch: Any) -> None:
@@ -112,19 +67,3 @@ def test_a_library_that_is_not_installed(family: str, monkeypatch: pytest.Monkey
     monkeypatch.setitem(__import__("sys").modules, family, None)
     with pytest.raises(MissingPackageError, match=rf"{family}(.|\n)*\[builders\]"):
         load_backbone(f"{family}:x/y")
-
-
-def test_pixels_are_still_extracted(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-    from builders.sources.read import read_source
-
-    digits = read_source("digits", None)
-    with features_of("pixels", digits, tmp_path) as (pieces, provenance):
-        assert sum(len(piece) for piece in pieces) == 1797
-        assert provenance["backbone"] == "pixels"
-    with (
-        pytest.raises(UnknownNameError, match="did you mean 'pixels'"),
-        features_of("pixel", digits, tmp_path),
-    ):
-        pass
-    assert not list(tmp_path.iterdir())

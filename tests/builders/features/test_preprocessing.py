@@ -68,13 +68,6 @@ def test_crops_and_borders(side: Any, shape: tuple[int, int], torch: Any) -> Non
         np.testing.assert_allclose(expected[:, 0, 0], border, rtol=1e-6)
 
 
-def test_any_mode_becomes_rgb() -> None:
-    pil = pytest.importorskip("PIL.Image")
-    grey = MOBILENET_V2.reference(pil.new("L", (300, 300), 128))
-    expected = (128 / 255 - np.array(MOBILENET_V2.mean)) / np.array(MOBILENET_V2.std)
-    np.testing.assert_allclose(grey[:, 5, 5], expected, rtol=1e-5)
-
-
 def test_efficientnet_lite_takes_grey_levels_less_127_over_128() -> None:
     pil = pytest.importorskip("PIL.Image")
     found = efficientnet_lite(224).reference(pil.new("RGB", (300, 300), (127, 255, 0)))

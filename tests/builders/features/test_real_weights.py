@@ -24,7 +24,6 @@ from builders.sources.packaged.canaries import pictures
 pytestmark = pytest.mark.slow
 
 PALACE, DAISY, HONEYCOMB = 698, 985, 599
-GRANNY_SMITH, ORANGE = 948, 950
 
 SIZES = {
     "efficientnet_lite0": (3_371_008, 224),
@@ -73,58 +72,18 @@ def _logits(backbone: Backbone, folder: Path, batch: Any) -> Any:
         return classifier(backbone.features(batch))
 
 
-def test_what_it_is(backbone: Backbone) -> None:
+def test_it_sees_a_palace_and_a_flower(
+    backbone: Backbone, folder: Path, photographs: list[Any]
+) -> None:
+    """The flower is a dahlia, which ImageNet does not have: three of four see a honeycomb."""
     parameters, side = SIZES[backbone.name]
     assert (backbone.parameters, backbone.dimensions) == (parameters, 1280)
     assert backbone.preprocessing.crop == (side, side)
     assert backbone.weights_sha256 == WEIGHTS[backbone.name].sha256
     assert backbone.describe()["weights"]["package"].startswith(WEIGHTS[backbone.name].package.name)
-
-
-def test_it_sees_a_palace_and_a_flower(
-    backbone: Backbone, folder: Path, photographs: list[Any]
-) -> None:
-    """The flower is a dahlia, which ImageNet does not have: three of four see a honeycomb."""
     flower = DAISY if backbone.name == "efficientnet_lite0" else HONEYCOMB
     seen = _logits(backbone, folder, _batch(backbone, photographs)).argmax(dim=1)
     assert seen.tolist() == [PALACE, flower]
-
-
-def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> None:
-    """The two classes that ImageNet has too: of 121 photos 73 to 82 % are seen as what they are.
-
-    With the colours of the other networks 54 to 56 %, but for EfficientNet-Lite1, which does not
-    mind.
-    """
-    import torch
-
-    from builders.sources.read import read_source
-
-    _fetch("groceries", folder)
-    groceries = read_source("groceries", folder)
-    names = groceries.images["class_name"].to_pylist()
-    wanted = {"Granny-Smith": GRANNY_SMITH, "Orange": ORANGE}
-    ids = [i for i, name in enumerate(names) if name in wanted][::6]
-    images = [np.asarray(groceries.open(i)) for i in ids]
-    truth = torch.tensor([wanted[names[i]] for i in ids])
-    batch = _batch(backbone, images)
-    seen = _logits(backbone, folder, batch).argmax(dim=1)
-    share = float((seen == truth).float().mean())
-    assert share > 0.65, share
-
-
-def test_the_torch_path_gives_the_same_features(backbone: Backbone, photographs: list[Any]) -> None:
-    """To a cosine of 0.99999; bfloat16 to 0.999."""
-    import torch
-
-    images = [*photographs, *pictures()]
-    planes = [torch.from_numpy(image).permute(2, 0, 1) for image in images]
-    one = backbone.features(_batch(backbone, images))
-    other = backbone.features(backbone.preprocessing.batch(planes))
-    cosine = torch.nn.functional.cosine_similarity(one, other)
-    assert float(cosine.min()) > 0.9999
-    half = backbone.to(dtype="bfloat16").features(_batch(backbone, photographs))
-    assert float(torch.nn.functional.cosine_similarity(one[:2], half).min()) > 0.998
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])

@@ -1,4 +1,4 @@
-"""What is made of pictures: sizes and colours, the middle, numbers, and random changes."""
+"""What a training makes of pictures: random changes, refused colours, and the rates of steps."""
 
 from __future__ import annotations
 
@@ -21,40 +21,9 @@ LEVELS = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
 PICTURE = Image.fromarray(LEVELS)
 
 
-def test_pictures_are_made_what_is_said() -> None:
-    wide = DataSettings("none", 8, channels=3, fit="squeeze")
-    squeezed = np.asarray(PICTURE.resize((8, 8), Image.Resampling.BILINEAR))
-    assert (levels_of(PICTURE, wide, "a") == squeezed.transpose(2, 0, 1)).all()
-    cut = DataSettings("none", 6, channels=3, fit="crop")  # 10 x 6, of which 6 in the middle
-    whole = np.asarray(PICTURE.resize((10, 6), Image.Resampling.BILINEAR))
-    assert (levels_of(PICTURE, cut, "a") == whole[:, 2:8].transpose(2, 0, 1)).all()
-    grey = DataSettings("none", 12, channels=1)
-    square = LEVELS[:, :12]
-    luma = np.round(square @ [0.299, 0.587, 0.114])
-    made = levels_of(Image.fromarray(square), grey, "a")
-    assert made.shape == (1, 12, 12)
-    assert (np.abs(made[0] - luma) <= 1).all()
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (DataSettings("none", 12, channels=3), "a has 20 x 12 pixels"),
-        (DataSettings("none", 12, fit="squeeze"), "a has colours"),
-    ],
-)
-def test_what_no_setting_is_for_is_refused(data: DataSettings, words: str) -> None:
-    with pytest.raises(SpecError, match=words):
-        levels_of(PICTURE, data, "a")
-
-
-def test_the_middle_normalised() -> None:
-    data = DataSettings("none", 4, channels=3, resize=9, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.5))
-    levels = LEVELS[:9, :9].transpose(2, 0, 1)
-    found = Inputs(data).plain(levels[None])[0].numpy()
-    for channel, (mean, std) in enumerate(zip(data.mean, data.std, strict=True)):
-        expected = (levels[channel, 2:6, 2:6] / 255 - mean) / std
-        np.testing.assert_allclose(found[channel], expected, atol=1e-6)
+def test_colours_are_refused_where_no_channels_are_said() -> None:
+    with pytest.raises(SpecError, match="a has colours"):
+        levels_of(PICTURE, DataSettings("none", 12, fit="squeeze"), "a")
 
 
 def test_a_random_crop_is_a_part_of_the_padded_picture() -> None:

@@ -144,14 +144,3 @@ def test_maps_have_the_shape_that_is_said(
 )
 def test_networks_have_as_many_parameters_as_in_papers(network: Network, number: int) -> None:
     assert sum(weights.numel() for weights in network.parameters()) == number
-
-
-@pytest.mark.parametrize("make", [Conv4, ResNet12])
-def test_a_seed_makes_the_first_weights(make: Callable[[], Network]) -> None:
-    def weights(seed: int) -> "torch.Tensor":
-        torch.manual_seed(seed)
-        return torch.cat([values.flatten() for values in make().parameters()])
-
-    first = weights(0)
-    assert torch.equal(first, weights(0))
-    assert not torch.equal(first, weights(1))

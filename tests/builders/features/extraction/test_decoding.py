@@ -82,14 +82,6 @@ def test_bytes_that_no_decoder_takes_are_left_to_pillow() -> None:
     assert found.shape == (3, 40, 50)
 
 
-def test_batches_come_in_order_again_and_again(weights: Path, tmp_path: Path) -> None:
-    images = read_pictures(write_pictures(tmp_path / "pictures", 5))
-    reader = Reader(images, load_backbone(TINY, weights).preprocessing, "inputs")
-    batches = Batches(reader, 2, pinned=False)
-    for wanted in ([[3, 1], [0]], [], [[i] for i in range(20)]):
-        assert [batch.ids for batch in batches(wanted)] == wanted
-
-
 def test_a_killed_decoder_is_said_to_be(weights: Path, tmp_path: Path) -> None:
     import os
     import signal
@@ -110,8 +102,6 @@ def test_a_thread_is_ahead_and_ends() -> None:
             made.append(i)
             yield i
 
-    assert list(ahead(numbers(), 2)) == list(range(100))
-    made.clear()
     some = ahead(numbers(), 2)
     assert next(some) == 0
     time.sleep(0.3)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from killed_jobs import Killed, KillingEngine, Squares
 from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
-from tiny_features import TINY
 
 from benchmark_spec.errors import EngineError, UnknownNameError
 
@@ -119,18 +118,6 @@ def test_extraction_gives_the_same_features(
     assert provenance == extract(tiny, tmp_path / "local")[1]
 
 
-def test_stopped_here_it_goes_on_there(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, engine: Any, tmp_path: Path
-) -> None:
-    def stop(images: int, /, *, resumed: bool = False) -> None:
-        if not resumed:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        extract(tiny, tmp_path, stop)
-    np.testing.assert_array_equal(extract(tiny, tmp_path, engine=engine)[0], plain)
-
-
 def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
     from builders.baselines.running import predictions
 
@@ -148,24 +135,6 @@ def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
         for one, other in zip(here, there, strict=True):
             np.testing.assert_array_equal(one, other)
     assert (tmp_path / "killed").exists()
-
-
-def test_the_command(
-    address: str, pictures: Path, weights: Path, tmp_path: Path, plain: np.ndarray[Any, Any]
-) -> None:
-    from click.testing import CliRunner
-
-    from builders.cli import main
-    from builders.features.precomputed import read_precomputed
-
-    arguments = ["features", "canaries", "--backbone", TINY, "--weights", str(weights)]
-    arguments += ["--threads", "1", "--workers", "0"]
-    ray = ["--engine", "ray", "--address", address]
-    for name, engine in (("a", []), ("b", ray)):
-        result = CliRunner().invoke(main, [*arguments, *engine, "-o", str(tmp_path / name)])
-        assert result.exit_code == 0, result.output
-    one, other = (read_precomputed(tmp_path / name) for name in "ab")
-    assert one.tables == other.tables
 
 
 def test_there_is_no_cluster_where_there_is_none(address: str) -> None:

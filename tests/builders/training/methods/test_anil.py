@@ -7,7 +7,6 @@ torch = pytest.importorskip("torch")
 
 from plain_episodes import Floats, Maps, by_class, cross_entropy, fixed_episode, numbers, softmax  # noqa: E402
 
-from benchmark_spec.errors import SpecError  # noqa: E402
 from builders.training.method import Episode  # noqa: E402
 from builders.training.methods.adapting import ANIL  # noqa: E402
 
@@ -57,9 +56,3 @@ def test_the_loss_and_its_gradients_are_those_through_the_steps() -> None:
                 ends.append(loss_of(head))
             values[place] = start
             assert gradient[place] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-7)
-
-
-def test_other_ways_are_refused() -> None:
-    episode = fixed_episode(4, 1, 1, 4, 2, 2)
-    with pytest.raises(SpecError, match="3 ways"):
-        _method().scores(episode.support, episode.query.flatten(0, 1))

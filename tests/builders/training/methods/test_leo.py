@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from plain_episodes import Floats, Maps, by_class, cross_entropy, fixed_episode, numbers, softmax  # noqa: E402
 
 from builders.training.method import Episode  # noqa: E402
-from builders.training.methods.adapting import LEO, correlation  # noqa: E402
+from builders.training.methods.adapting import LEO  # noqa: E402
 
 WAY, SHOT, QUERY, FEATURES, LATENT = 3, 2, 2, 8, 4
 RATE, FINETUNE, STEPS, FINETUNES = 0.5, 0.25, 2, 3
@@ -118,11 +118,6 @@ def test_the_loss_is_of_draws_and_penalties() -> None:
     assert float(loss.detach()) == pytest.approx(expected, abs=1e-9)
     loss.backward()
     assert all(values.grad.abs().max() > 0 for values in method.parameters())
-
-
-def test_orthogonal_rows_have_no_correlation() -> None:
-    assert float(correlation(torch.diag(torch.tensor([2.0, 0.5, 3.0])))) == pytest.approx(0)
-    assert float(correlation(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))) == pytest.approx(0.5)
 
 
 def test_the_network_stays_as_it_is() -> None:
