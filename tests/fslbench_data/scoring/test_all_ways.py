@@ -22,6 +22,7 @@ from benchmark_spec.errors import (
     SchemaError,
     SpecError,
     SubmissionError,
+    UnknownNameError,
 )
 from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
@@ -116,6 +117,12 @@ def test_the_formula_written_out(draws: int, overlap: float) -> None:
     assert found.draws == pytest.approx(share, nan_ok=True)
 
 
+def test_what_never_varies() -> None:
+    wrong = spread(np.zeros((3, 40)), OWNER, 0.95)
+    assert (wrong.mean, wrong.halfwidth, wrong.p) == (0.0, 0.0, 1.0)
+    assert np.isnan(spread(np.ones((3, 40)), OWNER, 0.95).halfwidth)
+
+
 def test_an_image_that_some_draws_took_for_support() -> None:
     x = _right(4)
     x[0, 3] = x[2, 17] = np.nan
@@ -193,6 +200,11 @@ def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
     shown = [{**row, "method": "no draws", "draw": None} for row in log if row["draw"] == 0]
     (pair,) = _rows([*without, *shown])[1]
     assert pair.images.halfwidth[1] > 0
+
+
+def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
+    report = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
+    assert report.sets[0].kinds == ("closed", "images")
 
 
 def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> None:
@@ -356,13 +368,23 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
         fb.all_ways(half)
 
 
-@pytest.mark.parametrize("given", [("--inductive",), ("--ways", "5"), ("--no-training",)])
-def test_options_of_other_results(given: tuple[str, ...], tmp_path: Path) -> None:
+def test_options_of_other_results(tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
-    refused = CliRunner().invoke(main, ["score", str(path), *given])
-    assert refused.exit_code == 2
-    said = "accuracies alone" if given[0] == "--ways" else "only a pool is to be told besides"
-    assert said in refused.stderr
+    for given, said in (
+        (["--inductive"], "only a pool is to be told besides"),
+        (["--no-training"], "only a pool is to be told besides"),
+        (["--ways", "5"], "accuracies alone"),
+    ):
+        refused = CliRunner().invoke(main, ["score", str(path), *given])
+        assert refused.exit_code == 2
+        assert said in refused.stderr
+
+
+def test_against_one_method() -> None:
+    pairs = [(one.method, one.versus) for one in _rows(_log(), against="adapter")[1]]
+    assert pairs == [("prompt", "adapter"), ("zero-shot", "adapter")]
+    with pytest.raises(UnknownNameError, match="nobody"):
+        fb.all_ways(_log(), against="nobody")
 
 
 def test_one_draw() -> None:

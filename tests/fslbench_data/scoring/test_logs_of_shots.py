@@ -112,13 +112,6 @@ def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int])
     assert one.scored.name.suite == "episodes"
 
 
-def test_methods_of_several_logs_are_compared() -> None:
-    together = _log(5)
-    logs = [[row for row in together if row["method"] == name] for name in ("weak", "strong")]
-    report = fb.interval([pa.Table.from_pylist(of) for of in logs], class_sizes=SIZES)
-    assert [(c.method, c.versus) for c in report.comparisons] == [("weak", "strong")]
-
-
 @pytest.mark.parametrize("second", ["b.parquet", "b.jsonl"])
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl"])
 def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, second: str) -> None:

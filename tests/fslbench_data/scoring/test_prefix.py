@@ -163,9 +163,3 @@ def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> 
     assert last.difference is not None
     assert last.difference.halfwidth is not None
     assert all(row.rank and not row.prefix for row in others)
-    for form in ("table", "markdown", "json", "csv"):
-        said = _run(
-            *("leaderboard", "--results", repository.folder, "--dataset", "digits"),
-            *("--task-set", "open-5w1s1q", "--format", form),
-        )
-        assert WORDS in said or (form == "json" and '"prefix": true' in said), form

@@ -69,21 +69,6 @@ def _texts(columns: own_logs.Columns) -> own_logs.Columns:
     }
 
 
-class Streamed:
-    """What polars gives: large lists of string views."""
-
-    def __init__(self, columns: own_logs.Columns) -> None:
-        lists = {
-            "class_ids": pa.large_list(pa.string_view()),
-            "image_ids": pa.large_list(pa.large_list(pa.string_view())),
-            "method": pa.string_view(),
-        }
-        self._table = pa.table({k: pa.array(v, lists.get(k)) for k, v in columns.items()})
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-
 def _check(log: TaskLog) -> None:
     """It is LOG, whatever the ids are called."""
     assert (log.methods, len(log.tasks)) == (("weak", "strong", "strong too"), 7)
@@ -135,7 +120,7 @@ def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
 
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "reader": lambda table: table.to_reader(),
-    "large lists of string views, as of polars": lambda _: Streamed(_texts(LOG)),
+    "large lists of string views": lambda _: polars.DataFrame(_texts(LOG)),
     "columns of arrays": lambda _: {name: np.array(values) for name, values in LOG.items()},
     "rows with arrays": lambda _: [
         {**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)
@@ -173,6 +158,7 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
         (Broken(), "the log is a Broken(?s:.*)the disk went away"),
         (polars.DataFrame, "the log is a class DataFrame"),
         (polars.Series([1]), "the log is a Series"),
+        (3, "the log is a int"),
         (iter(own_logs.rows(LOG)), "the log is a list_iterator\n"),
     ):
         with pytest.raises(SchemaError, match=said):
@@ -273,10 +259,6 @@ WRONG = {
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
         "n_query is 25 and a task has 15 images.*\n.*data row 4",
     ),
-    "not K times m": _case(
-        {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
-        "a task has 6 image_ids and 5 class_ids",
-    ),
     "mixed ids": _case(
         _with("class_ids", ["a", "b", "c", "d", "e"]),
         r"'class_ids' holds values of several kinds(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
@@ -299,9 +281,6 @@ WRONG = {
     "a fraction as count": _case(_with("n_correct", 0.9), "n_correct is fractional", CountError),
     "NaN": _case(
         _without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), "data row 21", AccuracyError
-    ),
-    "no accuracy": _case(
-        _without(*_REST, accuracy=[0.5] * 20 + [None]), "data row 21", AccuracyError
     ),
     "percentages": _case(
         _without(*_REST, accuracy=[81.2] * 21), "divide all of them by 100", AccuracyError
@@ -358,8 +337,6 @@ def test_what_is_wrong_is_said(name: str) -> None:
     ("file", "content", "said"),
     [
         ("x.csv", b"", "is empty"),
-        ("x.txt", b"1", "ends in .txt"),
-        ("x.csv", b'method,task,class_ids\nm,0,"[1\n', "a quote does not stand around a cell"),
         (
             "x.csv",
             b"method,task,class_ids,image_ids,accuracy\nm,0,1 2,1 2,0.5\n",
@@ -375,14 +352,6 @@ def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: 
     (tmp_path / file).write_bytes(content)
     with pytest.raises((UnreadableError, SchemaError), match=said):
         TaskLog.read(tmp_path / file)
-
-
-def test_no_file_and_no_table(tmp_path: Path) -> None:
-    for source, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
-        with pytest.raises(UnreadableError, match=said):
-            TaskLog.read(source)
-    with pytest.raises(SchemaError, match="the log is a int"):
-        TaskLog.read(3)
 
 
 def test_tables_of_two_columns(tmp_path: Path) -> None:
