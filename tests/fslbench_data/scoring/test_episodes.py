@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
-from benchmark_spec.errors import FSLBenchWarning, NoIntervalError, SchemaError, TaskLogError
+from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
 from fslbench_data.cli import main
 from fslbench_data.scoring.own_release import open_log
 
@@ -117,21 +116,6 @@ def test_every_command_takes_them(
     assert "differ in their numbers" in found.stderr
 
 
-def test_tasks_of_one_shape_have_nearly_the_intervals_of_the_usual_formula() -> None:
-    rng = np.random.default_rng(1)
-    ids = np.array([rng.permutation(20)[:5] for _ in range(600)])
-    images = np.array([[60 * c + rng.permutation(60)[:6] for c in own] for own in ids])
-    owner, effect = np.repeat(np.arange(20), 60), rng.normal(size=1200)
-    y = 0.5 + 0.2 * np.stack([effect[images].mean((1, 2)), effect[images[:, :, ::2]].mean((1, 2))])
-    usual, episodes = TaskDesign.of(ids, images, owner), EpisodeDesign.of(ids, images, owner)
-    for kind in ("images", "classes"):
-        one, other = (Influences(design, y) for design in (usual, episodes))
-        tau = one.total(kind) * usual.jackknives[kind].scale
-        assert (np.abs(one.variance(kind) - other.variance(kind)) < tau).all()
-    assert episodes.bound("classes") == usual.bound("classes")
-    assert episodes.disjoint_tasks("images") == usual.disjoint_tasks("images")
-
-
 def test_it_is_the_sum_over_pairs_of_tasks() -> None:
     """Against the module's formula, written out."""
     rng = np.random.default_rng(2)
@@ -227,13 +211,3 @@ def test_of_inductive_methods_it_counts_which_queries_were_right(
     assert of_tasks is not None
     assert 0.7 * of_tasks < own != of_tasks
     assert CliRunner().invoke(main, ["plan", "--inductive"]).exit_code == 2
-
-
-def test_inductive_says_what_is_missing(log: list[dict[str, Any]]) -> None:
-    counts = [
-        {key: value for key, value in row.items() if key != "correct"}
-        | {"accuracy": float(np.mean(row["correct"]))}
-        for row in log
-    ]
-    with pytest.warns(FSLBenchWarning, match="without the column correct"):
-        fb.interval(counts, class_sizes=SIZES, inductive=True)

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from analysis_sql.queries.engine import query_names, query_question, query_text, run_query
+from analysis_sql.queries.engine import run_query
 from analysis_sql.queries.limits import memory_bytes
-from benchmark_spec.errors import QueryError, UnknownNameError
+from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.sql import VIEWS, connect, described, only_named, tables
+from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 from fslbench_data.submission.model import Submission
 
 
@@ -28,24 +28,6 @@ def connection(embedded: Release, example: Submission) -> Iterator[duckdb.DuckDB
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = pa.Table.from_batches(run_query(connection, sql)).to_pylist()
     return rows
-
-
-def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
-    rows = _rows(
-        connection,
-        "SELECT method, sum(accuracy * tasks) / sum(tasks) AS mean, count(*) AS n "
-        "FROM class_accuracies WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' "
-        "GROUP BY method ORDER BY method",
-    )
-    means = _rows(
-        connection,
-        "SELECT method, mean FROM accuracies "
-        "WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' ORDER BY method",
-    )
-    assert [r["method"] for r in rows] == [r["method"] for r in means]
-    for a, b in zip(rows, means, strict=True):
-        assert a["n"] == 10
-        assert a["mean"] == pytest.approx(b["mean"], rel=1e-9)
 
 
 def test_class_accuracies_follow_from_what_says_which_queries_are_right(embedded: Release) -> None:
@@ -126,37 +108,6 @@ def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> No
         """
     ).fetchone()
     assert (wrong, right) == (0, 21 * 25)
-
-
-def test_every_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
-    views = {name: (about, columns) for name, about, columns in described(connection)}
-    assert set(views) == {*VIEWS, *query_names()}
-    for about, columns in views.values():
-        assert about.endswith((".", "?"))
-        assert columns
-    text = CliRunner().invoke(main, ["sql", "--list"]).stdout
-    assert "results: One row a method and task" in text
-    assert "differences: How do two methods differ" in text
-    assert "class_ids INTEGER[]" in text
-
-
-@pytest.mark.parametrize("name", query_names())
-def test_every_query_says_what_it_asks_and_ends_in_order_by(name: str) -> None:
-    text = query_text(name)
-    assert query_question(name).endswith("?")
-    assert "\n-- reads" in text
-    statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    head, order, tail = statement.rpartition("ORDER BY")
-    assert order
-    assert head
-    assert ")" not in tail
-    assert CliRunner().invoke(main, ["sql", "--show", name]).stdout == text
-
-
-def test_unknown_queries_list_the_known() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'differences'"):
-        query_text("difference")
-    assert CliRunner().invoke(main, ["sql", "--show", "difference"]).exit_code == 2
 
 
 FORBIDDEN = [

@@ -121,19 +121,6 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert question == "new classes" or len(kept) < tally.unadjusted
 
 
-@pytest.mark.slow
-def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
-    report = fb.score(example, embedded, against="pixels/LR")
-    answered = summarize(report)
-    assert {c.versus for row in answered.rows for c in (*row.compared, *row.shown)} == {"pixels/LR"}
-    assert answered.against == ("pixels/LR",)
-    two = fb.score(None, embedded, datasets="digits", against="pixels/LR")
-    assert set(summarize(two).methods) == {
-        *("pixels/NCC", "pixels/MatchingNet", "pixels/LinearProbe", "pixels/RidgeRegression")
-    }
-    assert summarize(two).references == ("pixels/LR",)
-
-
 def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     answered = summarize(emoji)
     assert len(answered.methods) == 12
@@ -235,13 +222,3 @@ def _columns(*gaps: dict[str, float]) -> Any:
 )
 def test_who_comes_first(names: str, gaps: list[dict[str, float]], ordered: str) -> None:
     assert best_first([*names], _columns(*gaps)) == [*ordered]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_where_all_answer_all_it_is_the_order_of_means(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    gaps = rng.integers(0, 4, (5, 3)) / 8  # some equally far behind
-    names = [*"ABCDE"]
-    columns = _columns(*(dict(zip(names, column, strict=True)) for column in gaps.T))
-    by_means = sorted(names, key=lambda name: float(gaps[names.index(name)].sum()))
-    assert best_first(names, columns) == by_means
