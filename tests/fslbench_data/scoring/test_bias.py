@@ -134,10 +134,6 @@ def test_methods_compared_and_ranked(release: Release) -> None:
         ("accuracy on biased", "wAcc on biased"),
         ("wAcc on random", "wAcc on biased"),
     ]
-    worst = [[counts(m, s).min(axis=1).mean() for m in "abc"] for s in ("random", "biased")]
-    found = ladder.rankings[1].found
-    assert found.value == pytest.approx(stats.spearmanr(*worst).statistic)
-    assert (found.methods, found.tasks) == (3, 15)
     report = bias(three, release)
     assert [(r.first, r.second) for r in report.agreement] == [
         (

@@ -251,19 +251,29 @@ def test_pairs_of_classes_that_are_rare() -> None:
     assert np.mean(np.array(p) < 0.01) < 0.04
 
 
+def _with_classes(classes: Any, rng: np.random.Generator) -> own_logs.Columns:
+    """A log of tasks of these classes (600, 5), with images that are drawn uniformly."""
+    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
+    ids = {"class_ids": classes.tolist() * 3, "image_ids": [own.tolist() for own in images] * 3}
+    return own_logs.log() | ids
+
+
 @pytest.mark.parametrize("drawn", ["one of three alphabets", "a window"])
 def test_classes_that_are_drawn_together_are_noticed(drawn: str) -> None:
     rng = np.random.default_rng(5)
-    start = 5 * rng.integers(3, size=600) if drawn != "a window" else rng.integers(15, size=600)
-    classes = (start[:, None] + np.arange(5)) % 15
-    log = own_logs.log()
-    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
-    log["class_ids"] = classes.tolist() * 3
-    log["image_ids"] = [own.tolist() for own in images] * 3
-    with pytest.raises(
-        TaskLogError, match=r"not drawn uniformly \(pairs of classes: .* together is"
-    ):
+    start = rng.integers(15, size=600) if drawn == "a window" else 5 * rng.integers(3, size=600)
+    log = _with_classes((start[:, None] + np.arange(5)) % 15, rng)
+    said = r"not drawn uniformly \(pairs of classes: .* together is"
+    with pytest.raises(TaskLogError, match=said):
         fb.interval(log)
+
+
+def test_classes_that_are_preferred_are_noticed() -> None:
+    rng, weights = np.random.default_rng(4), np.ones(15)
+    weights[3] = 2
+    drawn = [rng.choice(15, 5, replace=False, p=weights / 16) for _ in range(600)]
+    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
+        fb.interval(_with_classes(np.array(drawn), rng))
 
 
 # ---- training runs -------------------------------------------------------------------------------
@@ -341,20 +351,6 @@ def test_seeds_of_what_trains_nothing_are_no_runs() -> None:
     assert [s.run_error for s in seeded.scores] == [0.0, 0.0]
     assert [s.accuracy for s in seeded.scores] == [s.accuracy for s in plain.scores]
     assert [c.difference for c in seeded.comparisons] == [c.difference for c in plain.comparisons]
-
-
-def test_classes_that_are_preferred_are_noticed() -> None:
-    rng = np.random.default_rng(4)
-    weights = np.ones(15) / 15
-    weights[3] *= 2
-    weights /= weights.sum()
-    log = own_logs.log()
-    drawn = [rng.choice(15, 5, replace=False, p=weights)[:, None] for _ in range(600)]
-    images = [1000 * c + np.argsort(rng.random((5, 60)))[:, :10] for c in drawn]
-    log["class_ids"] = [c.ravel().tolist() for c in drawn] * 3
-    log["image_ids"] = [i.tolist() for i in images] * 3
-    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
-        fb.interval(log)
 
 
 def test_images_that_are_preferred_are_noticed() -> None:

@@ -337,6 +337,7 @@ def test_what_is_wrong_is_said(name: str) -> None:
     ("file", "content", "said"),
     [
         ("x.csv", b"", "is empty"),
+        ("x.csv", b'method,task,class_ids\nm,0,"[1\n', "a quote does not stand around a cell"),
         (
             "x.csv",
             b"method,task,class_ids,image_ids,accuracy\nm,0,1 2,1 2,0.5\n",
