@@ -1,6 +1,7 @@
 """Which queries were right: from logs and submissions to intervals, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,26 +168,6 @@ def _submission(name: str, **about: Any) -> fb.Submission:
     return recorder.submission()
 
 
-@pytest.fixture(scope="module")
-def inductive() -> fb.Submission:
-    return _submission("mine", inductive=True, trained=False)
-
-
-def test_a_submission_with_predictions_of_an_inductive_method(
-    inductive: fb.Submission, tmp_path: Path
-) -> None:
-    inductive.write(path := tmp_path / "mine.parquet")
-    known = fb.score(path, references=False)
-    whole = fb.score(_submission("mine", trained=False), references=False)
-    assert known.scores[0].by_queries is True
-    assert whole.scores[0].by_queries is False
-    assert known.scores[0].accuracy == whole.scores[0].accuracy
-    assert _width(known) < _width(whole)
-    counts = inductive.table.drop_columns(["predictions"])
-    without = fb.Submission(counts, inductive.methods, inductive.bindings)
-    assert _width(fb.score(without, references=False)) == _width(whole)
-
-
 def test_a_file_beside_changes_no_number_of_a_pair(root: Path) -> None:
     """References count which queries were right, whatever methods are compared with them."""
     example = fb.Submission.read(root / "examples/my_results.parquet")  # it has predictions
@@ -269,26 +250,30 @@ def test_evaluate_looks_when_all_is_answered() -> None:
     assert seen[10:] == 5 * [5, *5 * [1]] + 5 * [25, *5 * [5]]
 
 
-def test_what_the_command_says_of_methods_in_files(embedded: fb.Release, tmp_path: Path) -> None:
-    tasks, rng = embedded.task_set("digits", "closed-5w5s5q"), np.random.default_rng(0)
-    right = rng.random(tasks.query_label.shape) < 0.85
-    recorder = fb.Recorder("mine", trained=False, inductive=True)
-    recorder.add_task_set(tasks, np.where(right, tasks.query_label, (tasks.query_label + 1) % 5))
-    recorder.submission().write(tmp_path / "said.parquet")
-    rows = recorder.submission().to_arrow().drop_columns(["predictions", "class_correct"])
+def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
+    mine = _submission("mine", inductive=True, trained=False)
+    mine.write(tmp_path / "said.parquet")
+    rows = mine.to_arrow().drop_columns(["predictions", "class_correct"]).to_pylist()
+    tasks = fb.load_release().task_set("digits", "closed-5w5s5q")
+    right = np.array(mine.table["predictions"].to_pylist()) == tasks.query_label
+    told = [{**row, "correct": own.tolist()} for row, own in zip(rows, right, strict=True)]
     path = tmp_path / "bare.jsonl"
-    told = [{**row, "correct": own.tolist()} for row, own in zip(rows.to_pylist(), right)]  # noqa: B905
     path.write_text("".join(json.dumps(row) + "\n" for row in told))
 
-    def score(file: str, *options: str) -> str:
+    def score(file: str, *options: str) -> dict[str, Any]:
         given = ["score", str(tmp_path / file), "--format", "json", *options]
-        return CliRunner().invoke(main, given).stdout
+        found: dict[str, Any] = json.loads(CliRunner().invoke(main, given).stdout)
+        return found
 
     said, bare = score("said.parquet"), score("bare.jsonl", "--inductive", "--no-training")
-    both = [json.loads(text) for text in (said, bare)]
-    assert both[0]["scores"] == both[1]["scores"]
-    assert both[0]["comparisons"] == both[1]["comparisons"]
-    assert score("bare.jsonl") != bare
+    assert said["scores"] == bare["scores"]
+    assert said["comparisons"] == bare["comparisons"]
+    known, whole = fb.score(tmp_path / "said.parquet"), fb.score(_submission("mine", trained=False))
+    assert (known.scores[0].by_queries, whole.scores[0].by_queries) == (True, False)
+    assert known.scores[0].accuracy == whole.scores[0].accuracy
+    assert _width(known) < _width(whole)
+    counts = replace(mine, table=mine.table.drop_columns(["predictions"]))
+    assert _width(fb.score(counts)) == _width(whole)
     (tmp_path / "together.jsonl").write_text(path.read_text().replace("false", "true"))
     refused = CliRunner().invoke(main, ["score", str(tmp_path / "together.jsonl"), "--inductive"])
     assert "said to be transductive and inductive" in refused.stderr

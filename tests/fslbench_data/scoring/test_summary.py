@@ -8,12 +8,11 @@ import pytest
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
-from fslbench_data.scoring.task_set_report import primary_comparisons, primary_sets
+from fslbench_data.scoring.task_set_report import primary_sets
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
@@ -175,26 +174,6 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert set(answered.methods) == {"one/a", "one/b"}
     assert answered.unshown == ("one/c",)
     assert answered.other_sets == 2
-
-
-@pytest.mark.slow
-def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:
-    report = fb.score(
-        None, embedded, datasets="fashion_mnist", against="efficientnet_lite0/NCC",
-    )  # fmt: skip
-    primary = primary_comparisons(report.comparisons)
-    assert len(primary) == 3 * 11  # protocols, pairs
-    assert {c.task_set.partition("-")[0] for c in primary} == {"pooled"}
-    others = (c for c in report.comparisons if not c.task_set.startswith("pooled"))
-    primary = primary_comparisons(others)
-    assert len(primary) == 3 * 11
-    by_protocol = {c.task_set.partition("-")[2]: c for c in primary}
-    assert {name: c.task_set for name, c in by_protocol.items()} == {
-        "5w1s1q": "closed-5w1s1q",
-        "5w5s5q": "closed-5w5s5q",
-        "5w10s7q": "closed-5w10s7q",
-    }
-    assert {c.interval_kind for c in primary} <= {*LEFT_OUT}
 
 
 def _columns(*gaps: dict[str, float]) -> Any:

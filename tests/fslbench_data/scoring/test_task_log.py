@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -15,8 +14,8 @@ import own_logs
 import pandas as pd
 import polars
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from golden_inputs import write_columns
 
 from benchmark_spec.errors import (
     AccuracyError,
@@ -30,25 +29,6 @@ from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
-
-
-def _csv(path: Path, columns: own_logs.Columns) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in own_logs.rows(columns):
-            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row.values())
-    return path
-
-
-def _lines(path: Path, columns: own_logs.Columns) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in own_logs.rows(columns)))
-    return path
-
-
-def _parquet(path: Path, columns: own_logs.Columns) -> Path:
-    pq.write_table(pa.table(columns), path)
-    return path
 
 
 def _flat(columns: own_logs.Columns) -> own_logs.Columns:
@@ -101,9 +81,9 @@ def test_every_form_gives_the_same(
 ) -> None:
     columns = form(LOG)
     sources: dict[str, Callable[[], object]] = {
-        "parquet": lambda: _parquet(tmp_path / "x.parquet", columns),
-        "csv": lambda: str(_csv(tmp_path / "x.csv", columns)),
-        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "parquet": lambda: write_columns(tmp_path / "x.parquet", columns),
+        "csv": lambda: str(write_columns(tmp_path / "x.csv", columns)),
+        "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
         "arrow": lambda: pa.table(columns),
@@ -111,10 +91,10 @@ def test_every_form_gives_the_same(
     _check(TaskLog.read(sources[kind]()))
 
 
-def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
+def test_lists_as_texts_inwrite_columns(tmp_path: Path) -> None:
     """As a CSV file that was converted has them."""
     texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
-    _check(TaskLog.read(_parquet(tmp_path / "x.parquet", {**LOG, **texts})))
+    _check(TaskLog.read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
     _check(TaskLog.read({**LOG, **texts}))
 
 
@@ -203,7 +183,7 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
         **LOG,
         "class_ids": [[f"2020-01-{c + 1:02}" for c in ids] for ids in LOG["class_ids"]],
     }
-    log = TaskLog.read(_lines(tmp_path / "x.jsonl", columns))
+    log = TaskLog.read(write_columns(tmp_path / "x.jsonl", columns))
     assert log.classes[0] == "2020-01-01"
     _check(log)
 
@@ -211,7 +191,7 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
 def test_an_accuracy_in_the_place_of_counts(tmp_path: Path) -> None:
     columns = {k: v for k, v in LOG.items() if k not in ("n_correct", "n_query")}
     columns["accuracy"] = [count / 25 for count in LOG["n_correct"]]
-    for source in (columns, _csv(tmp_path / "x.csv", columns)):
+    for source in (columns, write_columns(tmp_path / "x.csv", columns)):
         _check(TaskLog.read(source))
 
 
@@ -318,7 +298,7 @@ def test_other_columns_are_left_alone(
     if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
         pytest.skip("JSON does not have such values")
     sources: dict[str, Callable[[], object]] = {
-        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
         "pandas": lambda: pd.DataFrame(_flat(columns)),
@@ -480,7 +460,7 @@ LEFT_ALONE: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
     columns = _again(LOG, 2, seed=LEFT_ALONE[name])
-    lines = _lines(tmp_path / "x.jsonl", columns)
+    lines = write_columns(tmp_path / "x.jsonl", columns)
     for source in (columns, own_logs.rows(columns), lines):
         log = TaskLog.read(source)
         assert (log.runs, log.run_column) == ((), "")
