@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,55 +25,26 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
-from fslbench_data.scoring.own_release import DrawFacts
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
 ALIKE = np.array([8, 12, 20]) / 40
 
 
-def _facts(report: fb.Report) -> DrawFacts:
-    assert isinstance(report.log, DrawFacts)
-    return report.log
-
-
 def _rows(log: Any, **said: Any) -> tuple[list[Any], list[Any]]:
-    """Return what a log's report says of methods and of pairs."""
-    return _found(fb.all_ways(log, **said))
+    """Return what a log's report says of methods and of pairs, by the columns of CSV."""
+    report = fb.all_ways(log, **said)
+    return rows(report, report.log)
 
 
-def _found(report: fb.Report) -> tuple[list[Any], list[Any]]:
-    results, differences = ([*map(_row, some)] for some in rows(report, _facts(report)))
-    return results, differences
-
-
-def _row(values: dict[str, Any]) -> SimpleNamespace:
-    """Return a row whose values for new images and for new classes are pairs; NaN for None."""
-
-    def numbers(over: str) -> SimpleNamespace:
-        both = {
-            name: tuple(
-                np.nan if (value := values[f"{over}{of}_{name}"]) is None else value
-                for of in ("", "_new_classes")
-            )
-            for name in ("halfwidth", "p", "verdict")
-        }
-        return SimpleNamespace(
-            mean=values[f"{over}_mean"], share=values[f"{over}_from_draws"], **both
-        )
-
-    about = {name: values[name] for name in ("method", "versus", "shots", "draws")}
-    return SimpleNamespace(**about, images=numbers("images"), classes=numbers("classes"))
-
-
-def _same(found: Any, expected: Spread) -> None:
+def _same(row: dict[str, Any], over: str, expected: Spread) -> None:
     """Reports settle half-widths and p-values to about ten digits."""
-    assert found.mean == pytest.approx(100 * expected.mean, abs=1e-12)
-    widths = 100 * expected.halfwidth, 100 * expected.new_classes
-    assert found.halfwidth == pytest.approx(widths, rel=1e-9, nan_ok=True)
-    if not np.isnan(found.p[0]):
-        p = expected.p, expected.p_new_classes
-        assert found.p == pytest.approx(p, rel=1e-9, nan_ok=True)
+    assert row[f"{over}_mean"] == pytest.approx(100 * expected.mean, abs=1e-12)
+    width, new = row[f"{over}_halfwidth"], row[f"{over}_new_classes_halfwidth"]
+    assert width == pytest.approx(100 * expected.halfwidth, rel=1e-9)
+    assert new is None
+    if row["versus"]:
+        assert row[f"{over}_p"] == pytest.approx(expected.p, rel=1e-9)
 
 
 def _right(draws: int, seed: int = 0) -> np.ndarray:
@@ -177,16 +147,16 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
         return float(100 * student.ppf(0.975, df) * np.sqrt(classes + draws))
 
     for one in results:
-        of_one = scores[one.method][0]
-        assert getattr(one, kind).halfwidth[1] == pytest.approx(
+        of_one = scores[one["method"]][0]
+        assert one[f"{kind}_new_classes_halfwidth"] == pytest.approx(
             width(lambda k, s=of_one: mean(s, k))
         )
     (pair,) = differences
-    first, second = (scores[name][0] for name in (pair.method, pair.versus))
-    new = getattr(pair, kind)
-    assert new.halfwidth[1] == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
-    assert new.halfwidth[1] > new.halfwidth[0]
-    assert (new.p[1] < 0.05) == (abs(new.mean) > new.halfwidth[1])
+    first, second = (scores[name][0] for name in (pair["method"], pair["versus"]))
+    new = pair[f"{kind}_new_classes_halfwidth"]
+    assert new == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
+    assert new > pair[f"{kind}_halfwidth"]
+    assert (pair[f"{kind}_new_classes_p"] < 0.05) == (abs(pair[f"{kind}_mean"]) > new)
 
 
 def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
@@ -194,12 +164,12 @@ def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
     scores, owner = _scores(4, 5)
     log = _scored("one", scores, owner)
     without = [row for row in log if row["image"] % 7 or row["draw"] != 1]
-    found, whole = (_rows(some)[0][0].images.halfwidth[1] for some in (without, log))
+    found, whole = (_rows(some)[0][0]["images_new_classes_halfwidth"] for some in (without, log))
     assert found == pytest.approx(whole, rel=0.2)
     assert found != whole
     shown = [{**row, "method": "no draws", "draw": None} for row in log if row["draw"] == 0]
     (pair,) = _rows([*without, *shown])[1]
-    assert pair.images.halfwidth[1] > 0
+    assert pair["images_new_classes_halfwidth"] > 0
 
 
 def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
@@ -240,7 +210,7 @@ def _log(shots: int | None = None) -> list[dict[str, Any]]:
 
 def test_without_a_draw_beside_draws_there_is_no_support() -> None:
     """As where zero-shot rows have the shots of the others."""
-    assert [one.draws for one in _rows(_log(16))[0]] == [3, 3, 0]
+    assert [one["draws"] for one in _rows(_log(16))[0]] == [3, 3, 0]
 
 
 def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
@@ -324,7 +294,7 @@ def test_categories_that_no_row_has() -> None:
 def test_what_is_not_compared_is_said() -> None:
     log = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
     report = fb.all_ways(log)
-    assert [(one.method, one.versus) for one in _found(report)[1]] == [
+    assert [(c.method, c.versus) for c in report.comparisons] == [
         ("adapter", "zero-shot"),
         ("prompt", "zero-shot"),
     ]
@@ -354,7 +324,7 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
         ("adapter", "prompt"),
         ("prompt", "zero-shot"),
     ]
-    assert len(rows(report, _facts(report))[0]) == 3
+    assert len(rows(report, report.log)[0]) == 3
     own = [
         row
         for row in few
@@ -362,7 +332,7 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
     ]  # no draw in which both answer it
     x, y = _right(3, seed=len("adapter")), _right(3, seed=len("prompt"))
     kept = np.arange(40) != 3
-    _same(_rows(own)[1][0].images, spread((x - y)[:, kept], OWNER[kept], 0.95))
+    _same(_rows(own)[1][0], "images", spread((x - y)[:, kept], OWNER[kept], 0.95))
     half = [row for row in log if row["draw"] != 1 or row["class"] != "c2"]
     with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
         fb.all_ways(half)
@@ -381,7 +351,7 @@ def test_options_of_other_results(tmp_path: Path) -> None:
 
 
 def test_against_one_method() -> None:
-    pairs = [(one.method, one.versus) for one in _rows(_log(), against="adapter")[1]]
+    pairs = [(c.method, c.versus) for c in fb.all_ways(_log(), against="adapter").comparisons]
     assert pairs == [("prompt", "adapter"), ("zero-shot", "adapter")]
     with pytest.raises(UnknownNameError, match="nobody"):
         fb.all_ways(_log(), against="nobody")
@@ -390,7 +360,7 @@ def test_against_one_method() -> None:
 def test_one_draw() -> None:
     single = [row for row in _log() if row["draw"] in (0, None)]
     report = fb.all_ways(single)
-    methods, pairs = tables(report, _facts(report))
+    methods, pairs = tables(report, report.log)
     assert "draws" not in methods.title.rpartition("intervals")[2]
     assert [row[1] for row in map(methods.texts, methods.rows)] == ["1", "1", "none"]
     (said,) = [note for note in pairs.notes if note.startswith("One draw of adapter, prompt: ")]
@@ -404,7 +374,7 @@ def test_one_draw() -> None:
 def test_all_right_in_every_class() -> None:
     """Then the mean over classes says nothing more, and no share of the draws is known."""
     report = fb.all_ways([{**row, "predicted": row["class"]} for row in _log()])
-    methods, _ = tables(report, _facts(report))
+    methods, _ = tables(report, report.log)
     assert methods.names == ["method", "draws", "accuracy", "from draws"]
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
 
@@ -463,22 +433,24 @@ def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
     results, differences = _rows(log, pool=pool)
     named = [*dict.fromkeys(row["method"] for row in log)]
     shots = [*dict.fromkeys(row["shots"] for row in log if row["shots"])]
-    assert [(one.method, one.shots) for one in results] == [(m, s) for s in shots for m in named]
-    assert [(one.method, one.versus, one.shots) for one in differences] == [
+    assert [(one["method"], one["shots"]) for one in results] == [
+        (m, s) for s in shots for m in named
+    ]
+    assert [(one["method"], one["versus"], one["shots"]) for one in differences] == [
         (*pair, s) for s in shots for pair in combinations(named, 2)
     ]
     for one in (*results, *differences):
-        x = _array(log, one.method, one.shots)
-        if one.versus:
-            x = x - _array(log, one.versus, one.shots)
-        for found, alike in ((one.images, True), (one.classes, False)):
-            overlap = (one.shots or 0) / pool if pool else 0.0
+        x = _array(log, one["method"], one["shots"])
+        if one["versus"]:
+            x = x - _array(log, one["versus"], one["shots"])
+        for over, alike in (("images", True), ("classes", False)):
+            overlap = one["shots"] / pool if pool else 0.0
             expected = spread(x, OWNER, 0.95, alike=alike, overlap=overlap)
-            _same(found, expected)
-            if one.versus:
+            _same(one, over, expected)
+            if one["versus"]:
                 apart = abs(expected.mean) > expected.halfwidth
                 said = ("better" if expected.mean > 0 else "worse") if apart else "ns"
-                assert found.verdict == (said, "n/a")
+                assert one[f"{over}_verdict"] == said
 
 
 @pytest.mark.slow
@@ -500,8 +472,8 @@ def test_every_command_takes_it(tmp_path: Path) -> None:
         "AS mean FROM scores WHERE interval = 'images' ORDER BY method"
     )
     (row, *_) = json.loads(run("sql", sql, "--submission", str(path), "--format", "json"))
-    assert row["halfwidth"] == pytest.approx(first.images.halfwidth[0])
-    assert row["mean"] == pytest.approx(first.classes.mean)
+    assert row["halfwidth"] == pytest.approx(first["images_halfwidth"])
+    assert row["mean"] == pytest.approx(first["classes_mean"])
     assert "zero-shot on log/allway-3w16s40q: 3 tasks" in run("validate", str(path))
     assert "fslbench" in CliRunner().invoke(main, ["cite", str(path)]).stdout
     with pytest.raises(SpecError, match="a pool is of results with all classes at once"):
@@ -554,13 +526,13 @@ def test_two_constant_answers_are_not_identical() -> None:
     both = [{**row, "method": f"all {c}", "predicted": c} for c in ("c0", "c1") for row in
             _rows_of("m", classes=2)]  # fmt: skip
     ((pair,), said) = _rows(both)[1], str(fb.all_ways(both))
-    assert (pair.images.mean, pair.images.verdict[0]) == (0.0, "n/a")
+    assert (pair["images_mean"], pair["images_verdict"]) == (0.0, "n/a")
     assert "that needs three classes" in said
 
 
 def test_a_method_with_shots_and_without() -> None:
     log = _rows_of("tip", (0, 1), shots=4) + _rows_of("tip", shots=0) + _rows_of("clip", shots=0)
-    found = [(one.method, one.shots, one.draws) for one in _rows(log)[0]]
+    found = [(one["method"], one["shots"], one["draws"]) for one in _rows(log)[0]]
     assert found == [("tip", 0, 0), ("clip", 0, 0), ("tip", 4, 2), ("clip", 4, 0)]
 
 

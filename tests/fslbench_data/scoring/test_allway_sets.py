@@ -30,7 +30,6 @@ from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.validation.by_image import by_task
 
 SIZES, SHOTS, DRAWS = [6, 7, 8], 2, 4
 OTHERS, OWN_PART, WIDE = "allway-3w2s15q", "allway-3w2s9q", "allway-130w1s130q"
@@ -129,34 +128,6 @@ def test_new_classes_of_a_frozen_set(release: Release, seeds: tuple[int, ...]) -
             max(width, intervals["images"].halfwidth)
         )
     assert intervals["classes"].halfwidth >= intervals["images"].halfwidth
-
-
-def test_a_log_with_second_bests_gives_the_same_of_new_classes(
-    release: Release, tmp_path: Path
-) -> None:
-    submission = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
-    rows = _by_image(release, submission)
-    log = rows.rename_columns({"task_id": "draw", "image_id": "image"})
-    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
-    log = log.append_column("shots", pa.array([SHOTS] * len(log)))
-    expected = fb.all_ways(log, pool=np.mean(SIZES))
-    rows.drop_columns(["class"]).to_pandas().to_csv(path := tmp_path / "answers.csv", index=False)
-    submission.write(written := tmp_path / "answers.parquet")
-    lists, frame = tmp_path / "lists.csv", submission.table.to_pandas()
-    for column in ("predictions", "second", "class_correct"):
-        frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
-    frame.assign(fingerprint=release.task_set_info("few", OTHERS).fingerprint).to_csv(
-        lists, index=False
-    )
-    for answers in (submission, path, written, lists):
-        (found,) = fb.score(answers, release).sets
-        widths = {s.method: s.intervals["classes"].halfwidth for s in found.scores}
-        for score in expected.scores:
-            own = score.intervals["classes"].halfwidth
-            assert widths[score.method] == pytest.approx(own, rel=1e-9)
-        (pair,), (one,) = found.comparisons, expected.comparisons
-        apart, of_log = (c.intervals["classes"].difference.halfwidth for c in (pair, one))
-        assert apart == pytest.approx(of_log, rel=1e-9)
 
 
 def test_methods_without_second_bests_stand_beside(release: Release) -> None:
@@ -288,28 +259,48 @@ def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
 
 @pytest.mark.parametrize("name", [OTHERS, OWN_PART])
 def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
-    submission = _submission(release, "few", name)
-    (found,) = fb.score(submission, release).sets
-    log = _by_image(release, submission).rename_columns(
-        ["method", "dataset", "task_set", "draw", "image", "predicted", "class", "fingerprint"]
+    submission = fb.merge(
+        [_with_second(release, (5,), name=name), _with_second(release, (6,), "other", name)]
     )
-    trained = [s - t for s, t in zip(SIZES, [3] * 3, strict=True)] if name == OWN_PART else SIZES
+    (found,) = fb.score(submission, release).sets
+    log = _by_image(release, submission).rename_columns({"task_id": "draw", "image_id": "image"})
+    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
     log = log.append_column("shots", pa.array([SHOTS] * len(log)))
-    expected = fb.all_ways(log.select(["method", "draw", "image", "class", "predicted", "shots"]),
-                           pool=np.mean(trained))  # fmt: skip
+    pool = np.mean(SIZES) - (3 if name == OWN_PART else 0)  # less those of the test part
+    (expected,) = fb.all_ways(log, pool=pool).sets
     for score, one in zip(found.scores, expected.scores, strict=True):
-        interval, of_log = score.intervals["images"], one.intervals["images"]
-        assert interval.mean == pytest.approx(of_log.mean, abs=1e-12)
-        assert interval.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
+        for kind in ("images", "classes"):
+            _same(score.intervals[kind], one.intervals[kind])
     (pair,), (one,) = found.comparisons, expected.comparisons
-    apart, of_log = (c.intervals["images"].difference for c in (pair, one))
-    assert apart.mean == pytest.approx(of_log.mean, abs=1e-12)
-    assert apart.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
-    p = expected.sets[0].p_values("images")[0, 1]
-    assert found.p_values("images")[0, 1] == pytest.approx(p, rel=1e-9)
-    (row,) = (r for r in found.comparisons.to_arrow().to_pylist() if r["interval"] == "images")
-    assert row["p"] == pytest.approx(p, rel=1e-9)
-    assert "scores of all classes" in found.units.missing["classes"]
+    rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
+    for kind in ("images", "classes"):
+        _same(pair.intervals[kind].difference, one.intervals[kind].difference)
+        p = expected.p_values(kind)[0, 1]
+        assert found.p_values(kind)[0, 1] == pytest.approx(p, rel=1e-9)
+        assert rows[kind]["p"] == pytest.approx(p, rel=1e-9)
+
+
+def _same(found: Any, expected: Any) -> None:
+    assert found.mean == pytest.approx(expected.mean, abs=1e-12)
+    assert found.halfwidth == pytest.approx(expected.halfwidth, rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["images.csv", "lists.csv", "written.parquet"])
+def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> None:
+    submission, path = _with_second(release, (5,)), tmp_path / form
+    if form == "images.csv":
+        rows = _by_image(release, submission).drop_columns(["class"])
+        rows.to_pandas().to_csv(path, index=False)
+    elif form == "lists.csv":
+        frame = submission.table.to_pandas()
+        for column in ("predictions", "second", "class_correct"):
+            frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
+        fingerprint = release.task_set_info("few", OTHERS).fingerprint
+        frame.assign(fingerprint=fingerprint).to_csv(path, index=False)
+    else:
+        submission.write(path)
+    (found,), (expected,) = (fb.score(one, release).scores for one in (path, submission))
+    assert found.intervals["classes"] == expected.intervals["classes"]
 
 
 def test_what_never_varies_has_no_p(release: Release) -> None:
@@ -461,8 +452,6 @@ def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
     (score,) = fb.score(path, release, references=False).scores
     assert score.accuracy.mean == pytest.approx(100 * right.mean() / 32_999, abs=1e-10)
     assert 0.1 < score.intervals["images"].halfwidth < 1.0
-    rows = _by_image(release, submission)
-    assert by_task(rows, release).table.column("n_correct").to_pylist() == right.tolist()
     loaded = release.load_dataset("results", "test")
     assert loaded["n_correct"] == right.tolist()
     ((total,),) = fb.connect(release).sql("SELECT sum(n_correct) FROM results").fetchall()

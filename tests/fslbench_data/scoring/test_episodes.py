@@ -80,21 +80,6 @@ def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
         comparison.intervals["superclasses"]
 
 
-def test_accuracies_and_counts_say_the_same(log: list[dict[str, Any]], report: fb.Report) -> None:
-    counted = [
-        {
-            **{name: row[name] for name in row if name != "correct"},
-            "n_correct": int(np.sum(row["correct"])),
-            "n_query": int(np.size(row["correct"])),
-        }
-        for row in log
-    ]
-    found = fb.interval(counted, class_sizes=SIZES)
-    assert [s.intervals["images"] for s in found.scores] == [
-        s.intervals["images"] for s in report.scores
-    ]
-
-
 @pytest.mark.slow
 def test_every_command_takes_them(
     log: list[dict[str, Any]], report: fb.Report, tmp_path: Path

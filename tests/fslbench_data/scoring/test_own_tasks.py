@@ -38,20 +38,19 @@ LOG = own_logs.log()
 SIZES = dict.fromkeys(range(15), 60)
 
 
-def _arrays(log: own_logs.Columns) -> tuple[Any, Any, Any]:
-    """Classes (B, K) and images (B, K, m) of a log's tasks, and accuracies (M, B)."""
+def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
+    """What the statistics give of a log's arrays, for 15 classes of so many images."""
     tasks = len(set(log["task"]))
     classes = np.array(log["class_ids"])[:tasks]
-    images = np.array(log["image_ids"])[:tasks] % 1000 + 60 * classes[:, :, None]
-    return classes, images, (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+    ids = np.array(log["image_ids"])[:tasks] % 1000 + images * classes[:, :, None]
+    y = (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+    design = TaskDesign.of(classes, ids, np.repeat(np.arange(15), images), *more)
+    return leave_one_out(design, y, 0.95)
 
 
 def test_the_numbers_are_those_of_the_statistics() -> None:
     shown = fb.interval(LOG, class_sizes=SIZES, superclasses={c: c // 2 for c in range(15)})
-    classes, images, y = _arrays(LOG)
-    above = np.arange(15) // 2
-    design = TaskDesign.of(classes, images, np.repeat(np.arange(15), 60), None, above)
-    own = leave_one_out(design, y, 0.95)
+    own = _expected(LOG, 60, None, np.arange(15) // 2)
     assert [e.method for e in means(shown)] == ["weak", "strong", "strong too"]
     places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
     for estimate, (i, j) in zip([*means(shown), *pairs(shown)], places, strict=True):
@@ -93,9 +92,7 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
     assert seen < 3000
     known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
     assert (known.log.images, known.log.unseen) == (seen, 3000 - seen)
-    classes, images, y = _arrays(log)
-    images = images - 60 * classes[:, :, None] + 200 * classes[:, :, None]
-    own = leave_one_out(TaskDesign.of(classes, images, np.repeat(np.arange(15), 200)), y, 0.95)
+    own = _expected(log, 200)
     width = means(known)[0].widths["images"].halfwidth
     assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-8)
 
@@ -103,9 +100,7 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
 def test_groups_are_the_unit() -> None:
     groups = {1000 * c + i: f"{c}/{i // 3}" for c in range(15) for i in range(60)}
     shown = fb.interval(LOG, groups=groups)
-    classes, images, y = _arrays(LOG)
-    owner, group = np.repeat(np.arange(15), 60), np.arange(900) // 3
-    own = leave_one_out(TaskDesign.of(classes, images, owner, group), y, 0.95)
+    own = _expected(LOG, 60, np.arange(900) // 3)
     assert shown.sets[0].units.groups
     for estimate, i in zip(means(shown), range(3), strict=True):
         width = estimate.widths["images"].halfwidth

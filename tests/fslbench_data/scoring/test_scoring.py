@@ -1,17 +1,21 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
-import itertools
 from dataclasses import replace
+from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError, UnboundError
+from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.score import score
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import narrower, score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -83,17 +87,10 @@ def test_a_single_task(toy: Release) -> None:
     }
 
 
-def _shuffled(submission: Submission, seed: int) -> Submission:
-    order = np.random.default_rng(seed).permutation(submission.table.num_rows)
-    return Submission(
-        submission.table.take(pa.array(order)), submission.methods, submission.bindings
-    )
-
-
 def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Release) -> None:
-    expected = score(example, embedded)
-    for seed in range(3):
-        assert score(_shuffled(example, seed), embedded) == expected
+    order = np.random.default_rng(0).permutation(example.table.num_rows)
+    shuffled = replace(example, table=example.table.take(pa.array(order)))
+    assert score(shuffled, embedded) == score(example, embedded)
 
 
 def test_each_pair_once_and_references_not_among_themselves(
@@ -138,12 +135,60 @@ def test_without_a_file_the_references_are_compared_with_each_other(
     embedded: Release, toy: Release
 ) -> None:
     report = score(None, embedded, datasets="digits", task_sets="open-5w5s5q")
-    assert len(report.sets) == 1
-    pairs = {frozenset((each.method, each.versus)) for each in report.comparisons}
-    assert pairs == {
-        frozenset(pair)
-        for pair in itertools.combinations(("pixels/NCC", "pixels/MatchingNet", "pixels/LR"), 2)
-    }
-    assert len(report.comparisons) == 3
+    assert [(each.method, each.versus) for each in report.comparisons] == [
+        ("pixels/NCC", "pixels/MatchingNet"),
+        ("pixels/NCC", "pixels/LR"),
+        ("pixels/MatchingNet", "pixels/LR"),
+    ]
     with pytest.raises(SubmissionError, match="has no reference methods"):
         score(None, toy)
+
+
+# ---- task sets on which intervals would be narrower ----------------------------------------------
+
+PROTOCOLS = ("5w1s1q", "5w5s5q", "5w10s7q")
+
+
+@pytest.fixture(scope="module")
+def of_closed(embedded: Release, example: Submission) -> Report:
+    return score(example, embedded, task_sets=[f"closed-{name}" for name in PROTOCOLS])
+
+
+def test_by_how_much_is_what_the_references_have(of_closed: Report, embedded: Release) -> None:
+    pooled = score(None, embedded, datasets="digits", task_sets="pooled-5w1s1q").sets[0]
+    closed = next(each for each in of_closed.sets if "5w1s1q" in str(each.scored))
+    width = {s.method: s.intervals["images"].halfwidth for s in closed.scores if s.is_reference}
+    ratios = [s.intervals["images"].halfwidth / width[s.method] for s in pooled.scores]
+    found = narrower(of_closed, embedded)
+    assert found is not None
+    info, share, more = found
+    assert (str(info), more) == ("digits/pooled-5w1s1q", 2)
+    assert share == pytest.approx(1 - median(ratios))
+    assert 0.1 < share < 0.5
+
+
+def test_who_answers_pooled_sets_is_told_nothing(embedded: Release) -> None:
+    pooled = score(None, embedded, datasets="digits")
+    assert {each.scored.task_set.partition("-")[0] for each in pooled.sets} >= {"pooled", "open"}
+    assert narrower(pooled, embedded) is None
+
+
+def test_where_no_reference_tells_nothing_is_said(
+    of_closed: Report, toy: Release, embedded: Release
+) -> None:
+    assert narrower(of_closed, toy) is None  # which has no such task sets
+    alone = score(
+        embedded.references()[0], task_sets="closed-5w5s5q", datasets="digits", references=False
+    )
+    assert narrower(alone, embedded) is None
+
+
+def test_the_line_stands_behind_the_answer_alone(root: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    answered = CliRunner().invoke(main, ["score", mine])
+    line = answered.stderr.strip()
+    assert line.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2 more)")
+    assert line.endswith("% narrower")
+    assert "tip:" not in answered.stdout
+    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
+        assert "narrower" not in CliRunner().invoke(main, ["score", mine, *options]).stderr

@@ -1,6 +1,7 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -30,62 +31,26 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
     return rows
 
 
-def test_class_accuracies_follow_from_what_says_which_queries_are_right(embedded: Release) -> None:
+@pytest.mark.parametrize("told", ["class_correct", "correct", "predictions", "nothing"])
+def test_class_accuracies_follow_from_what_says_which_queries_are_right(
+    embedded: Release, example: Submission, told: str
+) -> None:
     """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
-    of_set = "dataset = 'digits' AND task_set = 'open-5w5s5q'"
-    with connect(embedded) as opened:
-        answered = opened.sql(
-            "SELECT task_id, n_correct, n_query, class_correct, correct, query_label "
-            f"FROM (FROM results WHERE method = 'pixels/NCC' AND {of_set}) "
-            f"JOIN (FROM tasks WHERE {of_set}) USING (task_id) ORDER BY task_id"
-        ).to_arrow_table()
-    label = np.array(answered["query_label"].to_pylist())
-    right = np.array(answered["correct"].to_pylist())
-    columns = {
-        "class_correct": answered["class_correct"],
-        "correct": pa.array(right.tolist()),
-        "predictions": pa.array(np.where(right == 1, label, (label + 1) % 5).tolist()),
-        "nothing": None,
-    }
-    fingerprint = embedded.task_set("digits", "open-5w5s5q").info.fingerprint
-    submissions = []
-    for name, column in columns.items():
-        counts = answered.select(["task_id", "n_correct", "n_query"])
-        whole = {"method": name, "dataset": "digits", "task_set": "open-5w5s5q"}
-        for key, value in {**whole, "fingerprint": fingerprint, "transductive": False}.items():
-            counts = counts.append_column(key, pa.array([value] * len(counts)))
-        if column is not None:
-            counts = counts.append_column(name, column)
-        submissions.append(Submission.from_frame(counts))
-    with connect(embedded, submissions) as opened:
-        found = opened.execute(
-            "SELECT method, "
-            "list([class_name, tasks::VARCHAR, accuracy::VARCHAR] ORDER BY class_name) "
-            f"FROM class_accuracies WHERE {of_set} AND method IN ? GROUP BY method",
-            [[*columns, "pixels/NCC"]],
-        ).fetchall()
-        pooled = opened.execute(
-            "SELECT count(DISTINCT method) FROM class_accuracies "
-            "WHERE dataset = 'digits' AND task_set = 'pooled-5w5s5q'"
-        ).fetchone()
-    of = dict(found)
-    assert of.keys() == {"class_correct", "correct", "predictions", "pixels/NCC"}
-    assert len(of["correct"]) == 10
-    assert all(rows == of["pixels/NCC"] for rows in of.values())
-    assert pooled == (3,)
-
-
-def test_tasks_join_with_images(connection: duckdb.DuckDBPyConnection) -> None:
-    (row,) = _rows(
-        connection,
-        "SELECT count(*) AS n, count(*) FILTER (i.class_id <> t.class_ids[t.label + 1]) AS wrong "
-        "FROM (SELECT dataset, class_ids, unnest(query) AS image_id, unnest(query_label) AS label "
-        "FROM tasks WHERE dataset = 'digits') AS t JOIN images AS i USING (dataset, image_id)",
-    )
-    assert row["wrong"] == 0
-    queries = ((176, 5), (31, 25), (19, 35), (600, 65), (4000, 5), (2876, 25), (2893, 35))
-    of_allway, of_episodes = 5 * (1787 + 1637), 45_300
-    assert row["n"] == sum(n * q for n, q in queries) + of_allway + of_episodes
+    whole = example.on([embedded.task_set_info("digits", "open-5w5s5q")])
+    table = whole.table.drop_columns(["class_correct", "predictions"])
+    if told == "correct":
+        tasks = embedded.task_set("digits", "open-5w5s5q")
+        right = np.array(whole.table["predictions"].to_pylist()) == tasks.query_label
+        table = table.append_column("correct", pa.array(right.astype(np.int8).tolist()))
+    elif told != "nothing":
+        table = table.append_column(told, whole.table[told])
+    sql = "SELECT class_name, tasks, accuracy FROM class_accuracies WHERE method = 'pixels/Ridge'"
+    found = []
+    for submission in (whole, replace(whole, table=table)):
+        with connect(embedded, submission) as opened:
+            found.append(opened.execute(f"{sql} ORDER BY class_name").fetchall())
+    assert len(found[0]) == 10
+    assert found[1] == ([] if told == "nothing" else found[0])
 
 
 def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
