@@ -24,8 +24,10 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import DoubledTaskError, TooLargeError
 from fslbench_data.release.release import Release
+from fslbench_data.render.figures import rows
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.sql import connect
+from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
@@ -210,6 +212,20 @@ def _check_report(report: Report, exact: dict[str, Exact], best: str) -> None:
     ties = each.ties
     assert ties is not None
     assert ties.best == best
+    _check_scatter(each, exact)
+
+
+def _check_scatter(each: TaskSetReport, exact: dict[str, Exact]) -> None:
+    first, *_, second = exact
+    points = [
+        (row["first"], row["second"])
+        for row in rows.scatter(each, first, second).rows
+        if "tasks" in row
+        for _ in range(row["tasks"])
+    ]
+    both = zip(exact[first].values, exact[second].values, strict=True)
+    expected = np.array(sorted((float(100 * a), float(100 * b)) for a, b in both))
+    assert np.array(sorted(points)) == pytest.approx(expected, rel=1e-15)
 
 
 def _check_comparison(c: Comparison, apart: Exact) -> None:

@@ -94,6 +94,7 @@ def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
     _refused(SubmissionError, "differ from itself", versus="pixels/NCC")
     _refused(SubmissionError, "no reference results", release=toy)
     _refused(SpecError, "no such protocol", way=1)
+    _refused(SpecError, "no such protocol", queries=[0])
     _refused(UnknownNameError, "suite", suite="closed")
     looks = {"pixels/Ridge": Method("pixels/Ridge", transductive=True)}
     _refused(SubmissionError, "transductive", replace(example, methods=looks))

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from results_repository import Repository
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.cli import main
-from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.scores import PREFIX
@@ -142,21 +140,3 @@ def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
     recorder.submission().write(path)
     for form in ("table", "csv"):
         assert WORDS in _run("score", path, "--bias", "--format", form), form
-
-
-def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> None:
-    """Though its mean over its tasks is the highest, and it is ahead on each of them."""
-    repository = Repository(tmp_path / "results")
-    repository.add(_recorded(embedded, "part", {"open-5w1s1q": np.full(40, 5)}))
-    repository.add(_recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6}))
-    chosen = {"datasets": "digits", "task_sets": "open-5w1s1q"}
-    (board,) = leaderboard(repository.files, [embedded], **chosen).boards
-    (each,) = board.sets
-    assert each.compared == len(each) - 1
-    assert each.leader != "part"
-    *others, last = each.rows()
-    assert (last.method, last.rank, last.prefix) == ("part", None, True)
-    assert {interval.could_be_best for interval in last.intervals.values()} == {None}
-    assert last.difference is not None
-    assert last.difference.halfwidth is not None
-    assert all(row.rank and not row.prefix for row in others)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
-from benchmark_spec.errors import SubmissionError, UnboundError
+from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.report import Report
@@ -93,53 +93,7 @@ def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Releas
     assert score(shuffled, embedded) == score(example, embedded)
 
 
-def test_each_pair_once_and_references_not_among_themselves(
-    embedded: Release, example: Submission
-) -> None:
-    tasks = embedded.task_set("digits", "open-5w5s5q")
-    other = Recorder("other")
-    other.add_counts(tasks, np.full(31, 20))
-    report = score(merge([example, other.submission()]), embedded, task_sets=["open-5w5s5q"])
-    pairs = [(c.method, c.versus) for c in report.comparisons]
-    references = ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-    assert pairs == [
-        ("pixels/Ridge", "other"),
-        *(("pixels/Ridge", r) for r in references),
-        *(("other", r) for r in references),
-    ]
-    assert [s.is_reference for s in report.scores] == [False, False, True, True, True]
-
-
-def test_against_chooses(embedded: Release, example: Submission) -> None:
-    report = score(example, embedded, against=["pixels/LR", "pixels/NCC"], datasets=["digits"])
-    assert {c.versus for c in report.comparisons} == {"pixels/NCC", "pixels/LR"}
-    assert len(report.comparisons) == 12
-    assert score(example, against="pixels/LR").comparisons == tuple(
-        c for c in score(example, embedded).comparisons if c.versus == "pixels/LR"
-    )
-    with pytest.raises(SubmissionError, match="nothing to compare"):
-        score(example, embedded, against="pixels/Ridge")
-
-
-def test_unbound_results_say_so(toy: Release) -> None:
-    unbound = Submission(_recorded(toy, "mine", {OPEN: [4, 3, 2, 1]}).table)
-    with pytest.raises(UnboundError):
-        score(unbound, toy)
-    report = score(unbound, toy, allow_unbound=True)
-    assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
-    assert "|unbound|" in str(report.signature)
-
-
-@pytest.mark.slow
-def test_without_a_file_the_references_are_compared_with_each_other(
-    embedded: Release, toy: Release
-) -> None:
-    report = score(None, embedded, datasets="digits", task_sets="open-5w5s5q")
-    assert [(each.method, each.versus) for each in report.comparisons] == [
-        ("pixels/NCC", "pixels/MatchingNet"),
-        ("pixels/NCC", "pixels/LR"),
-        ("pixels/MatchingNet", "pixels/LR"),
-    ]
+def test_a_release_without_references_has_nothing_to_compare(toy: Release) -> None:
     with pytest.raises(SubmissionError, match="has no reference methods"):
         score(None, toy)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
@@ -37,27 +36,6 @@ def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
             )
             recorder.add_counts(release.task_set(info.dataset, str(info.name)), moved)
     return recorder.submission()
-
-
-def test_one_method_has_a_row_for_each_set_that_leads(embedded, example) -> None:
-    report = fb.score(example, embedded)
-    answered = summarize(report)
-    assert [str(h.scored) for h in answered.primary] == [
-        "digits/closed-5w1s1q",
-        "digits/closed-5w5s5q",
-        "digits/closed-5w10s7q",
-    ]
-    assert (answered.other_sets, answered.other_references, answered.columns) == (3, 0, ())
-    assert answered.methods == ("pixels/Ridge",)
-    of_report = {(c.task_set, c.versus): c.shown for c in report.comparisons}
-    for row in answered.rows:
-        assert row.primary.shown_kinds[0] == "images"
-        assert row.primary.kind_about("new classes") == "classes"
-        assert [c.versus for c in row.compared] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-        assert all(c == of_report[c.task_set, c.versus] for c in row.compared)
-        highest = max(row.compared, key=lambda c: c.versus_mean.mean)
-        assert row.shown == (highest,)
-    assert {c.verdict for c in answered.rows[2].compared} == {Verdict.BETTER}
 
 
 @pytest.mark.parametrize(
