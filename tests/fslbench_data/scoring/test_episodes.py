@@ -150,6 +150,10 @@ def test_few_tasks_with_a_class_give_a_bound() -> None:
         images[b, k] = 10 * ids[b, k] + np.array([b, 5])
     design = EpisodeDesign.of(ids, images, np.repeat(np.arange(4), 10))
     assert "class 3 is in 0 tasks" in design.bounded["images"]
+    # 3 tasks, of which class 0 is in all with 2 of 10 images; 7 of 12 classes are in a task
+    assert design.bound("images") == pytest.approx(1 + 3 * 0.2 / 0.8)
+    assert design.bound("classes") == pytest.approx(1 + 3 * (7 / 12) / (5 / 12))
+    assert [design.disjoint_tasks(kind) for kind in ("images", "classes")] == [3, 1]
     found = leave_one_out(design, np.array([[0.5, 0.6, 0.8]]), 0.95)
     assert found.images is not None
     assert found.images.is_bound

@@ -145,17 +145,15 @@ def test_logs_that_cannot_be_joined() -> None:
         fb.interval([draws, draws])
 
 
-def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole(tmp_path: Path) -> None:
+def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> None:
     rows = [
         {**row, "run": run, "correct": [int(i < row["n_correct"]) for i in range(25)]}
         for run in range(2)
         for row in _log(5, seed=run)
     ]
-    path, sizes = tmp_path / "log.jsonl", tmp_path / "sizes.json"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    sizes.write_text(json.dumps({str(c): 60 for c in range(15)}))
-    given = ["interval", str(path), "--class-sizes", str(sizes), "--inductive"]
-    said = " ".join(CliRunner().invoke(main, given).stdout.split())
+    with pytest.warns(FSLBenchWarning, match="changes nothing where training runs have tasks of"):
+        report = fb.interval(rows, class_sizes=SIZES, inductive=True)
+    said = " ".join(str(report).split())
     assert "inductive changes nothing where training runs have tasks of their own" in said
     assert "with --inductive" not in said
     assert "the column correct" not in said

@@ -216,12 +216,27 @@ def _case(
 
 
 WRONG = {
+    "queries alone": _case(
+        {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
+        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
+    ),
+    "shots that do not fit": _case(
+        {**LOG, "shots": [3] * 21}, "a task has 30 images: 5 of support for 5 classes and 3 shots"
+    ),
+    "fewer queries than counted": _case(
+        {**_roles(LOG), "query_ids": [[own[1:4] for own in ids] for ids in LOG["image_ids"]]},
+        "n_query is 25 and a task has 15 query_ids",
+    ),
+    "support alone": _case(
+        {k: v for k, v in _roles(LOG).items() if k != "query_ids"}, "misses the column query_ids"
+    ),
+    "both ways": _case({**LOG, **_roles(LOG)}, "says twice which images"),
     "missing": _case(
         _without("image_ids", "method"), "misses the columns method, support_ids and query_ids"
     ),
     "half the counts": _case(_without("n_query"), "misses the column n_query"),
     "no result": _case(_without(*_REST), "misses the column correct"),
-    "both": _case(_without(accuracy=[0.5] * 21), "says twice"),
+    "two results": _case(_without(accuracy=[0.5] * 21), "says twice"),
     "no rows": _case({k: [] for k in LOG}, "has no rows"),
     "null method": _case(_with("method", None), "data row 4"),
     "formula": _case(_with("method", "=1"), "'=1'", MethodNameError),
@@ -392,37 +407,6 @@ def test_roles_are_told() -> None:
     assert (told.roles, untold.roles) == (True, False)
     assert (told.shots == 1).all()
     assert not untold.shots.any()
-
-
-PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {
-    "queries alone": (
-        {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
-        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
-    ),
-    "shots that do not fit": (
-        {**LOG, "shots": [3] * 21},
-        "a task has 30 images: 5 of support for 5 classes and 3 shots",
-    ),
-    "fewer queries than counted": (
-        {
-            **_roles(LOG),
-            "query_ids": [[own[1:4] for own in ids] for ids in LOG["image_ids"]],
-        },
-        "n_query is 25 and a task has 15 query_ids",
-    ),
-    "support alone": (
-        {k: v for k, v in _roles(LOG).items() if k != "query_ids"},
-        "misses the column query_ids",
-    ),
-    "both ways": ({**LOG, **_roles(LOG)}, "says twice which images"),
-}
-
-
-@pytest.mark.parametrize("name", PARTIAL)
-def test_partial_logs_are_refused(name: str) -> None:
-    columns, said = PARTIAL[name]
-    with pytest.raises(SchemaError, match=said):
-        TaskLog.read(columns)
 
 
 def test_shots_that_fit_and_others_are_left_alone() -> None:
