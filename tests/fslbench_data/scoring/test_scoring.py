@@ -1,18 +1,15 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import narrower, score
@@ -135,14 +132,3 @@ def test_where_no_reference_tells_nothing_is_said(
         embedded.references()[0], task_sets="closed-5w5s5q", datasets="digits", references=False
     )
     assert narrower(alone, embedded) is None
-
-
-def test_the_line_stands_behind_the_answer_alone(root: Path) -> None:
-    mine = str(root / "examples/my_results.parquet")
-    answered = CliRunner().invoke(main, ["score", mine])
-    line = answered.stderr.strip()
-    assert line.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2 more)")
-    assert line.endswith("% narrower")
-    assert "tip:" not in answered.stdout
-    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
-        assert "narrower" not in CliRunner().invoke(main, ["score", mine, *options]).stderr
