@@ -228,19 +228,6 @@ def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
         assert (pair["verdict"], pair["difference"]) == (verdict, 0)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_every_form_gives_the_same(form: str, tmp_path: Path) -> None:
-    frame, path = pd.DataFrame(_log()), tmp_path / f"log.{form}"
-    if form == "csv":
-        frame.to_csv(path, index=False)
-    elif form == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in _log()))
-    else:
-        frame.to_parquet(path, index=False)
-    columns = {name: [row[name] for row in _log()] for name in _log()[0]}
-    assert _rows(path) == _rows(columns) == _rows(_log())
-
-
 def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
     """Change columns of every row of a log."""
     return lambda rows: [row.update({n: of(row) for n, of in changed.items()}) for row in rows]
