@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from scipy.stats import t as student
 
 import fslbench_data as fb
@@ -29,10 +28,8 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.validation.by_image import by_task
 
 SIZES, SHOTS, DRAWS = [6, 7, 8], 2, 4
 OTHERS, OWN_PART, WIDE = "allway-3w2s15q", "allway-3w2s9q", "allway-130w1s130q"
@@ -104,52 +101,26 @@ def _with_second(
     return fb.merge(parts)
 
 
-def _without_each_class(tasks: fb.TaskSet, seeds: tuple[int, ...]) -> tuple[float, float]:
-    """T and df of new classes, from scores in which each class is left out."""
-
-    def means(kept: list[int]) -> Any:
-        found = []
-        for seed in seeds:
-            answers = np.array(kept)[_scores_of(tasks, seed)[..., kept].argmax(axis=2)]
-            asked = np.isin(tasks.query_label, kept)
-            right = (answers == tasks.query_label) & asked
-            found.append(right.sum(axis=1) / asked.sum(axis=1))
-        return np.mean(found, axis=0)
-
-    every = [0, 1, 2]
-    apart = np.array([means([c for c in every if c != left]).mean() for left in every])
-    classes = 2 / 3 * ((apart - apart.mean()) ** 2).sum()
-    right = np.mean(
-        [_scores_of(tasks, seed).argmax(axis=2) == tasks.query_label for seed in seeds], axis=0
-    )
-    both = 0.0  # of draws and images, class by class
-    for label in every:
-        ids = [tasks.query[r][tasks.query_label[r] == label] for r in range(DRAWS)]
-        x = np.array([right[r][tasks.query_label[r] == label][np.argsort(ids[r])]
-                      for r in range(DRAWS)])  # fmt: skip
-        rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
-        number = x.shape[1]
-        mean_square = (rest**2).sum() / ((DRAWS - 1) * (number - 1))
-        both += (number / right.shape[1]) ** 2 * mean_square / (DRAWS * number)
-    variance = means(every).var(ddof=1)
-    share = SHOTS / np.mean([s - 3 for s in SIZES])
-    odds = share / (1 - share)
-    draws = variance / DRAWS + odds * max(variance - DRAWS * both, 0)
-    whole = classes + draws
-    return whole, whole**2 / (classes**2 / 2 + draws**2 / (DRAWS - 1))
-
-
 @pytest.mark.parametrize("seeds", [(5,), (5, 6, 7)])
 def test_new_classes_of_a_frozen_set(release: Release, seeds: tuple[int, ...]) -> None:
     """From the scores themselves, without each class; runs count as their mean."""
+    tasks = release.task_set("few", OWN_PART)
+    means = np.zeros(3)
+    for left in range(3):
+        kept = [c for c in range(3) if c != left]
+        asked = np.isin(tasks.query_label, kept)
+        for seed in seeds:
+            answers = np.array(kept)[_scores_of(tasks, seed)[..., kept].argmax(axis=2)]
+            right = (answers == tasks.query_label) & asked
+            means[left] += (right.sum(axis=1) / asked.sum(axis=1)).mean() / len(seeds)
+    classes = 2 / 3 * ((means - means.mean()) ** 2).sum()
     (found,) = fb.score(_with_second(release, seeds, name=OWN_PART), release).sets
     assert found.kinds == ("closed", "images", "classes")
     assert "classes" not in found.units.missing
-    whole, df = _without_each_class(release.task_set("few", OWN_PART), seeds)
     design = found.designs["classes"].at(DRAWS, "classes")
-    own = AllWaySums(design, found.counts.right).own
-    assert own[3][0] == pytest.approx(whole, rel=1e-12)
-    assert own[4][0] == pytest.approx(df, rel=1e-12)
+    *_, draws, whole, df = (values[0] for values in AllWaySums(design, found.counts.right).own)
+    assert whole == pytest.approx(classes + draws, rel=1e-12)
+    assert df == pytest.approx(whole**2 / (classes**2 / 2 + draws**2 / (DRAWS - 1)), rel=1e-12)
     intervals = found.scores[0].intervals
     if len(seeds) == 1:
         width = 100 * student.ppf(0.975, df) * np.sqrt(whole)
@@ -157,34 +128,6 @@ def test_new_classes_of_a_frozen_set(release: Release, seeds: tuple[int, ...]) -
             max(width, intervals["images"].halfwidth)
         )
     assert intervals["classes"].halfwidth >= intervals["images"].halfwidth
-
-
-def test_a_log_with_second_bests_gives_the_same_of_new_classes(
-    release: Release, tmp_path: Path
-) -> None:
-    submission = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
-    rows = _by_image(release, submission)
-    log = rows.rename_columns({"task_id": "draw", "image_id": "image"})
-    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
-    log = log.append_column("shots", pa.array([SHOTS] * len(log)))
-    expected = fb.all_ways(log, pool=np.mean(SIZES))
-    rows.drop_columns(["class"]).to_pandas().to_csv(path := tmp_path / "answers.csv", index=False)
-    submission.write(written := tmp_path / "answers.parquet")
-    lists, frame = tmp_path / "lists.csv", submission.table.to_pandas()
-    for column in ("predictions", "second", "class_correct"):
-        frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
-    frame.assign(fingerprint=release.task_set_info("few", OTHERS).fingerprint).to_csv(
-        lists, index=False
-    )
-    for answers in (submission, path, written, lists):
-        (found,) = fb.score(answers, release).sets
-        widths = {s.method: s.intervals["classes"].halfwidth for s in found.scores}
-        for score in expected.scores:
-            own = score.intervals["classes"].halfwidth
-            assert widths[score.method] == pytest.approx(own, rel=1e-9)
-        (pair,), (one,) = found.comparisons, expected.comparisons
-        apart, of_log = (c.intervals["classes"].difference.halfwidth for c in (pair, one))
-        assert apart == pytest.approx(of_log, rel=1e-9)
 
 
 def test_methods_without_second_bests_stand_beside(release: Release) -> None:
@@ -316,28 +259,50 @@ def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
 
 @pytest.mark.parametrize("name", [OTHERS, OWN_PART])
 def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
-    submission = _submission(release, "few", name)
-    (found,) = fb.score(submission, release).sets
-    log = _by_image(release, submission).rename_columns(
-        ["method", "dataset", "task_set", "draw", "image", "predicted", "class", "fingerprint"]
+    submission = fb.merge(
+        [_with_second(release, (5,), name=name), _with_second(release, (6,), "other", name)]
     )
-    trained = [s - t for s, t in zip(SIZES, [3] * 3, strict=True)] if name == OWN_PART else SIZES
+    (found,) = fb.score(submission, release).sets
+    log = _by_image(release, submission).rename_columns({"task_id": "draw", "image_id": "image"})
+    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
     log = log.append_column("shots", pa.array([SHOTS] * len(log)))
-    expected = fb.all_ways(log.select(["method", "draw", "image", "class", "predicted", "shots"]),
-                           pool=np.mean(trained))  # fmt: skip
+    pool = np.mean(SIZES) - (3 if name == OWN_PART else 0)  # less those of the test part
+    (expected,) = fb.all_ways(log, pool=pool).sets
     for score, one in zip(found.scores, expected.scores, strict=True):
-        interval, of_log = score.intervals["images"], one.intervals["images"]
-        assert interval.mean == pytest.approx(of_log.mean, abs=1e-12)
-        assert interval.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
+        for kind in ("images", "classes"):
+            _same(score.intervals[kind], one.intervals[kind])
     (pair,), (one,) = found.comparisons, expected.comparisons
-    apart, of_log = (c.intervals["images"].difference for c in (pair, one))
-    assert apart.mean == pytest.approx(of_log.mean, abs=1e-12)
-    assert apart.halfwidth == pytest.approx(of_log.halfwidth, rel=1e-9)
-    p = expected.sets[0].p_values("images")[0, 1]
-    assert found.p_values("images")[0, 1] == pytest.approx(p, rel=1e-9)
-    (row,) = (r for r in found.comparisons.to_arrow().to_pylist() if r["interval"] == "images")
-    assert row["p"] == pytest.approx(p, rel=1e-9)
-    assert "scores of all classes" in found.units.missing["classes"]
+    rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
+    for kind in ("images", "classes"):
+        _same(pair.intervals[kind].difference, one.intervals[kind].difference)
+        p = expected.p_values(kind)[0, 1]
+        assert found.p_values(kind)[0, 1] == pytest.approx(p, rel=1e-9)
+        assert rows[kind]["p"] == pytest.approx(p, rel=1e-9)
+
+
+def _same(found: Any, expected: Any) -> None:
+    assert found.mean == pytest.approx(expected.mean, abs=1e-12)
+    assert found.halfwidth == pytest.approx(expected.halfwidth, rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["images.csv", "lists.csv", "written.parquet"])
+def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> None:
+    submission, path = _with_second(release, (5,)), tmp_path / form
+    if form == "images.csv":
+        rows = _by_image(release, submission).drop_columns(["class"])
+        shuffled = rows.to_pandas().sample(frac=1, random_state=0)
+        shuffled.to_csv(path, index=False)
+    elif form == "lists.csv":
+        frame = submission.table.to_pandas()
+        for column in ("predictions", "second", "class_correct"):
+            frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
+        fingerprint = release.task_set_info("few", OTHERS).fingerprint
+        frame.assign(fingerprint=fingerprint).to_csv(path, index=False)
+    else:
+        submission.write(path)
+    (found,), (expected,) = (fb.score(one, release).scores for one in (path, submission))
+    for kind in ("images", "classes"):
+        assert found.intervals[kind] == expected.intervals[kind]
 
 
 def test_what_never_varies_has_no_p(release: Release) -> None:
@@ -386,25 +351,6 @@ def test_the_first_draws_are_a_set_and_groups_count_once() -> None:
 def test_what_cannot_be_drawn(name: str, how: dict[str, Any], said: str) -> None:
     with pytest.raises(SamplingError, match=said):
         draw_task_set("few", TaskSetName.parse(name), SIZES, **how)
-
-
-def test_rows_of_images_are_rows_of_tasks(release: Release, tmp_path: Path) -> None:
-    submission = _submission(release, "few", OTHERS)
-    rows = _by_image(release, submission).drop_columns(["class"])
-    shuffled = rows.take(pa.array(np.random.default_rng(0).permutation(len(rows))))
-    joined = by_task(shuffled, release).table
-    joined = joined.set_column(0, "method", joined.column("method").cast(pa.string()))
-    joined = joined.sort_by([("method", "ascending"), ("task_id", "ascending")])
-    for column in ("task_id", "n_correct", "n_query", "predictions"):
-        assert joined.column(column).to_pylist() == submission.table.column(column).to_pylist()
-    shuffled.to_pandas().to_csv(path := tmp_path / "answers.csv", index=False)
-    expected, found = (
-        {s.method: s.intervals["images"].halfwidth for s in fb.score(one, release).sets[0].scores}
-        for one in (submission, path)
-    )
-    assert found == expected
-    text = CliRunner().invoke(main, ["validate", str(path), "--release", str(release.files.folder)])
-    assert text.exit_code == 0, text.output
 
 
 @pytest.mark.parametrize(
@@ -496,8 +442,6 @@ def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
     (score,) = fb.score(path, release, references=False).scores
     assert score.accuracy.mean == pytest.approx(100 * right.mean() / 32_999, abs=1e-10)
     assert 0.1 < score.intervals["images"].halfwidth < 1.0
-    rows = _by_image(release, submission)
-    assert by_task(rows, release).table.column("n_correct").to_pylist() == right.tolist()
     loaded = release.load_dataset("results", "test")
     assert loaded["n_correct"] == right.tolist()
     ((total,),) = fb.connect(release).sql("SELECT sum(n_correct) FROM results").fetchall()

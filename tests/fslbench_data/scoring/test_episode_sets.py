@@ -130,16 +130,16 @@ def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submiss
     log = fb.open_log(rows, class_sizes=dict(enumerate(SIZES)), trained=False)
     logged = fb.score(log).sets[0]
     assert found.methods == logged.methods
-    for one, other in zip(found.scores, logged.scores, strict=True):
+    for one, same in zip(found.scores, logged.scores, strict=True):
         for kind in ("closed", "images", "classes"):
-            assert one.intervals[kind].mean == pytest.approx(other.intervals[kind].mean, abs=1e-10)
-            width = other.intervals[kind].halfwidth
-            assert one.intervals[kind].halfwidth == pytest.approx(width, abs=1e-10)
-    for one, other in zip(found.comparisons, logged.comparisons, strict=True):
+            interval, of_log = one.intervals[kind], same.intervals[kind]
+            assert interval.mean == pytest.approx(of_log.mean, abs=1e-10)
+            assert interval.halfwidth == pytest.approx(of_log.halfwidth, abs=1e-10)
+    for one, same in zip(found.comparisons, logged.comparisons, strict=True):
         for kind in ("images", "classes"):
-            pair, same = one.intervals[kind].difference, other.intervals[kind].difference
-            assert pair.halfwidth == pytest.approx(same.halfwidth, abs=1e-10)
-            assert pair.mean == pytest.approx(same.mean, abs=1e-10)
+            apart, of_log = one.intervals[kind].difference, same.intervals[kind].difference
+            assert apart.mean == pytest.approx(of_log.mean, abs=1e-10)
+            assert apart.halfwidth == pytest.approx(of_log.halfwidth, abs=1e-10)
 
 
 def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) -> None:
@@ -211,8 +211,6 @@ def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path)
         (["compare", str(path), "net/NCC"], "net/NCC"),
         (["table", str(path)], "episodes-7w10s3q"),
         (["plot", "forest", str(path), "-o", str(tmp_path / "f.svg")], ""),
-        (["sql", "SELECT count(*) FROM tasks", "--submission", str(path)], "120"),
-        (["sql", "SELECT * FROM class_accuracies LIMIT 1", "--submission", str(path)], "mine"),
         (["report", str(path), "-o", str(tmp_path / "page")], ""),
     ):
         result = CliRunner().invoke(main, [*arguments, *where])

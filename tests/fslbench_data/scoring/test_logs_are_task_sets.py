@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -54,19 +53,14 @@ def test_score_and_interval_say_the_same(folder: Path) -> None:
 
 
 def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
-    lines = _run(folder, "score", "LOG", "--format", "csv").split("\n", 1)[1]
-    rows = {
-        (r["method"], r["versus"], r["interval"]): r for r in csv.DictReader(io.StringIO(lines))
-    }
-    for pair in pairs(report):
-        for kind, width in pair.widths.items():
-            row = rows[pair.method, pair.versus, kind]
-            assert (row["dataset"], row["task_set"]) == ("log", "own-5w5s5q")
-            assert float(row["diff_halfwidth"]) == width.halfwidth
-            assert row["verdict"] == pair.verdicts[kind]
+    first, *lines = _run(folder, "score", "LOG", "--format", "csv").splitlines()
+    assert first == f"# {report.signature}"
+    rows = [row for row in csv.DictReader(lines) if row["interval"] == "images"]
+    widths = [pair.widths["images"].halfwidth for pair in pairs(report)]
+    assert [float(row["diff_halfwidth"]) for row in rows] == widths
+    assert {(row["dataset"], row["task_set"]) for row in rows} == {("log", "own-5w5s5q")}
     content = json.loads(_run(folder, "score", "LOG", "--format", "json"))
     assert content["log"]["images"] == 900
-    assert content["signature"]["text"] == str(report.signature)
     assert [score["left_out_images"]["halfwidth"] for score in content["scores"]] == [
         mean.widths["images"].halfwidth for mean in means(report)
     ]
@@ -87,21 +81,12 @@ def test_tables_and_figures(folder: Path, report: fb.Report, tmp_path: Path) -> 
 def test_sql(folder: Path, report: fb.Report) -> None:
     own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
     with fb.connect(submissions=own) as connection:
-        widths = connection.execute(
-            "SELECT halfwidth FROM scores WHERE interval = 'images' ORDER BY mean"
-        ).fetchall()
-        shown = connection.execute(
-            "SELECT i.path FROM tasks t, images i WHERE t.task_id = 0 "
-            "AND list_contains(t.support, i.image_id) ORDER BY 1"
-        ).fetchall()
-    assert [width for (width,) in widths] == sorted(
-        (mean.widths["images"].halfwidth for mean in means(report)),
-        key=[mean.widths["images"].halfwidth for mean in means(report)].index,
-    )
-    first = json.loads((folder / "log.jsonl").read_text().split("\n", 1)[0])
-    assert [path for (path,) in shown] == sorted(
-        str(i) for own in first["support_ids"] for i in own
-    )
+        widths = dict(
+            connection.execute(
+                "SELECT method, halfwidth FROM scores WHERE interval = 'images'"
+            ).fetchall()
+        )
+    assert widths == {mean.method: mean.widths["images"].halfwidth for mean in means(report)}
 
 
 @pytest.mark.parametrize("how", ["two sets of tasks", "runs with tasks of their own"])

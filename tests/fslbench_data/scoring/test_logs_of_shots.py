@@ -112,13 +112,6 @@ def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int])
     assert one.scored.name.suite == "episodes"
 
 
-def test_methods_of_several_logs_are_compared() -> None:
-    together = _log(5)
-    logs = [[row for row in together if row["method"] == name] for name in ("weak", "strong")]
-    report = fb.interval([pa.Table.from_pylist(of) for of in logs], class_sizes=SIZES)
-    assert [(c.method, c.versus) for c in report.comparisons] == [("weak", "strong")]
-
-
 @pytest.mark.parametrize("second", ["b.parquet", "b.jsonl"])
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl"])
 def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, second: str) -> None:
@@ -152,17 +145,15 @@ def test_logs_that_cannot_be_joined() -> None:
         fb.interval([draws, draws])
 
 
-def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole(tmp_path: Path) -> None:
+def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> None:
     rows = [
         {**row, "run": run, "correct": [int(i < row["n_correct"]) for i in range(25)]}
         for run in range(2)
         for row in _log(5, seed=run)
     ]
-    path, sizes = tmp_path / "log.jsonl", tmp_path / "sizes.json"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    sizes.write_text(json.dumps({str(c): 60 for c in range(15)}))
-    given = ["interval", str(path), "--class-sizes", str(sizes), "--inductive"]
-    said = " ".join(CliRunner().invoke(main, given).stdout.split())
+    with pytest.warns(FSLBenchWarning, match="changes nothing where training runs have tasks of"):
+        report = fb.interval(rows, class_sizes=SIZES, inductive=True)
+    said = " ".join(str(report).split())
     assert "inductive changes nothing where training runs have tasks of their own" in said
     assert "with --inductive" not in said
     assert "the column correct" not in said

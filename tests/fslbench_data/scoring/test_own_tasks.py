@@ -26,12 +26,11 @@ from benchmark_spec.errors import (
     FSLBenchWarning,
     MissingTaskError,
     NoIntervalError,
-    SchemaError,
     SpecError,
     TaskLogError,
 )
 from fslbench_data.cli import main
-from fslbench_data.render.log_text import log_json, notes
+from fslbench_data.render.log_text import log_json
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
 
@@ -39,20 +38,19 @@ LOG = own_logs.log()
 SIZES = dict.fromkeys(range(15), 60)
 
 
-def _arrays(log: own_logs.Columns) -> tuple[Any, Any, Any]:
-    """Classes (B, K) and images (B, K, m) of a log's tasks, and accuracies (M, B)."""
+def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
+    """What the statistics give of a log's arrays, for 15 classes of so many images."""
     tasks = len(set(log["task"]))
     classes = np.array(log["class_ids"])[:tasks]
-    images = np.array(log["image_ids"])[:tasks] % 1000 + 60 * classes[:, :, None]
-    return classes, images, (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+    ids = np.array(log["image_ids"])[:tasks] % 1000 + images * classes[:, :, None]
+    y = (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+    design = TaskDesign.of(classes, ids, np.repeat(np.arange(15), images), *more)
+    return leave_one_out(design, y, 0.95)
 
 
 def test_the_numbers_are_those_of_the_statistics() -> None:
     shown = fb.interval(LOG, class_sizes=SIZES, superclasses={c: c // 2 for c in range(15)})
-    classes, images, y = _arrays(LOG)
-    above = np.arange(15) // 2
-    design = TaskDesign.of(classes, images, np.repeat(np.arange(15), 60), None, above)
-    own = leave_one_out(design, y, 0.95)
+    own = _expected(LOG, 60, None, np.arange(15) // 2)
     assert [e.method for e in means(shown)] == ["weak", "strong", "strong too"]
     places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
     for estimate, (i, j) in zip([*means(shown), *pairs(shown)], places, strict=True):
@@ -62,16 +60,6 @@ def test_the_numbers_are_those_of_the_statistics() -> None:
             spread = getattr(own, kind)
             assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-8
             assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-8))
-    (group,) = json.loads(log_json(shown, shown.log))["sets"]
-    for row, (i, j) in zip([*group["methods"], *group["pairs"]], places, strict=True):
-        for kind in ("images", "classes", "superclasses"):
-            spread = getattr(own, kind)
-            share = pytest.approx(spread.monte_carlo_share[i, j])
-            assert row[kind]["monte_carlo_share"] == share
-            assert row[kind]["widened"] == spread.widened[i, j]
-            assert row[kind]["df"] == (
-                pytest.approx(df) if (df := spread.df[i, j]) < np.inf else None
-            )
     verdicts = [[str(v) for v in e.verdicts.values()] for e in pairs(shown)]
     assert verdicts == [["-"] * 3, ["-"] * 3, ["0"] * 3]
 
@@ -104,9 +92,7 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
     assert seen < 3000
     known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
     assert (known.log.images, known.log.unseen) == (seen, 3000 - seen)
-    classes, images, y = _arrays(log)
-    images = images - 60 * classes[:, :, None] + 200 * classes[:, :, None]
-    own = leave_one_out(TaskDesign.of(classes, images, np.repeat(np.arange(15), 200)), y, 0.95)
+    own = _expected(log, 200)
     width = means(known)[0].widths["images"].halfwidth
     assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-8)
 
@@ -114,9 +100,7 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
 def test_groups_are_the_unit() -> None:
     groups = {1000 * c + i: f"{c}/{i // 3}" for c in range(15) for i in range(60)}
     shown = fb.interval(LOG, groups=groups)
-    classes, images, y = _arrays(LOG)
-    owner, group = np.repeat(np.arange(15), 60), np.arange(900) // 3
-    own = leave_one_out(TaskDesign.of(classes, images, owner, group), y, 0.95)
+    own = _expected(LOG, 60, np.arange(900) // 3)
     assert shown.sets[0].units.groups
     for estimate, i in zip(means(shown), range(3), strict=True):
         width = estimate.widths["images"].halfwidth
@@ -170,25 +154,6 @@ def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make()
     assert pair.verdicts["classes"] is Verdict.NOT_ESTIMABLE
 
 
-def test_methods_with_tasks_of_their_own_are_not_compared() -> None:
-    other = own_logs.log(methods={"other": 0.0, "others": 0.1}, seed=8)
-    both = {name: [*LOG[name], *other[name]] for name in LOG}
-    with pytest.warns(FSLBenchWarning, match="not compared, since their tasks differ: weak, stro"):
-        shown = fb.interval(both)
-    assert [group.methods for group in shown.sets] == [
-        ("weak", "strong", "strong too"),
-        ("other", "others"),
-    ]
-    assert len(pairs(shown)) == 4
-    assert len(means(shown)) == 5
-
-
-def test_every_task_has_all_classes() -> None:
-    shown = fb.interval(own_logs.log(classes=5, way=5, tasks=300))
-    assert list(means(shown)[0].widths) == ["images"]
-    assert "all 5 classes" in shown.sets[0].units.missing["classes"]
-
-
 def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
     shown = fb.interval(own_logs.log(classes=5, tasks=60, images=12, per_class=6))
     for found in (shown.scores[0], shown.comparisons[0]):
@@ -214,7 +179,6 @@ def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
     for form in ("table", "markdown", "latex"):
         ran = CliRunner().invoke(main, ["interval", str(path), "--format", form])
         assert ran.exit_code == 0, ran.output
-        assert "For a paper" in ran.output or form != "table"
         assert not re.search(r"\. \.|± \?|\? \(\?\)", ran.output)
 
 
@@ -281,27 +245,29 @@ def test_pairs_of_classes_that_are_rare() -> None:
     assert np.mean(np.array(p) < 0.01) < 0.04
 
 
+def _with_classes(classes: Any, rng: np.random.Generator) -> own_logs.Columns:
+    """A log of tasks of these classes (600, 5), with images that are drawn uniformly."""
+    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
+    ids = {"class_ids": classes.tolist() * 3, "image_ids": [own.tolist() for own in images] * 3}
+    return own_logs.log() | ids
+
+
 @pytest.mark.parametrize("drawn", ["one of three alphabets", "a window"])
 def test_classes_that_are_drawn_together_are_noticed(drawn: str) -> None:
     rng = np.random.default_rng(5)
-    start = 5 * rng.integers(3, size=600) if drawn != "a window" else rng.integers(15, size=600)
-    classes = (start[:, None] + np.arange(5)) % 15
-    log = own_logs.log()
-    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
-    log["class_ids"] = classes.tolist() * 3
-    log["image_ids"] = [own.tolist() for own in images] * 3
-    with pytest.raises(
-        TaskLogError, match=r"not drawn uniformly \(pairs of classes: .* together is"
-    ):
+    start = rng.integers(15, size=600) if drawn == "a window" else 5 * rng.integers(3, size=600)
+    log = _with_classes((start[:, None] + np.arange(5)) % 15, rng)
+    said = r"not drawn uniformly \(pairs of classes: .* together is"
+    with pytest.raises(TaskLogError, match=said):
         fb.interval(log)
 
 
-def test_tasks_that_are_there_again_under_other_names_are_called_that() -> None:
-    log = own_logs.log(methods={"m": 0.0}, tasks=300)
-    twice = {name: [*values, *values] for name, values in log.items()}
-    twice["task"] = list(range(600))
-    with pytest.raises(TaskLogError, match="tasks '0' and '300' are the same, as are 300 of 600"):
-        fb.interval(twice)
+def test_classes_that_are_preferred_are_noticed() -> None:
+    rng, weights = np.random.default_rng(4), np.ones(15)
+    weights[3] = 2
+    drawn = [rng.choice(15, 5, replace=False, p=weights / 16) for _ in range(600)]
+    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
+        fb.interval(_with_classes(np.array(drawn), rng))
 
 
 # ---- training runs -------------------------------------------------------------------------------
@@ -381,42 +347,6 @@ def test_seeds_of_what_trains_nothing_are_no_runs() -> None:
     assert [c.difference for c in seeded.comparisons] == [c.difference for c in plain.comparisons]
 
 
-def test_rows_that_nothing_tells_apart_are_an_error() -> None:
-    log = _runs()
-    with pytest.raises(DoubledTaskError, match="name training runs in a column `run`"):
-        fb.interval({**log, "seed": [0] * 1200}, class_sizes=SIZES)
-
-
-def test_runs_that_lack_some_of_the_tasks_are_an_error() -> None:
-    rows = own_logs.rows(_runs())
-    with pytest.raises(MissingTaskError, match="run '2' of b lacks tasks that run '0' of b"):
-        fb.interval(rows[:-5], class_sizes=SIZES)
-
-
-def test_one_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    log = _runs()
-    some = [row for row in own_logs.rows(log) if row["method"] == "a" or row["seed"] == 0]
-    shown = fb.interval(some, class_sizes=SIZES)
-    assert [e.runs for e in [*means(shown), *pairs(shown)]] == [(3,), (1,), (3, 1)]
-    told = " ".join(notes(shown, shown.log))
-    assert "Training runs (column seed), counted in ± and verdicts: a 3." in told
-    assert "One training run of b: what is said holds for this one trained model (" in told
-
-
-def test_classes_that_are_preferred_are_noticed() -> None:
-    rng = np.random.default_rng(4)
-    weights = np.ones(15) / 15
-    weights[3] *= 2
-    weights /= weights.sum()
-    log = own_logs.log()
-    drawn = [rng.choice(15, 5, replace=False, p=weights)[:, None] for _ in range(600)]
-    images = [1000 * c + np.argsort(rng.random((5, 60)))[:, :10] for c in drawn]
-    log["class_ids"] = [c.ravel().tolist() for c in drawn] * 3
-    log["image_ids"] = [i.tolist() for i in images] * 3
-    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
-        fb.interval(log)
-
-
 def test_images_that_are_preferred_are_noticed() -> None:
     """A sampler that draws from the first 40 of each class's 60 images."""
     log = own_logs.log(images=40)
@@ -463,10 +393,7 @@ def test_the_number_of_images_that_no_task_shows() -> None:
     assert np.std(errors) > 0
 
 
-def test_images_that_were_missed_are_warned_of_and_refused() -> None:
-    with pytest.raises(TaskLogError, match="seen once only") as caught:
-        fb.interval(own_logs.log(images=400, tasks=300))
-    assert "--class-sizes" in caught.value.fix
+def test_images_that_were_missed_are_warned_of() -> None:
     with pytest.warns(FSLBenchWarning, match="of the images are in no task, by estimate"):
         fb.interval(own_logs.log(images=200, tasks=216))
 
@@ -486,6 +413,7 @@ CLASS = FIRST["class_ids"]
 OTHER = next(row for row in ROWS[1:] if row["class_ids"] != CLASS)
 PLACES = 100 * np.arange(5)[:, None]
 MANY = own_logs.log(images=200, tasks=300)
+RUNS = _runs()
 
 
 def _case(
@@ -523,6 +451,19 @@ WRONG = {
         _with(700, class_ids=OTHER["class_ids"], image_ids=OTHER["image_ids"]),
         "strong answers 1 of its 600 tasks with other classes or images",
     ),
+    "rows that nothing tells apart": _case(
+        {**RUNS, "seed": [0] * 1200}, "name training runs in a column `run`", DoubledTaskError
+    ),
+    "a run without some tasks": _case(
+        own_logs.rows(RUNS)[:-5], "run '2' of b lacks tasks that run '0' of b", MissingTaskError
+    ),
+    "tasks again under other names": _case(
+        {name: values * 2 for name, values in LOG.items()} | {"task": [*range(3600)]},
+        "tasks '0' and '1800' are the same, as are 600 of 1200",
+    ),
+    "many images seen once": _case(
+        own_logs.log(images=400, tasks=300), r"(?s)seen once only.*--class-sizes"
+    ),
     "sizes without a class": _case(
         ROWS, "the class sizes lack 14 classes of the log: '1', ", class_sizes={0: 60}
     ),
@@ -546,7 +487,6 @@ WRONG = {
     ),
     "superclasses without classes": _case(ROWS, "the superclasses lack", superclasses={0: "a"}),
     "a level": _case(ROWS, "95 is not a confidence level", SpecError, level=95),
-    "another thing": _case(3, "the log is a int", SchemaError),
 }
 
 

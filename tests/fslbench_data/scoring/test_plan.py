@@ -1,9 +1,11 @@
-"""fslbench plan, on the embedded digits."""
+"""fslbench plan, on the embedded digits: tasks that share no image, and pooled ones."""
 
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.leave_one_out.leave_one_out import Influences
 from analysis_sql.planning import planning
 from analysis_sql.planning.query_size import estimate_difference, estimate_set
-from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
+from benchmark_spec.errors import FSLBenchError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.plan_text import plan_csv, plan_json
+from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
@@ -54,32 +58,13 @@ def test_a_pilot_is_its_answers_counted_with_loops(
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
 
 
-@pytest.mark.slow
-def test_the_mean_is_the_scored_one(embedded: Release, pair: Plan, example: Submission) -> None:
-    report = score(example, embedded, task_sets="open-5w5s5q", against="pixels/NCC")
-    (c,) = report.comparisons
-    found = plan(example, versus="pixels/NCC", queries=[5]).sets[0].pilot
-    assert found.method == "pixels/Ridge"
-    assert found.mean == pytest.approx(c.difference.mean)
-    # the parts add up to the variance that the reported width is made of
-    assert 100 * found.estimate.variance**0.5 / 31**0.5 * 2.0422725 == pytest.approx(
-        c.difference.halfwidth
-    )
-
-
 def test_without_predictions_there_is_only_the_accuracy(
     embedded: Release, example: Submission
 ) -> None:
-    counts = Submission(
-        example.table.drop_columns(["predictions"]), example.methods, example.bindings
-    )
+    counts = replace(example, table=example.table.drop_columns(["predictions"]))
     alone = plan(counts, queries=[5]).sets[0].pilot
     assert alone.estimate == plan(example, queries=[5]).sets[0].pilot.estimate
-    with pytest.raises(SubmissionError, match=r"which queries each is right on[\s\S]*predictions"):
-        plan(counts, versus="pixels/LR", queries=[5])
-    neither = Submission(
-        counts.table.drop_columns(["class_correct"]), example.methods, example.bindings
-    )
+    neither = replace(counts, table=counts.table.drop_columns(["class_correct"]))
     with pytest.raises(SubmissionError, match=r"queries of each class[\s\S]*class_correct"):
         plan(neither, queries=[5])
 
@@ -94,57 +79,41 @@ def test_a_prefix_is_a_pilot_too(embedded: Release, example: Submission) -> None
     assert found.estimate.tasks == 12
 
 
+def _refused(kind: type[FSLBenchError], said: str, *pilot: Any, **asked: Any) -> None:
+    with pytest.raises(kind, match=said):
+        plan(*pilot, **asked)
+
+
 @pytest.mark.slow
-def test_what_is_no_pilot(embedded: Release, example: Submission, toy: Release) -> None:
-    with pytest.raises(SubmissionError, match="plan cub with"):
-        plan(datasets="cub")
-    with pytest.raises(SubmissionError, match="luck of queries"):
-        plan(shot=1, datasets="digits")  # the only open set has one query
-    with pytest.raises(UnknownNameError, match="pixels/NCC"):
-        plan(method="pixels/NC")
-    with pytest.raises(UnknownNameError, match="data set"):
-        plan(datasets="digit")
-    with pytest.raises(SubmissionError, match="differ from itself"):
-        plan(versus="pixels/NCC")
-    with pytest.raises(SubmissionError, match="no reference results"):
-        plan(release=toy)
-    with pytest.raises(SpecError, match="no such protocol"):
-        plan(way=1)
-    with pytest.raises(SpecError, match="no such protocol"):
-        plan(queries=[0])
-    with pytest.raises(UnknownNameError, match="suite"):
-        plan(suite="closed")
+def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
+    _refused(SubmissionError, "plan cub with", datasets="cub")
+    # the only open set has one query
+    _refused(SubmissionError, "luck of queries", shot=1, datasets="digits")
+    _refused(UnknownNameError, "pixels/NCC", method="pixels/NC")
+    _refused(UnknownNameError, "data set", datasets="digit")
+    _refused(SubmissionError, "differ from itself", versus="pixels/NCC")
+    _refused(SubmissionError, "no reference results", release=toy)
+    _refused(SpecError, "no such protocol", way=1)
+    _refused(SpecError, "no such protocol", queries=[0])
+    _refused(UnknownNameError, "suite", suite="closed")
     looks = {"pixels/Ridge": Method("pixels/Ridge", transductive=True)}
-    with pytest.raises(SubmissionError, match="transductive"):
-        plan(Submission(example.table, looks, example.bindings))
-    column = pa.array(["1"] * example.table.num_rows)
-    second = example.table.append_column("run", column)
-    again = example.table.append_column("run", pa.array(["2"] * example.table.num_rows))
-    runs = Submission(pa.concat_tables([second, again]), example.methods, example.bindings)
-    counts = Submission(runs.table.drop_columns(["predictions"]), example.methods, runs.bindings)
-    with pytest.raises(SubmissionError, match=r"which queries each is right on[\s\S]*predictions"):
-        plan(counts)
-    with pytest.raises(SpecError, match="1 training runs cannot be planned"):
-        plan(runs, runs=1)
-    with pytest.raises(SubmissionError, match=r"one training run[\s\S]*4 of them"):
-        plan(example, versus="pixels/LR", runs=4)
-    both = [
-        example.table.set_column(0, "method", pa.array([name] * example.table.num_rows))
-        for name in ("one", "other")
-    ]
-    names = pa.concat_tables(both)
-    with pytest.raises(SubmissionError, match=r"2 methods[\s\S]*FILE::METHOD"):
-        plan(Submission(names), allow_unbound=True)
+    _refused(SubmissionError, "transductive", replace(example, methods=looks))
 
 
-def test_balanced_sets_have_more_tasks(pair: Plan) -> None:
-    balanced = plan(
-        method="pixels/NCC", versus="pixels/MatchingNet", queries=[5, 10], suite="balanced"
+def _as_run(submission: Submission, run: str) -> Submission:
+    column = pa.array([run] * submission.table.num_rows)
+    return replace(submission, table=submission.table.append_column("run", column))
+
+
+def test_runs_that_are_no_pilot(example: Submission) -> None:
+    runs = merge([_as_run(example, run) for run in "12"])
+    counts = replace(runs, table=runs.table.drop_columns(["predictions"]))
+    lacks = r"which queries each is right on[\s\S]*predictions"
+    _refused(SubmissionError, lacks, counts)
+    _refused(SpecError, "1 training runs cannot be planned", runs, runs=1)
+    _refused(
+        SubmissionError, r"one training run[\s\S]*4 of them", example, versus="pixels/LR", runs=4
     )
-    rows = {row.query: row for row in pair.sets[0].rows}
-    for row in balanced.sets[0].rows:
-        assert len(set(row.tasks)) == 1
-        assert row.tasks[0] >= max(rows[row.query].tasks)
 
 
 def test_same_inputs_same_bytes(pair: Plan) -> None:
@@ -175,31 +144,26 @@ def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
     assert " ".join(shown.split()) == " ".join(_run(*command.split()[3:]).split())
 
 
-def _of_runs(release: Release, levels: dict[str, list[float]], task_set: str) -> Submission:
+def _of_runs(release: Release) -> Submission:
     """Methods whose runs answer so many queries rightly, by the luck of each query."""
     rng = np.random.default_rng(3)
-    tasks = release.task_set("digits", task_set)
+    tasks = release.task_set("digits", "open-5w5s5q")
     parts = []
-    for name, runs in levels.items():
+    for name, runs in {"a": [0.9, 0.85, 0.7], "b": [0.7, 0.66]}.items():
         luck = rng.random((len(tasks), tasks.query_label.shape[1]))
         for run, level in enumerate(runs):
             recorder = Recorder(name)
             for task in tasks:
                 right = luck[task.task_id] + 0.2 * rng.random(luck.shape[1]) < 1.1 * level
                 recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 5))
-            own = recorder.submission()
-            column = pa.array([str(run)] * own.table.num_rows)
-            parts.append(replace(own, table=own.table.append_column("run", column)))
+            parts.append(_as_run(recorder.submission(), str(run)))
     return merge(parts)
-
-
-LEVELS = {"a": [0.9, 0.85, 0.7], "b": [0.7, 0.66]}
 
 
 def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
     embedded: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submission = _of_runs(embedded, LEVELS, "open-5w5s5q")
+    submission = _of_runs(embedded)
     report = score(submission, embedded, references=False)
     (c,) = report.comparisons
     own = ClassDesign.of(embedded.task_set("digits", "open-5w5s5q").class_ids)
@@ -220,31 +184,89 @@ def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
     assert alone.rows[0].open == pytest.approx(mine.accuracy.halfwidth, rel=1e-9)
 
 
-def test_more_runs_are_planned_and_told(embedded: Release, tmp_path: Path) -> None:
-    path = tmp_path / "runs.parquet"
-    _of_runs(embedded, LEVELS, "open-5w5s5q").write(path)
-    base = ["--pilot", f"{path}::a", "--versus", "b", "--queries", "5"]
-    plain = json.loads(_run(*base, "--format", "json"))["datasets"][0]
-    ten = json.loads(_run(*base, "--runs", "10", "--format", "json"))["datasets"][0]
-    assert (plain["runs"]["planned"], ten["runs"]["planned"]) == ([3, 2], [10, 10])
-    told = {one["runs"]: one["halfwidth"] for one in plain["runs"]["more"]}
-    assert [*told] == [5, 10, 20]
-    assert told[10] == pytest.approx(ten["rows"][0]["open"], rel=1e-9)
-    assert ten["rows"][0]["open_of_tasks"] == plain["rows"][0]["open_of_tasks"] < told[20]
-    text = _run(*base)
-    said = f"the open interval at Q = 5 is ± {plain['rows'][0]['open']:.2f}"
-    assert said in " ".join(text.split())
-    rows = list(csv.DictReader(_run(*base, "--format", "csv").splitlines()[1:]))
-    assert (rows[0]["runs"], rows[0]["versus_runs"]) == ("3", "2")
-    assert float(rows[0]["run_error"]) == plain["runs"]["run_error"]
+# ---- tasks that reuse images ---------------------------------------------------------------------
+
+plan_pooled = partial(plan, suite="pooled")
+PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
 
 
-def test_one_run_is_named(embedded: Release, tmp_path: Path) -> None:
-    path = tmp_path / "one.parquet"
-    _of_runs(embedded, {"a": [0.9, 0.8], "b": [0.7]}, "open-5w5s5q").write(path)
-    base = ["--pilot", f"{path}::a", "--versus", "b", "--queries", "5"]
-    text = " ".join(_run(*base, "--runs", "4").split())
-    assert "Training runs: 4 of a." in text
-    assert "One training run of b: what is said holds for this one trained model." in text
-    runs = json.loads(_run(*base, "--format", "json"))["datasets"][0]["runs"]
-    assert (runs["planned"], runs["of_one_model"], runs["run_error"]) == ([2, 1], ["b"], None)
+@pytest.fixture(scope="module")
+def pooled() -> Plan:
+    return plan_pooled(**PAIR, datasets="digits", tasks=[1000])
+
+
+def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pooled: Plan) -> None:
+    (one,) = pooled.sets
+    info = one.pilot.info
+    assert str(info) == "digits/pooled-5w5s5q"
+    rows = {}
+    for submission in embedded.references():
+        table = submission.on([info]).table
+        if table.num_rows and (name := table["method"][0].as_py()) in PAIR.values():
+            rows[name] = table["n_correct"].to_pylist()
+    y = (np.array(rows["pixels/NCC"]) - np.array(rows["pixels/MatchingNet"])) / 25
+    own = Influences(left_out_design(embedded, info), y[None]).own(0.95)
+    assert one.pilot.mean == pytest.approx(100 * y.mean())
+    widths = {row.kind: row.halfwidth for row in one.rows if row.tasks == y.size}
+    assert widths["images"] == pytest.approx(100 * own.images.halfwidth[0, 0], rel=1e-2)
+    assert widths["classes"] == pytest.approx(100 * own.classes.halfwidth[0, 0], rel=1e-9)
+    assert "superclasses" not in widths
+
+
+def test_numbers_of_tasks(pooled: Plan) -> None:
+    (one,) = pooled.sets
+    assert one.usual == min(max(one.noiseless, one.stable), 4000)
+    numbers = {600, 1000, one.noiseless, one.stable, one.usual}
+    assert {row.tasks for row in one.rows} == {*numbers, None}
+
+
+def test_rows_of_csv_and_json(pooled: Plan) -> None:
+    rows = list(csv.DictReader(plan_csv(pooled).splitlines()[1:]))
+    assert rows[-1]["tasks"] == ""
+    (content,) = json.loads(plan_json(pooled))["datasets"]
+    assert [row["halfwidth"] for row in content["rows"]] == [float(r["halfwidth"]) for r in rows]
+
+
+def test_an_accuracy_has_nothing_to_detect() -> None:
+    (one,) = plan_pooled(method="pixels/NCC", datasets="digits", queries=[5]).sets
+    assert {row.detectable for row in one.rows} == {None}
+
+
+def test_what_is_no_pooled_plan(embedded: Release) -> None:
+    with pytest.raises(SubmissionError, match="suites closed or pooled"):
+        plan_pooled(queries=[3])
+    with pytest.raises(UnknownNameError, match="data set"):
+        plan_pooled(datasets="digit")
+    with pytest.raises(SpecError, match="1 tasks"):
+        plan_pooled(tasks=[1])
+    with pytest.raises(SubmissionError, match="differ from itself"):
+        plan_pooled(method="pixels/NCC", versus="pixels/NCC")
+    with pytest.raises(SpecError, match="plan pooled ones"):
+        plan(tasks=[1000])
+    result = CliRunner().invoke(main, ["plan", "--tasks", "1000"])
+    assert result.exit_code == 2
+    assert "--suite pooled" in result.output
+
+
+def test_pooled_training_runs_are_planned_as_they_are_reported(embedded: Release) -> None:
+    info = embedded.task_set_info("digits", "closed-5w5s5q")
+    rng = np.random.default_rng(1)
+    level = {"a": rng.normal(0.85, 0.06, info.n_tasks), "b": rng.normal(0.84, 0.06, info.n_tasks)}
+    parts = []
+    for name, run, step in (("a", 0, 0.0), ("a", 1, 0.04), ("a", 2, -0.03), ("b", 0, 0.0)):
+        recorder = Recorder(name)
+        recorder.add_counts(info, rng.binomial(25, np.clip(level[name] + step, 0, 1)))
+        parts.append(_as_run(recorder.submission(), str(run)))
+    pilot = merge(parts)
+    (one,) = plan_pooled(pilot, embedded, method="a", versus="b").sets
+    found = {row.kind: row for row in one.rows if row.tasks == info.n_tasks}
+    (c,) = score(pilot, embedded, references=False).comparisons
+    for kind in ("images", "classes"):
+        width = c.intervals[kind].difference.halfwidth
+        assert found[kind].halfwidth == pytest.approx(width, rel=1e-2)
+        assert found[kind].of_tasks < 0.95 * found[kind].halfwidth
+    more = plan_pooled(pilot, embedded, method="a", versus="b", runs=10).sets[0]
+    wide = {row.kind: row.halfwidth for row in more.rows if row.tasks == info.n_tasks}
+    assert found["images"].of_tasks < wide["images"] < found["images"].halfwidth
+    with pytest.raises(SubmissionError, match="one training run"):
+        plan_pooled(pilot, embedded, method="b", runs=3)

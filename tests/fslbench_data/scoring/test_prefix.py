@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from results_repository import Repository
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.cli import main
-from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.scores import PREFIX
@@ -100,7 +98,7 @@ def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:
     assert rows.conclusive(with_part.sets[:1]).rows == rows.conclusive(without.sets).rows
 
 
-def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Path) -> None:
+def test_figures_say_it(part: Submission) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     (each,) = fb.score(part, task_sets="open-5w1s1q").sets
     for figure in (
@@ -110,9 +108,6 @@ def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Pat
     ):
         assert WORDS in figure.caption, figure.chart
     assert {row["verdict"] for row in rows.forest([each]).rows} == {"n/a"}
-    _run("report", path, "-o", tmp_path / "page")
-    (html,) = (tmp_path / "page").glob("*.html")
-    assert WORDS in html.read_text(encoding="utf-8")
 
 
 def test_a_release_s_own_prefix_is_ordinary(embedded: Release, part: Submission) -> None:
@@ -145,27 +140,3 @@ def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
     recorder.submission().write(path)
     for form in ("table", "csv"):
         assert WORDS in _run("score", path, "--bias", "--format", form), form
-
-
-def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> None:
-    """Though its mean over its tasks is the highest, and it is ahead on each of them."""
-    repository = Repository(tmp_path / "results")
-    repository.add(_recorded(embedded, "part", {"open-5w1s1q": np.full(40, 5)}))
-    repository.add(_recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6}))
-    chosen = {"datasets": "digits", "task_sets": "open-5w1s1q"}
-    (board,) = leaderboard(repository.files, [embedded], **chosen).boards
-    (each,) = board.sets
-    assert each.compared == len(each) - 1
-    assert each.leader != "part"
-    *others, last = each.rows()
-    assert (last.method, last.rank, last.prefix) == ("part", None, True)
-    assert {interval.could_be_best for interval in last.intervals.values()} == {None}
-    assert last.difference is not None
-    assert last.difference.halfwidth is not None
-    assert all(row.rank and not row.prefix for row in others)
-    for form in ("table", "markdown", "json", "csv"):
-        said = _run(
-            *("leaderboard", "--results", repository.folder, "--dataset", "digits"),
-            *("--task-set", "open-5w1s1q", "--format", form),
-        )
-        assert WORDS in said or (form == "json" and '"prefix": true' in said), form

@@ -1,7 +1,7 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
-import itertools
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
-from benchmark_spec.errors import SubmissionError, UnboundError
+from benchmark_spec.errors import SubmissionError
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.score import score
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import narrower, score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -83,67 +84,51 @@ def test_a_single_task(toy: Release) -> None:
     }
 
 
-def _shuffled(submission: Submission, seed: int) -> Submission:
-    order = np.random.default_rng(seed).permutation(submission.table.num_rows)
-    return Submission(
-        submission.table.take(pa.array(order)), submission.methods, submission.bindings
-    )
-
-
 def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Release) -> None:
-    expected = score(example, embedded)
-    for seed in range(3):
-        assert score(_shuffled(example, seed), embedded) == expected
+    order = np.random.default_rng(0).permutation(example.table.num_rows)
+    shuffled = replace(example, table=example.table.take(pa.array(order)))
+    assert score(shuffled, embedded) == score(example, embedded)
 
 
-def test_each_pair_once_and_references_not_among_themselves(
-    embedded: Release, example: Submission
-) -> None:
-    tasks = embedded.task_set("digits", "open-5w5s5q")
-    other = Recorder("other")
-    other.add_counts(tasks, np.full(31, 20))
-    report = score(merge([example, other.submission()]), embedded, task_sets=["open-5w5s5q"])
-    pairs = [(c.method, c.versus) for c in report.comparisons]
-    references = ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-    assert pairs == [
-        ("pixels/Ridge", "other"),
-        *(("pixels/Ridge", r) for r in references),
-        *(("other", r) for r in references),
-    ]
-    assert [s.is_reference for s in report.scores] == [False, False, True, True, True]
-
-
-def test_against_chooses(embedded: Release, example: Submission) -> None:
-    report = score(example, embedded, against=["pixels/LR", "pixels/NCC"], datasets=["digits"])
-    assert {c.versus for c in report.comparisons} == {"pixels/NCC", "pixels/LR"}
-    assert len(report.comparisons) == 12
-    assert score(example, against="pixels/LR").comparisons == tuple(
-        c for c in score(example, embedded).comparisons if c.versus == "pixels/LR"
-    )
-    with pytest.raises(SubmissionError, match="nothing to compare"):
-        score(example, embedded, against="pixels/Ridge")
-
-
-def test_unbound_results_say_so(toy: Release) -> None:
-    unbound = Submission(_recorded(toy, "mine", {OPEN: [4, 3, 2, 1]}).table)
-    with pytest.raises(UnboundError):
-        score(unbound, toy)
-    report = score(unbound, toy, allow_unbound=True)
-    assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
-    assert "|unbound|" in str(report.signature)
-
-
-@pytest.mark.slow
-def test_without_a_file_the_references_are_compared_with_each_other(
-    embedded: Release, toy: Release
-) -> None:
-    report = score(None, embedded, datasets="digits", task_sets="open-5w5s5q")
-    assert len(report.sets) == 1
-    pairs = {frozenset((each.method, each.versus)) for each in report.comparisons}
-    assert pairs == {
-        frozenset(pair)
-        for pair in itertools.combinations(("pixels/NCC", "pixels/MatchingNet", "pixels/LR"), 2)
-    }
-    assert len(report.comparisons) == 3
+def test_a_release_without_references_has_nothing_to_compare(toy: Release) -> None:
     with pytest.raises(SubmissionError, match="has no reference methods"):
         score(None, toy)
+
+
+# ---- task sets on which intervals would be narrower ----------------------------------------------
+
+PROTOCOLS = ("5w1s1q", "5w5s5q", "5w10s7q")
+
+
+@pytest.fixture(scope="module")
+def of_closed(embedded: Release, example: Submission) -> Report:
+    return score(example, embedded, task_sets=[f"closed-{name}" for name in PROTOCOLS])
+
+
+def test_by_how_much_is_what_the_references_have(of_closed: Report, embedded: Release) -> None:
+    pooled = score(None, embedded, datasets="digits", task_sets="pooled-5w1s1q").sets[0]
+    closed = next(each for each in of_closed.sets if "5w1s1q" in str(each.scored))
+    width = {s.method: s.intervals["images"].halfwidth for s in closed.scores if s.is_reference}
+    ratios = [s.intervals["images"].halfwidth / width[s.method] for s in pooled.scores]
+    found = narrower(of_closed, embedded)
+    assert found is not None
+    info, share, more = found
+    assert (str(info), more) == ("digits/pooled-5w1s1q", 2)
+    assert share == pytest.approx(1 - median(ratios))
+    assert 0.1 < share < 0.5
+
+
+def test_who_answers_pooled_sets_is_told_nothing(embedded: Release) -> None:
+    pooled = score(None, embedded, datasets="digits")
+    assert {each.scored.task_set.partition("-")[0] for each in pooled.sets} >= {"pooled", "open"}
+    assert narrower(pooled, embedded) is None
+
+
+def test_where_no_reference_tells_nothing_is_said(
+    of_closed: Report, toy: Release, embedded: Release
+) -> None:
+    assert narrower(of_closed, toy) is None  # which has no such task sets
+    alone = score(
+        embedded.references()[0], task_sets="closed-5w5s5q", datasets="digits", references=False
+    )
+    assert narrower(alone, embedded) is None

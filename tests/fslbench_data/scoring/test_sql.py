@@ -1,6 +1,7 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -10,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from analysis_sql.queries.engine import query_names, query_question, query_text, run_query
+from analysis_sql.queries.engine import run_query
 from analysis_sql.queries.limits import memory_bytes
-from benchmark_spec.errors import QueryError, UnknownNameError
+from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.sql import VIEWS, connect, described, only_named, tables
+from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 from fslbench_data.submission.model import Submission
 
 
@@ -30,80 +31,25 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
     return rows
 
 
-def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
-    rows = _rows(
-        connection,
-        "SELECT method, sum(accuracy * tasks) / sum(tasks) AS mean, count(*) AS n "
-        "FROM class_accuracies WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' "
-        "GROUP BY method ORDER BY method",
-    )
-    means = _rows(
-        connection,
-        "SELECT method, mean FROM accuracies "
-        "WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' ORDER BY method",
-    )
-    assert [r["method"] for r in rows] == [r["method"] for r in means]
-    for a, b in zip(rows, means, strict=True):
-        assert a["n"] == 10
-        assert a["mean"] == pytest.approx(b["mean"], rel=1e-9)
-
-
-def test_class_accuracies_follow_from_what_says_which_queries_are_right(embedded: Release) -> None:
+@pytest.mark.parametrize("told", ["class_correct", "correct", "predictions", "nothing"])
+def test_class_accuracies_follow_from_what_says_which_queries_are_right(
+    toy: Release, told: str
+) -> None:
     """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
-    of_set = "dataset = 'digits' AND task_set = 'open-5w5s5q'"
-    with connect(embedded) as opened:
-        answered = opened.sql(
-            "SELECT task_id, n_correct, n_query, class_correct, correct, query_label "
-            f"FROM (FROM results WHERE method = 'pixels/NCC' AND {of_set}) "
-            f"JOIN (FROM tasks WHERE {of_set}) USING (task_id) ORDER BY task_id"
-        ).to_arrow_table()
-    label = np.array(answered["query_label"].to_pylist())
-    right = np.array(answered["correct"].to_pylist())
-    columns = {
-        "class_correct": answered["class_correct"],
-        "correct": pa.array(right.tolist()),
-        "predictions": pa.array(np.where(right == 1, label, (label + 1) % 5).tolist()),
-        "nothing": None,
-    }
-    fingerprint = embedded.task_set("digits", "open-5w5s5q").info.fingerprint
-    submissions = []
-    for name, column in columns.items():
-        counts = answered.select(["task_id", "n_correct", "n_query"])
-        whole = {"method": name, "dataset": "digits", "task_set": "open-5w5s5q"}
-        for key, value in {**whole, "fingerprint": fingerprint, "transductive": False}.items():
-            counts = counts.append_column(key, pa.array([value] * len(counts)))
-        if column is not None:
-            counts = counts.append_column(name, column)
-        submissions.append(Submission.from_frame(counts))
-    with connect(embedded, submissions) as opened:
-        found = opened.execute(
-            "SELECT method, "
-            "list([class_name, tasks::VARCHAR, accuracy::VARCHAR] ORDER BY class_name) "
-            f"FROM class_accuracies WHERE {of_set} AND method IN ? GROUP BY method",
-            [[*columns, "pixels/NCC"]],
-        ).fetchall()
-        pooled = opened.execute(
-            "SELECT count(DISTINCT method) FROM class_accuracies "
-            "WHERE dataset = 'digits' AND task_set = 'pooled-5w5s5q'"
-        ).fetchone()
-    of = dict(found)
-    assert of.keys() == {"class_correct", "correct", "predictions", "pixels/NCC"}
-    assert len(of["correct"]) == 10
-    assert all(rows == of["pixels/NCC"] for rows in of.values())
-    assert pooled == (3,)
-
-
-def test_tasks_join_with_images(connection: duckdb.DuckDBPyConnection) -> None:
-    (row,) = _rows(
-        connection,
-        "SELECT count(*) AS n, count(*) FILTER (i.class_id <> t.class_ids[t.label + 1]) AS wrong "
-        "FROM (SELECT dataset, class_ids, unnest(query) AS image_id, unnest(query_label) AS label "
-        "FROM tasks WHERE dataset = 'digits') AS t JOIN images AS i USING (dataset, image_id)",
-    )
-    assert row["wrong"] == 0
-    queries = ((176, 5), (31, 25), (19, 35), (600, 65), (4000, 5), (2876, 25), (2893, 35))
-    of_allway, of_episodes = 5 * (1787 + 1637), 45_300
-    assert row["n"] == sum(n * q for n, q in queries) + of_allway + of_episodes
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    answers = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
+    (recorder := fb.Recorder("m")).add_task_set(tasks, answers)
+    whole, right = recorder.submission(), answers == tasks.query_label
+    table = whole.table.drop_columns(["class_correct", "predictions"])
+    if told == "correct":
+        table = table.append_column("correct", pa.array(right.astype(np.int8).tolist()))
+    elif told != "nothing":
+        table = table.append_column(told, whole.table[told])
+    with connect(toy, replace(whole, table=table)) as opened:
+        found = dict(opened.sql("SELECT class_name, accuracy FROM class_accuracies").fetchall())
+    owner = np.take_along_axis(tasks.class_ids, tasks.query_label.astype(int), axis=1)
+    by_hand = {"abcd"[c]: pytest.approx(100 * right[owner == c].mean()) for c in np.unique(owner)}
+    assert found == ({} if told == "nothing" else by_hand)
 
 
 def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
@@ -126,37 +72,6 @@ def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> No
         """
     ).fetchone()
     assert (wrong, right) == (0, 21 * 25)
-
-
-def test_every_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
-    views = {name: (about, columns) for name, about, columns in described(connection)}
-    assert set(views) == {*VIEWS, *query_names()}
-    for about, columns in views.values():
-        assert about.endswith((".", "?"))
-        assert columns
-    text = CliRunner().invoke(main, ["sql", "--list"]).stdout
-    assert "results: One row a method and task" in text
-    assert "differences: How do two methods differ" in text
-    assert "class_ids INTEGER[]" in text
-
-
-@pytest.mark.parametrize("name", query_names())
-def test_every_query_says_what_it_asks_and_ends_in_order_by(name: str) -> None:
-    text = query_text(name)
-    assert query_question(name).endswith("?")
-    assert "\n-- reads" in text
-    statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    head, order, tail = statement.rpartition("ORDER BY")
-    assert order
-    assert head
-    assert ")" not in tail
-    assert CliRunner().invoke(main, ["sql", "--show", name]).stdout == text
-
-
-def test_unknown_queries_list_the_known() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'differences'"):
-        query_text("difference")
-    assert CliRunner().invoke(main, ["sql", "--show", "difference"]).exit_code == 2
 
 
 FORBIDDEN = [

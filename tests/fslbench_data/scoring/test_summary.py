@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
-from fslbench_data.scoring.task_set_report import primary_comparisons, primary_sets
+from fslbench_data.scoring.task_set_report import primary_sets
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
@@ -38,27 +36,6 @@ def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
             )
             recorder.add_counts(release.task_set(info.dataset, str(info.name)), moved)
     return recorder.submission()
-
-
-def test_one_method_has_a_row_for_each_set_that_leads(embedded, example) -> None:
-    report = fb.score(example, embedded)
-    answered = summarize(report)
-    assert [str(h.scored) for h in answered.primary] == [
-        "digits/closed-5w1s1q",
-        "digits/closed-5w5s5q",
-        "digits/closed-5w10s7q",
-    ]
-    assert (answered.other_sets, answered.other_references, answered.columns) == (3, 0, ())
-    assert answered.methods == ("pixels/Ridge",)
-    of_report = {(c.task_set, c.versus): c.shown for c in report.comparisons}
-    for row in answered.rows:
-        assert row.primary.shown_kinds[0] == "images"
-        assert row.primary.kind_about("new classes") == "classes"
-        assert [c.versus for c in row.compared] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-        assert all(c == of_report[c.task_set, c.versus] for c in row.compared)
-        highest = max(row.compared, key=lambda c: c.versus_mean.mean)
-        assert row.shown == (highest,)
-    assert {c.verdict for c in answered.rows[2].compared} == {Verdict.BETTER}
 
 
 @pytest.mark.parametrize(
@@ -121,19 +98,6 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert question == "new classes" or len(kept) < tally.unadjusted
 
 
-@pytest.mark.slow
-def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
-    report = fb.score(example, embedded, against="pixels/LR")
-    answered = summarize(report)
-    assert {c.versus for row in answered.rows for c in (*row.compared, *row.shown)} == {"pixels/LR"}
-    assert answered.against == ("pixels/LR",)
-    two = fb.score(None, embedded, datasets="digits", against="pixels/LR")
-    assert set(summarize(two).methods) == {
-        *("pixels/NCC", "pixels/MatchingNet", "pixels/LinearProbe", "pixels/RidgeRegression")
-    }
-    assert summarize(two).references == ("pixels/LR",)
-
-
 def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     answered = summarize(emoji)
     assert len(answered.methods) == 12
@@ -190,26 +154,6 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert answered.other_sets == 2
 
 
-@pytest.mark.slow
-def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:
-    report = fb.score(
-        None, embedded, datasets="fashion_mnist", against="efficientnet_lite0/NCC",
-    )  # fmt: skip
-    primary = primary_comparisons(report.comparisons)
-    assert len(primary) == 3 * 11  # protocols, pairs
-    assert {c.task_set.partition("-")[0] for c in primary} == {"pooled"}
-    others = (c for c in report.comparisons if not c.task_set.startswith("pooled"))
-    primary = primary_comparisons(others)
-    assert len(primary) == 3 * 11
-    by_protocol = {c.task_set.partition("-")[2]: c for c in primary}
-    assert {name: c.task_set for name, c in by_protocol.items()} == {
-        "5w1s1q": "closed-5w1s1q",
-        "5w5s5q": "closed-5w5s5q",
-        "5w10s7q": "closed-5w10s7q",
-    }
-    assert {c.interval_kind for c in primary} <= {*LEFT_OUT}
-
-
 def _columns(*gaps: dict[str, float]) -> Any:
     """Of each task set, how far methods are behind its highest mean."""
     return [
@@ -235,13 +179,3 @@ def _columns(*gaps: dict[str, float]) -> Any:
 )
 def test_who_comes_first(names: str, gaps: list[dict[str, float]], ordered: str) -> None:
     assert best_first([*names], _columns(*gaps)) == [*ordered]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_where_all_answer_all_it_is_the_order_of_means(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    gaps = rng.integers(0, 4, (5, 3)) / 8  # some equally far behind
-    names = [*"ABCDE"]
-    columns = _columns(*(dict(zip(names, column, strict=True)) for column in gaps.T))
-    by_means = sorted(names, key=lambda name: float(gaps[names.index(name)].sum()))
-    assert best_first(names, columns) == by_means

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -15,8 +14,8 @@ import own_logs
 import pandas as pd
 import polars
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from golden_inputs import write_columns
 
 from benchmark_spec.errors import (
     AccuracyError,
@@ -30,25 +29,6 @@ from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
-
-
-def _csv(path: Path, columns: own_logs.Columns) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in own_logs.rows(columns):
-            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row.values())
-    return path
-
-
-def _lines(path: Path, columns: own_logs.Columns) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in own_logs.rows(columns)))
-    return path
-
-
-def _parquet(path: Path, columns: own_logs.Columns) -> Path:
-    pq.write_table(pa.table(columns), path)
-    return path
 
 
 def _flat(columns: own_logs.Columns) -> own_logs.Columns:
@@ -67,21 +47,6 @@ def _texts(columns: own_logs.Columns) -> own_logs.Columns:
             [[f"{i:06}.png" for i in own] for own in ids] for ids in columns["image_ids"]
         ],
     }
-
-
-class Streamed:
-    """What polars gives: large lists of string views."""
-
-    def __init__(self, columns: own_logs.Columns) -> None:
-        lists = {
-            "class_ids": pa.large_list(pa.string_view()),
-            "image_ids": pa.large_list(pa.large_list(pa.string_view())),
-            "method": pa.string_view(),
-        }
-        self._table = pa.table({k: pa.array(v, lists.get(k)) for k, v in columns.items()})
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._table.__arrow_c_stream__(requested_schema)
 
 
 def _check(log: TaskLog) -> None:
@@ -116,9 +81,9 @@ def test_every_form_gives_the_same(
 ) -> None:
     columns = form(LOG)
     sources: dict[str, Callable[[], object]] = {
-        "parquet": lambda: _parquet(tmp_path / "x.parquet", columns),
-        "csv": lambda: str(_csv(tmp_path / "x.csv", columns)),
-        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "parquet": lambda: write_columns(tmp_path / "x.parquet", columns),
+        "csv": lambda: str(write_columns(tmp_path / "x.csv", columns)),
+        "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
         "arrow": lambda: pa.table(columns),
@@ -126,16 +91,16 @@ def test_every_form_gives_the_same(
     _check(TaskLog.read(sources[kind]()))
 
 
-def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
+def test_lists_as_texts_inwrite_columns(tmp_path: Path) -> None:
     """As a CSV file that was converted has them."""
     texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
-    _check(TaskLog.read(_parquet(tmp_path / "x.parquet", {**LOG, **texts})))
+    _check(TaskLog.read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
     _check(TaskLog.read({**LOG, **texts}))
 
 
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "reader": lambda table: table.to_reader(),
-    "large lists of string views, as of polars": lambda _: Streamed(_texts(LOG)),
+    "large lists of string views": lambda _: polars.DataFrame(_texts(LOG)),
     "columns of arrays": lambda _: {name: np.array(values) for name, values in LOG.items()},
     "rows with arrays": lambda _: [
         {**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)
@@ -173,6 +138,7 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
         (Broken(), "the log is a Broken(?s:.*)the disk went away"),
         (polars.DataFrame, "the log is a class DataFrame"),
         (polars.Series([1]), "the log is a Series"),
+        (3, "the log is a int"),
         (iter(own_logs.rows(LOG)), "the log is a list_iterator\n"),
     ):
         with pytest.raises(SchemaError, match=said):
@@ -217,7 +183,7 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
         **LOG,
         "class_ids": [[f"2020-01-{c + 1:02}" for c in ids] for ids in LOG["class_ids"]],
     }
-    log = TaskLog.read(_lines(tmp_path / "x.jsonl", columns))
+    log = TaskLog.read(write_columns(tmp_path / "x.jsonl", columns))
     assert log.classes[0] == "2020-01-01"
     _check(log)
 
@@ -225,7 +191,7 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
 def test_an_accuracy_in_the_place_of_counts(tmp_path: Path) -> None:
     columns = {k: v for k, v in LOG.items() if k not in ("n_correct", "n_query")}
     columns["accuracy"] = [count / 25 for count in LOG["n_correct"]]
-    for source in (columns, _csv(tmp_path / "x.csv", columns)):
+    for source in (columns, write_columns(tmp_path / "x.csv", columns)):
         _check(TaskLog.read(source))
 
 
@@ -250,12 +216,27 @@ def _case(
 
 
 WRONG = {
+    "queries alone": _case(
+        {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
+        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
+    ),
+    "shots that do not fit": _case(
+        {**LOG, "shots": [3] * 21}, "a task has 30 images: 5 of support for 5 classes and 3 shots"
+    ),
+    "fewer queries than counted": _case(
+        {**_roles(LOG), "query_ids": [[own[1:4] for own in ids] for ids in LOG["image_ids"]]},
+        "n_query is 25 and a task has 15 query_ids",
+    ),
+    "support alone": _case(
+        {k: v for k, v in _roles(LOG).items() if k != "query_ids"}, "misses the column query_ids"
+    ),
+    "both ways": _case({**LOG, **_roles(LOG)}, "says twice which images"),
     "missing": _case(
         _without("image_ids", "method"), "misses the columns method, support_ids and query_ids"
     ),
     "half the counts": _case(_without("n_query"), "misses the column n_query"),
     "no result": _case(_without(*_REST), "misses the column correct"),
-    "both": _case(_without(accuracy=[0.5] * 21), "says twice"),
+    "two results": _case(_without(accuracy=[0.5] * 21), "says twice"),
     "no rows": _case({k: [] for k in LOG}, "has no rows"),
     "null method": _case(_with("method", None), "data row 4"),
     "formula": _case(_with("method", "=1"), "'=1'", MethodNameError),
@@ -272,10 +253,6 @@ WRONG = {
     "ragged": _case(
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
         "n_query is 25 and a task has 15 images.*\n.*data row 4",
-    ),
-    "not K times m": _case(
-        {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
-        "a task has 6 image_ids and 5 class_ids",
     ),
     "mixed ids": _case(
         _with("class_ids", ["a", "b", "c", "d", "e"]),
@@ -299,9 +276,6 @@ WRONG = {
     "a fraction as count": _case(_with("n_correct", 0.9), "n_correct is fractional", CountError),
     "NaN": _case(
         _without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), "data row 21", AccuracyError
-    ),
-    "no accuracy": _case(
-        _without(*_REST, accuracy=[0.5] * 20 + [None]), "data row 21", AccuracyError
     ),
     "percentages": _case(
         _without(*_REST, accuracy=[81.2] * 21), "divide all of them by 100", AccuracyError
@@ -339,7 +313,7 @@ def test_other_columns_are_left_alone(
     if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
         pytest.skip("JSON does not have such values")
     sources: dict[str, Callable[[], object]] = {
-        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
         "pandas": lambda: pd.DataFrame(_flat(columns)),
@@ -358,7 +332,6 @@ def test_what_is_wrong_is_said(name: str) -> None:
     ("file", "content", "said"),
     [
         ("x.csv", b"", "is empty"),
-        ("x.txt", b"1", "ends in .txt"),
         ("x.csv", b'method,task,class_ids\nm,0,"[1\n', "a quote does not stand around a cell"),
         (
             "x.csv",
@@ -375,14 +348,6 @@ def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: 
     (tmp_path / file).write_bytes(content)
     with pytest.raises((UnreadableError, SchemaError), match=said):
         TaskLog.read(tmp_path / file)
-
-
-def test_no_file_and_no_table(tmp_path: Path) -> None:
-    for source, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
-        with pytest.raises(UnreadableError, match=said):
-            TaskLog.read(source)
-    with pytest.raises(SchemaError, match="the log is a int"):
-        TaskLog.read(3)
 
 
 def test_tables_of_two_columns(tmp_path: Path) -> None:
@@ -444,37 +409,6 @@ def test_roles_are_told() -> None:
     assert not untold.shots.any()
 
 
-PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {
-    "queries alone": (
-        {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
-        "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
-    ),
-    "shots that do not fit": (
-        {**LOG, "shots": [3] * 21},
-        "a task has 30 images: 5 of support for 5 classes and 3 shots",
-    ),
-    "fewer queries than counted": (
-        {
-            **_roles(LOG),
-            "query_ids": [[own[1:4] for own in ids] for ids in LOG["image_ids"]],
-        },
-        "n_query is 25 and a task has 15 query_ids",
-    ),
-    "support alone": (
-        {k: v for k, v in _roles(LOG).items() if k != "query_ids"},
-        "misses the column query_ids",
-    ),
-    "both ways": ({**LOG, **_roles(LOG)}, "says twice which images"),
-}
-
-
-@pytest.mark.parametrize("name", PARTIAL)
-def test_partial_logs_are_refused(name: str) -> None:
-    columns, said = PARTIAL[name]
-    with pytest.raises(SchemaError, match=said):
-        TaskLog.read(columns)
-
-
 def test_shots_that_fit_and_others_are_left_alone() -> None:
     _check(TaskLog.read({**LOG, "shots": [1] * 21}))
     _check(TaskLog.read({**LOG, "shots": ["one"] * 21}))
@@ -510,7 +444,7 @@ LEFT_ALONE: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
     columns = _again(LOG, 2, seed=LEFT_ALONE[name])
-    lines = _lines(tmp_path / "x.jsonl", columns)
+    lines = write_columns(tmp_path / "x.jsonl", columns)
     for source in (columns, own_logs.rows(columns), lines):
         log = TaskLog.read(source)
         assert (log.runs, log.run_column) == ((), "")
