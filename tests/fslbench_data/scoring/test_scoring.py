@@ -1,18 +1,19 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
 from dataclasses import replace
-from statistics import median
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError
+from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.score import narrower, score
+from fslbench_data.scoring.score import pooled_instead, score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -95,40 +96,23 @@ def test_a_release_without_references_has_nothing_to_compare(toy: Release) -> No
         score(None, toy)
 
 
-# ---- task sets on which intervals would be narrower ----------------------------------------------
-
-PROTOCOLS = ("5w1s1q", "5w5s5q", "5w10s7q")
+# ---- pooled sets are named to whoever answers other sets of the same data ------------------------
 
 
-@pytest.fixture(scope="module")
-def of_closed(embedded: Release, example: Submission) -> Report:
-    return score(example, embedded, task_sets=[f"closed-{name}" for name in PROTOCOLS])
-
-
-def test_by_how_much_is_what_the_references_have(of_closed: Report, embedded: Release) -> None:
-    pooled = score(None, embedded, datasets="digits", task_sets="pooled-5w1s1q").sets[0]
-    closed = next(each for each in of_closed.sets if "5w1s1q" in str(each.scored))
-    width = {s.method: s.intervals["images"].halfwidth for s in closed.scores if s.is_reference}
-    ratios = [s.intervals["images"].halfwidth / width[s.method] for s in pooled.scores]
-    found = narrower(of_closed, embedded)
-    assert found is not None
-    info, share, more = found
-    assert (str(info), more) == ("digits/pooled-5w1s1q", 2)
-    assert share == pytest.approx(1 - median(ratios))
-    assert 0.1 < share < 0.5
-
-
-def test_who_answers_pooled_sets_is_told_nothing(embedded: Release) -> None:
-    pooled = score(None, embedded, datasets="digits")
-    assert {each.scored.task_set.partition("-")[0] for each in pooled.sets} >= {"pooled", "open"}
-    assert narrower(pooled, embedded) is None
-
-
-def test_where_no_reference_tells_nothing_is_said(
-    of_closed: Report, toy: Release, embedded: Release
+def test_pooled_sets_of_the_same_data_ways_and_shots(
+    example: Submission, embedded: Release, toy: Release
 ) -> None:
-    assert narrower(of_closed, toy) is None  # which has no such task sets
-    alone = score(
-        embedded.references()[0], task_sets="closed-5w5s5q", datasets="digits", references=False
-    )
-    assert narrower(alone, embedded) is None
+    report = score(example, embedded, task_sets=["closed-5w1s1q", "closed-5w10s7q"])
+    named = [str(info) for info in pooled_instead(report, embedded)]
+    assert named == ["digits/pooled-5w1s1q", "digits/pooled-5w10s7q"]
+    assert pooled_instead(report, toy) == []  # which has no such task sets
+    assert pooled_instead(score(None, embedded, datasets="digits"), embedded) == []
+
+
+def test_the_tip_stands_behind_the_answer_alone(root: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    answered = CliRunner().invoke(main, ["score", mine])
+    assert answered.stderr.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2")
+    assert "tip:" not in answered.stdout
+    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
+        assert "tip:" not in CliRunner().invoke(main, ["score", mine, *options]).stderr
