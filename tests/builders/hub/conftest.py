@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from specs import spec_in
 
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 
 REPO = "org/bench"
 SPEC = """
@@ -20,6 +20,7 @@ name = "small"
 version = "{version}"
 description = "{description}"
 protocols = ["3w2s2q"]
+drawn = [{drawn}]
 [[dataset]]
 name = "vgg_flower"
 source = "catalogue"
@@ -47,14 +48,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         suites: tuple[str, ...] = ("open", "closed"),
         seed: int = 0,
         description: str = "d",
+        drawn: str = "",
     ) -> Path:
         folder = tmp_path_factory.mktemp("publish")
-        spec = folder / "spec.toml"
         quoted = ", ".join(f'"{suite}"' for suite in suites)
-        spec.write_text(
-            SPEC.format(version=version, suites=quoted, seed=seed, description=description)
-        )
-        build_release(read_spec(spec), folder / "release")
+        how = {"version": version, "suites": quoted, "seed": seed, "description": description}
+        build_release(spec_in(folder, SPEC.format(**how, drawn=drawn)), folder / "release")
         return folder / "release"
 
     return make
