@@ -34,7 +34,6 @@ suites = ["open"]
 """
 
 Build = Callable[..., Path]
-Publish = Callable[..., Result]
 
 
 @pytest.fixture(scope="session")
@@ -59,22 +58,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return make
 
 
-@pytest.fixture(scope="session")
-def _first(build: Build) -> Path:
-    return build()
-
-
 @pytest.fixture
-def release(_first: Path, tmp_path: Path) -> Path:
+def release(build: Build, tmp_path: Path) -> Path:
     """Version 1.0.0 of the release, to do with as one likes: 5 tables, card and manifest."""
-    return Path(shutil.copytree(_first, tmp_path / "release"))
+    return Path(shutil.copytree(build(), tmp_path / "release"))
 
 
-@pytest.fixture
-def publish() -> Publish:
-    """The command."""
-
-    def run(folder: Path, *options: str) -> Result:
-        return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
-
-    return run
+def publish(folder: Path, *options: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])

@@ -18,7 +18,7 @@ from builders.release.diff import diff
 from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import load_release
 
-from .conftest import REPO, Build, Publish
+from .conftest import REPO, Build, publish
 
 OPEN = "tasks/open-3w2s2q/vgg_flower.parquet"
 CLOSED = "tasks/closed-3w2s2q/vgg_flower.parquet"
@@ -34,9 +34,7 @@ def _commits(hub: HubServer) -> int:
     return len(list(repo.history(hub.sha(REPO)))) - 1  # the first one makes the repository
 
 
-def test_first_publication_and_a_second_run(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_first_publication_and_a_second_run(hub: HubServer, release: Path) -> None:
     result = publish(release)
     assert result.exit_code == 0, result.output
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again and equal" in result.output
@@ -62,9 +60,7 @@ def test_first_publication_and_a_second_run(
     assert hub.sha(REPO) == commit
 
 
-def test_tables_that_are_drawn_are_published_as_files(
-    hub: HubServer, release: Path, build: Build, publish: Publish
-) -> None:
+def test_drawn_tables_are_published_as_files(hub: HubServer, release: Path, build: Build) -> None:
     drawn = build(drawn='"closed"')
     assert not (drawn / CLOSED).exists()
     result = publish(drawn)
@@ -77,9 +73,7 @@ def test_tables_that_are_drawn_are_published_as_files(
     assert found.digest == read_manifest(drawn)[1].digest
 
 
-def test_a_tag_is_never_moved(
-    hub: HubServer, release: Path, build: Build, publish: Publish
-) -> None:
+def test_a_tag_is_never_moved(hub: HubServer, release: Path, build: Build) -> None:
     publish(release)
     commit = hub.sha(REPO)
     result = publish(build(description="other"))
@@ -90,9 +84,7 @@ def test_a_tag_is_never_moved(
     assert hub.sha(REPO) == hub.sha(REPO, "v1.0.0") == commit
 
 
-def test_a_new_version_uploads_only_what_changed(
-    hub: HubServer, release: Path, build: Build, publish: Publish
-) -> None:
+def test_a_version_uploads_only_what_changed(hub: HubServer, release: Path, build: Build) -> None:
     publish(release)
     uploaded, before = _uploaded(hub), len(hub.requests)
     later = build("1.1.0", suites=("open", "closed", "balanced"))
@@ -107,9 +99,7 @@ def test_a_new_version_uploads_only_what_changed(
         assert hub.read(REPO, MANIFEST_FILE, version) == (folder / MANIFEST_FILE).read_bytes()
 
 
-def test_tables_that_a_version_has_no_longer_are_deleted(
-    hub: HubServer, release: Path, build: Build, publish: Publish
-) -> None:
+def test_tables_that_are_gone_are_deleted(hub: HubServer, release: Path, build: Build) -> None:
     publish(release)
     hub.commit(REPO, {"NOTES.md": b"of the maintainers", "extra.parquet": b"not of a release"})
     result = publish(build("2.0.0", suites=("open",)))
@@ -119,9 +109,7 @@ def test_tables_that_a_version_has_no_longer_are_deleted(
     assert CLOSED in hub.files(REPO, "v1.0.0")
 
 
-def test_an_older_version_is_not_put_over_a_newer_one(
-    hub: HubServer, release: Path, build: Build, publish: Publish
-) -> None:
+def test_a_newer_version_is_not_replaced(hub: HubServer, release: Path, build: Build) -> None:
     publish(build("1.1.0"))
     result = publish(release)
     assert result.exit_code == 2
@@ -140,7 +128,6 @@ def test_what_diff_refuses_is_not_published(
     hub: HubServer,
     release: Path,
     build: Build,
-    publish: Publish,
     version: str,
     change: dict[str, object],
     needed: str,
@@ -161,7 +148,7 @@ def test_what_diff_refuses_is_not_published(
 
 @pytest.mark.slow
 def test_the_version_is_compared_with_the_published_one_below_it(
-    hub: HubServer, release: Path, build: Build, publish: Publish
+    hub: HubServer, release: Path, build: Build
 ) -> None:
     """Whatever else is tagged, and whatever the main branch holds."""
     for folder in (release, build("1.1.0", suites=("open", "closed", "balanced"))):
@@ -174,9 +161,7 @@ def test_the_version_is_compared_with_the_published_one_below_it(
     assert publish(build("2.0.0", seed=1)).exit_code == 0
 
 
-def test_a_version_below_a_published_one_is_compared_with_it(
-    hub: HubServer, build: Build, publish: Publish
-) -> None:
+def test_a_version_below_a_published_one_is_compared_with_it(hub: HubServer, build: Build) -> None:
     publish(build("1.0.2"))
     first = list(hub.repo(REPO).history(hub.sha(REPO)))[-1]
     hub.repo(REPO).branches["main"] = first.oid
@@ -186,9 +171,7 @@ def test_a_version_below_a_published_one_is_compared_with_it(
     assert "above 1.0.2" in result.output
 
 
-def test_images_and_other_files_of_the_folder_stay_where_they_are(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_other_files_of_the_folder_stay_where_they_are(hub: HubServer, release: Path) -> None:
     (release / "photos").mkdir()
     (release / "photos/1.jpg").write_bytes(b"\xff\xd8")
     (release / "notes.txt").write_text("mine")
@@ -197,9 +180,7 @@ def test_images_and_other_files_of_the_folder_stay_where_they_are(
     assert not {"photos/1.jpg", "notes.txt"} & set(hub.files(REPO))
 
 
-def test_a_release_with_problems_is_refused(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_a_release_with_problems_is_refused(hub: HubServer, release: Path) -> None:
     (release / "stray.parquet").write_bytes(b"x")
     (release / CARD_FILE).write_text("x")
     result = publish(release)
@@ -210,7 +191,7 @@ def test_a_release_with_problems_is_refused(
 
 
 def test_what_is_refused_without_the_network(
-    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for options, said in (
         (("--repo-id", "bench"), "'bench' is not the name of a repository"),
@@ -226,7 +207,7 @@ def test_what_is_refused_without_the_network(
     assert not hub.requests
 
 
-def test_a_private_repository(hub: HubServer, release: Path, publish: Publish) -> None:
+def test_a_private_repository(hub: HubServer, release: Path) -> None:
     hub.create_repo(REPO)
     result = publish(release, "--private")
     assert result.exit_code == 2
@@ -238,9 +219,7 @@ def test_a_private_repository(hub: HubServer, release: Path, publish: Publish) -
     assert "already published" in publish(release, "--private").output
 
 
-def test_a_repository_of_something_else_is_left_alone(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_a_repository_of_something_else_is_left_alone(hub: HubServer, release: Path) -> None:
     hub.create_repo(REPO, files={"README.md": b"# Photos", "train.parquet": b"x"})
     result = publish(release)
     assert "org/bench holds something, and no release\n  where: train.parquet" in result.output
@@ -251,9 +230,7 @@ def test_a_repository_of_something_else_is_left_alone(
     assert _commits(hub) == 2
 
 
-def test_a_repository_that_was_made_by_hand(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_a_repository_that_was_made_by_hand(hub: HubServer, release: Path) -> None:
     hub.create_repo(REPO, files={"README.md": b"# Soon", "LICENSE": b"mine"})
     result = publish(release)
     assert "6 new, 1 changed, 0 unchanged" in result.output
@@ -262,7 +239,7 @@ def test_a_repository_that_was_made_by_hand(
 
 @pytest.mark.slow
 def test_killed_by_the_system_while_it_compares(
-    hub: HubServer, release: Path, publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -286,9 +263,7 @@ def test_killed_by_the_system_while_it_compares(
     assert _commits(hub) == 1
 
 
-def test_stopped_before_every_step_in_turn_the_next_run_finishes(
-    hub: HubServer, release: Path
-) -> None:
+def test_stopped_before_every_step_the_next_run_finishes(hub: HubServer, release: Path) -> None:
     seen: list[str] = []
 
     def stop_at_the_first_new_step(step: str) -> None:
@@ -308,9 +283,7 @@ def test_stopped_before_every_step_in_turn_the_next_run_finishes(
     assert _uploaded(hub) == 5
 
 
-def test_what_comes_back_is_compared_before_the_tag_is_set(
-    hub: HubServer, release: Path, publish: Publish
-) -> None:
+def test_what_comes_back_is_compared_before_the_tag_is_set(hub: HubServer, release: Path) -> None:
     for path in (MANIFEST_FILE, OPEN):
         hub.faults.add(Fault(f"resolve/.*{path}", kind="tampered", times=None))
         result = publish(release)
@@ -339,7 +312,6 @@ def test_what_comes_back_is_compared_before_the_tag_is_set(
 def test_faults_that_stay(
     hub: HubServer,
     release: Path,
-    publish: Publish,
     quick_retries: list[float],
     fault: Fault,
     said: str,
@@ -356,7 +328,7 @@ def test_faults_that_stay(
 
 
 def test_a_token_without_rights(
-    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = hub.token("bob", write=("org",), read_only=True)
     monkeypatch.setenv("HF_TOKEN", token)
@@ -381,9 +353,7 @@ def test_the_tag_is_set_by_another_meanwhile(hub: HubServer, release: Path) -> N
         run(release, REPO, progress=step)
 
 
-def test_main_moves_while_it_is_uploaded(
-    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_main_moves_while_it_is_uploaded(hub: HubServer, release: Path) -> None:
     hub.create_repo(REPO)
 
     def step(what: str) -> None:
@@ -411,7 +381,7 @@ def test_the_release_changes_while_it_is_published(hub: HubServer, release: Path
 # ---- proposed in a pull request -----------------------------------------------------------------
 
 
-def test_proposed_merged_and_tagged(hub: HubServer, release: Path, publish: Publish) -> None:
+def test_proposed_merged_and_tagged(hub: HubServer, release: Path) -> None:
     result = publish(release, "--create-pr")
     assert result.exit_code == 0, result.output
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again" in result.output
@@ -431,9 +401,7 @@ def test_proposed_merged_and_tagged(hub: HubServer, release: Path, publish: Publ
     assert "already published" in publish(release, "--create-pr").output
 
 
-def test_proposed_once_however_often(
-    hub: HubServer, release: Path, publish: Publish, build: Build
-) -> None:
+def test_proposed_once_however_often(hub: HubServer, release: Path, build: Build) -> None:
     publish(release, "--create-pr")
     result = publish(release, "--create-pr")
     assert f"proposed in {hub.endpoint}/datasets/{REPO}/discussions/1" in result.output
@@ -443,7 +411,7 @@ def test_proposed_once_however_often(
 
 
 def test_proposed_by_one_who_may_not_write(
-    hub: HubServer, release: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.create_repo(REPO)
     monkeypatch.setenv("HF_TOKEN", hub.token("carol"))
@@ -453,9 +421,7 @@ def test_proposed_by_one_who_may_not_write(
 
 
 @pytest.mark.slow
-def test_a_version_without_a_table_is_proposed(
-    hub: HubServer, release: Path, publish: Publish, build: Build
-) -> None:
+def test_a_version_without_a_table_is_proposed(hub: HubServer, release: Path, build: Build) -> None:
     publish(release)
     later = build("2.0.0", suites=("open",))
     assert "1 deleted" in publish(later, "--create-pr").output

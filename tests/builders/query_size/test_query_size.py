@@ -13,14 +13,13 @@ from reference_heads import ncc
 from scipy.stats import sem, t
 
 from analysis_sql.planning.query_size import estimate_set, pool
-from benchmark_spec.errors import FSLBenchError, SamplingError, SpecError
+from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
 from builders.query_size.sweep import QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set
-from builders.sampling.balanced import most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
@@ -128,15 +127,6 @@ def test_the_end_of_what_is_compared(embedded: Release) -> None:
     for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
         choice = replace(far.choice, best=last, more=more)
         assert sentence(replace(far, choice=choice)).startswith(said)
-
-
-def test_other_suites(embedded: Release) -> None:
-    found = swept(embedded, 5, queries=[2, 5], seeds=2, suite="balanced")
-    sizes = embedded.classes("digits").column("n_images").to_pylist()
-    most = most_tasks(sizes, Protocol(5, 5, 5))
-    assert next(row.tasks for row in found.rows if row.query == 5) == most
-    with pytest.raises(SamplingError, match="no image has a group"):
-        swept(embedded, 5, queries=[2], suite="grouped")
 
 
 def test_parts_of_the_images(embedded: Release) -> None:

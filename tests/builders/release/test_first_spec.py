@@ -63,12 +63,8 @@ def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     release = load_release(tmp_path / "r")
     assert release.superclasses("my_birds") == tuple(f"kind {n % 2}" for n in range(6))
-    assert {info.name.suite for info in release.task_sets} == {
-        "open",
-        "closed",
-        "pooled",
-        "grouped",
-    }
+    suites = {info.name.suite for info in release.task_sets}
+    assert suites == {"open", "closed", "pooled", "grouped"}
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,8 @@ def test_the_manifest_says_why(release: Release) -> None:
             continue
         evidence = QueryEvidence.parse(provenance[EVIDENCE])
         assert evidence.query == info.protocol.query
-        assert (evidence.images, evidence.dataset, evidence.method) == (
-            "these", "digits", "pixels/NCC",
-        )  # fmt: skip
+        found = (evidence.images, evidence.dataset, evidence.method)
+        assert found == ("these", "digits", "pixels/NCC")
         pairs = 5 if info.protocol.shot == 1 else 6  # NCC and MatchingNet are one at one shot
         assert (evidence.rule, len(evidence.pairs)) == ("comparisons", pairs)
         assert evidence.swept == tuple(range(1, 16))
@@ -99,6 +98,13 @@ def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     said = [problem.what for problem in verify(other).problems]
     assert any("its evidence gives" in what for what in said)
     assert any("cannot be checked" in what for what in said)
+
+
+def test_info_says_which_sets_have_it(built: Path, release: Release) -> None:
+    names = [str(info.name) for info in release.task_sets if "-5w5s" in str(info.name)]
+    told = CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"])
+    said = f"digits/{', '.join(names)}: recommended queries per class: "
+    assert said in " ".join(told.stdout.split())
 
 
 def test_evidence_that_cannot_be_read(built: Path, tmp_path: Path) -> None:

@@ -14,11 +14,9 @@ from forged import rewrite
 from tiny_features import ABOUT, write_pictured_release
 
 from benchmark_spec.errors import (
-    CorruptReleaseError,
     OutputError,
     SourceError,
     SpecError,
-    UnknownNameError,
 )
 from benchmark_spec.manifest import CARD_FILE
 from builders.cli import main
@@ -103,11 +101,6 @@ def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
     assert min(seen) > 0
 
 
-def test_what_has_no_pictures(embedded: Release) -> None:
-    with pytest.raises(UnknownNameError, match="pictures"):
-        stored_pictures(embedded, "digits")
-
-
 def test_an_image_whose_licence_forbids_it_has_none(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,14 +165,6 @@ def test_links_are_not_taken_for_kept_pictures(
     stored[3].symlink_to(elsewhere / stored[3].name)
     with pytest.raises(OutputError, match="every picture"):
         stored_pictures(release, "tiny")
-
-
-def test_tables_of_other_images_are_refused(folder: Path, tmp_path: Path) -> None:
-    made = shutil.copytree(folder, tmp_path / "r")
-    (path,) = made.glob("pictures/*")
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(CorruptReleaseError):
-        stored_pictures(load_release(made), "tiny")
 
 
 # ---- a task as a picture ------------------------------------------------------------------------

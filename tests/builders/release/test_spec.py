@@ -95,18 +95,12 @@ def test_task_sets_that_it_may_not_list(tmp_path: Path, text: str, what: str) ->
         spec_in(tmp_path, HEAD + text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        HEAD + "tasks = { closed = 0 }\n" + CUB,
-        HEAD + "tasks = { closd = 3 }\n" + CUB,
-        HEAD.replace("1.0.0", "0.1") + CUB,
-    ],
-)
-def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path, text: str) -> None:
-    with pytest.raises(FSLBenchError) as caught:
-        spec_in(tmp_path, text)
-    assert caught.value.where.endswith(".toml")
+def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path) -> None:
+    more = [f"{HEAD}tasks = {{ {tasks} }}\n" for tasks in ("closed = 0", "closd = 3")]
+    for wrong in (*more, HEAD.replace("1.0.0", "0.1")):
+        with pytest.raises(FSLBenchError) as caught:
+            spec_in(tmp_path, wrong + CUB)
+        assert caught.value.where.endswith(".toml")
 
 
 def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
