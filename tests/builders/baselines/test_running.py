@@ -40,6 +40,7 @@ def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Releas
         assert new.pop("class_correct") == (None if is_pooled else by_class)
         if old["task_set"].startswith("allway"):
             assert (new.pop("predictions"), new.pop("correct")) == (predicted, None)
+            assert len(old["second"]) == len(predicted)  # the second-best class of each query
         else:
             label = sets[old["task_set"]][old["task_id"]].query_label
             assert new.pop("predictions") is None

@@ -45,7 +45,7 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
     found = swept(embedded, 1, queries=[1, 3], seeds=2)
     features = embedded.features("digits", "pixels").astype(np.float64)
     sizes = embedded.classes("digits").column("n_images").to_pylist()
-    widths, estimates, tasks = [], [], []
+    widths, estimates, means, tasks = [], [], [], []
     for seed in range(2):
         name = TaskSetName("open", Protocol(5, 1, 3))
         table, _ = draw_task_set("digits", name, sizes, seed=seed)
@@ -57,11 +57,13 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
                 x[task.task_id, label] += p == label
         accuracy = 100 * x.sum(axis=1) / 15
         widths.append(t.ppf(0.975, len(x) - 1) * sem(accuracy))
+        means.append(accuracy.mean())
         estimates.append([estimate_set(x, 3)])
         tasks.append(len(x))
     row = {r.query: r for r in found.rows}[3]
     assert row.observed == pytest.approx(np.mean(widths))
     assert row.observed_error == pytest.approx(np.std(widths, ddof=1) / np.sqrt(2))
+    assert row.accuracy == pytest.approx(np.mean(means))
     assert row.tasks == np.mean(tasks)
     assert found.estimate == pool(estimates, 1)
 

@@ -53,7 +53,6 @@ def test_what_is_damaged_between_two_runs_is_made_again(
     built: Path, tmp_path: Path, spec_of: SpecOf
 ) -> None:
     spec, folder = spec_of(tmp_path), tmp_path / "release"
-
     with pytest.raises(Stop):
         build_release(spec, folder, progress=stopping("cub".__eq__))
     (folder / "tasks/open-5w1s1q/vgg_flower.parquet").write_bytes(b"PAR1")

@@ -70,11 +70,6 @@ def test_it_holds_what_its_specification_says(embedded: Release) -> None:
     assert set(embedded.datasets) == {dataset.name for dataset in spec.datasets}
 
 
-def _class_sizes(release: Release, dataset: str) -> list[int]:
-    sizes: list[int] = release.classes(dataset).column("n_images").to_pylist()
-    return sizes
-
-
 @pytest.mark.parametrize(
     "dataset",
     [
@@ -87,7 +82,7 @@ def test_task_sets_are_drawn_again_bit_by_bit(
     dataset: str, golden: dict[str, str], embedded: Release
 ) -> None:
     """From class sizes and provenance alone; the check `embedded_release` draws quickdraw, too."""
-    sizes = _class_sizes(embedded, dataset)
+    sizes = embedded.classes(dataset).column("n_images").to_pylist()
     pictured = dataset in embedded.datasets_with("images")
     groups = groups_of(embedded.images(dataset)) if pictured else None
     for table in embedded.manifest.tables:
@@ -101,7 +96,7 @@ def test_task_sets_are_drawn_again_bit_by_bit(
 def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded: Release) -> None:
     """Whose classes have up to 340,029 images."""
     info = embedded.task_set_info("quickdraw", "published-5w10s7q")
-    sizes = _class_sizes(embedded, "quickdraw")
+    sizes = embedded.classes("quickdraw").column("n_images").to_pylist()
     drawn = draw_published(sizes, info.protocol, dataset="quickdraw", max_tasks=20)
     shuffle = Stream("published", "quickdraw", str(info.protocol), 0, "queries")
     again = freeze(drawn, sizes, shuffle)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from tiny_features import ABOUT, write_pictures
@@ -65,6 +66,20 @@ def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
     assert release.superclasses("my_birds") == tuple(f"kind {n % 2}" for n in range(6))
     suites = {info.name.suite for info in release.task_sets}
     assert suites == {"open", "closed", "pooled", "grouped"}
+
+
+def test_attributes_are_words_of_own_texts(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    spec, out = tmp_path / "birds.toml", tmp_path / "titles.parquet"
+    _run("init", folder, "-o", spec)
+    spec.write_text(_filled(spec.read_text()))
+    how = ("--spec", spec, "--raw", tmp_path, "--recipe", "given+textblob", "-o", out)
+    told = _run("attributes", "my_birds", *how)
+    assert told.exit_code == 0, told.output
+    rows = pq.read_table(out).to_pylist()
+    assert rows[0]["text"] == "a red bird on a branch"
+    assert "bird" in rows[0]["attributes"]
+    assert (rows[35]["text"], rows[35]["attributes"]) == (None, [])
 
 
 @pytest.mark.parametrize(

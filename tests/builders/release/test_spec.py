@@ -56,10 +56,11 @@ def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
 
 def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path: Path) -> None:
     """Q* may be the protocol's own Q."""
-    text = HEAD + OPTIMAL + CUB + 'protocols = ["5w3s3q", "5w3s"]\nsuites = ["open"]\n'
-    (cub,) = spec_in(tmp_path, text + 'task_sets = ["closed-5w3s3q", "closed-5w3s"]\n').datasets
-    names = [str(name) for name in cub.with_queries({(5, 3): 3}).every_task_set]
-    assert names == ["open-5w3s3q", "closed-5w3s3q"]
+    text = HEAD + OPTIMAL + CUB + 'protocols = ["5w3s3q", "5w3s", "5w1s"]\nsuites = ["open"]\n'
+    text += 'task_sets = ["open-5w1s3q", "closed-5w3s3q", "closed-5w3s"]\n'
+    (cub,) = spec_in(tmp_path, text).datasets
+    names = [str(name) for name in cub.with_queries({(5, 3): 3, (5, 1): 3}).every_task_set]
+    assert names == ["open-5w3s3q", "open-5w1s3q", "closed-5w3s3q"]
 
 
 def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
