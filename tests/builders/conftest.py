@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from real_packages import fetch_or_skip, package_folder, some_clip_art
+from specs import spec_in
 
 from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
 from builders.sources import source_module
 from builders.sources.image_set import ImageSet
 
@@ -36,19 +36,13 @@ suites = ["open", "balanced"]
 
 
 @pytest.fixture(scope="session")
-def spec_text() -> str:
-    """To be formatted with version, seed and closed."""
-    return SPEC
-
-
-@pytest.fixture(scope="session")
 def spec_of() -> SpecOf:
     """Writes the specification into a folder and reads it."""
 
-    def write(folder: Path, version: str = "1.0.0", seed: int = 0, closed: int = 40) -> ReleaseSpec:
-        path = folder / f"spec-{version}-{seed}-{closed}.toml"
-        path.write_text(SPEC.format(version=version, seed=seed, closed=closed))
-        return read_spec(path)
+    def write(
+        folder: Path, version: str = "1.0.0", seed: int = 0, closed: int = 40, more: str = ""
+    ) -> ReleaseSpec:
+        return spec_in(folder, SPEC.format(version=version, seed=seed, closed=closed) + more)
 
     return write
 

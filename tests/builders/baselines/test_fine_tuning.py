@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmark_spec.errors import SpecError
 from builders.baselines.fine_tuning import FineTuner
-from builders.baselines.heads import linear_probe, unit_vectors
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
@@ -73,18 +72,6 @@ def test_it_is_what_the_paper_does(rate: float) -> None:
     assert_array_equal(predictions, expected.argmax(dim=1))
 
 
-def test_with_a_frozen_network_it_is_the_linear_probe() -> None:
-    module, (support, query) = network(), task(2)
-    found = FineTuner(module, rate=0.0).scores(support, query).double()
-    with torch.no_grad():
-        features = module.eval()(torch.cat([support.flatten(0, 1), query])).numpy()
-    ids, queries = torch.arange(6).view(1, 3, 2), torch.arange(6, 18)[None]
-    probe = linear_probe(unit_vectors(features), ids, queries)[0]
-    centred = (scores - scores.mean(dim=1, keepdim=True) for scores in (found, probe))
-    assert_allclose(*centred, atol=1e-5)
-    assert (FineTuner(module).scores(support, query) - found).abs().max() > 1e-6
-
-
 def test_every_task_starts_from_the_same_weights() -> None:
     module = network()
     before = deepcopy(module.state_dict())
@@ -97,16 +84,6 @@ def test_every_task_starts_from_the_same_weights() -> None:
     assert module.training  # as it was given
     for name, values in module.state_dict().items():
         assert torch.equal(values, before[name]), name
-
-
-def test_nothing_is_random() -> None:
-    module, (support, query) = network(), task(5)
-    torch.manual_seed(1)
-    first = FineTuner(module).scores(support, query)
-    torch.manual_seed(2)
-    state = torch.get_rng_state()
-    assert torch.equal(FineTuner(module).scores(support, query), first)
-    assert torch.equal(torch.get_rng_state(), state)  # and nothing is drawn
 
 
 def test_frozen_weights_are_trained_too_and_gradients_may_be_off() -> None:

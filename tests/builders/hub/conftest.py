@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from specs import spec_in
 
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec_file import read_spec
 
 REPO = "org/bench"
 SPEC = """
@@ -20,6 +20,7 @@ name = "small"
 version = "{version}"
 description = "{description}"
 protocols = ["3w2s2q"]
+drawn = [{drawn}]
 [[dataset]]
 name = "vgg_flower"
 source = "catalogue"
@@ -33,7 +34,6 @@ suites = ["open"]
 """
 
 Build = Callable[..., Path]
-Publish = Callable[..., Result]
 
 
 @pytest.fixture(scope="session")
@@ -47,35 +47,23 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         suites: tuple[str, ...] = ("open", "closed"),
         seed: int = 0,
         description: str = "d",
+        drawn: str = "",
     ) -> Path:
         folder = tmp_path_factory.mktemp("publish")
-        spec = folder / "spec.toml"
         quoted = ", ".join(f'"{suite}"' for suite in suites)
-        spec.write_text(
-            SPEC.format(version=version, suites=quoted, seed=seed, description=description)
-        )
-        build_release(read_spec(spec), folder / "release")
+        how = {"version": version, "suites": quoted, "seed": seed, "description": description}
+        build_release(spec_in(folder, SPEC.format(**how, drawn=drawn)), folder / "release")
         return folder / "release"
 
     return make
 
 
-@pytest.fixture(scope="session")
-def _first(build: Build) -> Path:
-    return build()
-
-
 @pytest.fixture
-def release(_first: Path, tmp_path: Path) -> Path:
+def release(build: Build, tmp_path: Path) -> Path:
     """Version 1.0.0 of the release, to do with as one likes: 5 tables, card and manifest."""
-    return Path(shutil.copytree(_first, tmp_path / "release"))
+    return Path(shutil.copytree(build(), tmp_path / "release"))
 
 
-@pytest.fixture
-def publish() -> Publish:
-    """The command."""
-
-    def run(folder: Path, *options: str) -> Result:
-        return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
-
-    return run
+def publish(folder: Path, *options: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])

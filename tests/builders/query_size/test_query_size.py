@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from reference_heads import ncc
 from scipy.stats import sem, t
 
 from analysis_sql.planning.query_size import estimate_set, pool
-from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
+from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.protocol import Protocol, TaskSetName
-from builders.cli import main
 from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
-from builders.query_size.sweep import COMPARED, QuerySets, QuerySweep, sweep
+from builders.query_size.sweep import QuerySets, QuerySweep, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set
-from builders.sampling.balanced import most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
@@ -33,30 +30,14 @@ _SWEPT: dict[str, QuerySweep] = {}
 
 
 def swept(
-    release: Release, shot: int, head: str = "NCC", suite: str = "open", **settings: object
+    release: Release, shot: int, head: str = "NCC", suite: str = "open", **settings: Any
 ) -> QuerySweep:
     """Sweep a head on the digits; what several tests ask for is swept once."""
     key = f"{shot} {head} {suite} {settings}"
     if key not in _SWEPT:
         sets = QuerySets.of(release, "digits", "pixels", head, way=5, shot=shot, suite=suite)
-        _SWEPT[key] = sweep(sets, **settings)  # type: ignore[arg-type]
+        _SWEPT[key] = sweep(sets, **settings)
     return _SWEPT[key]
-
-
-@pytest.fixture(scope="module")
-def five(embedded: Release) -> QuerySweep:
-    return swept(embedded, 5, queries=range(1, 16))
-
-
-def test_counts_are_those_of_the_reference_results(embedded: Release) -> None:
-    """The sweep at seed 0 draws the embedded task sets, whose results the release holds."""
-    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
-    task_set = embedded.task_set("digits", "open-5w5s5q")
-    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
-    counts = sets.counts(task_set)
-    table = [r for r in reference.table.to_pylist() if r["dataset"] == "digits"]
-    rows = [r["n_correct"] for r in table if r["task_set"] == "open-5w5s5q"]
-    assert counts.sum(axis=1).tolist() == rows
 
 
 def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
@@ -64,7 +45,7 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
     found = swept(embedded, 1, queries=[1, 3], seeds=2)
     features = embedded.features("digits", "pixels").astype(np.float64)
     sizes = embedded.classes("digits").column("n_images").to_pylist()
-    widths, estimates, tasks = [], [], []
+    widths, estimates, means, tasks = [], [], [], []
     for seed in range(2):
         name = TaskSetName("open", Protocol(5, 1, 3))
         table, _ = draw_task_set("digits", name, sizes, seed=seed)
@@ -76,28 +57,27 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
                 x[task.task_id, label] += p == label
         accuracy = 100 * x.sum(axis=1) / 15
         widths.append(t.ppf(0.975, len(x) - 1) * sem(accuracy))
+        means.append(accuracy.mean())
         estimates.append([estimate_set(x, 3)])
         tasks.append(len(x))
     row = {r.query: r for r in found.rows}[3]
     assert row.observed == pytest.approx(np.mean(widths))
     assert row.observed_error == pytest.approx(np.std(widths, ddof=1) / np.sqrt(2))
+    assert row.accuracy == pytest.approx(np.mean(means))
     assert row.tasks == np.mean(tasks)
     assert found.estimate == pool(estimates, 1)
 
 
 @pytest.mark.slow
-def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
+def test_the_model_explains_what_is_observed(embedded: Release) -> None:
     """Half-widths within 8 %; a sample deviation is below its root mean square at small T."""
-    for row in five.rows:
+    for row in swept(embedded, 5, queries=range(1, 16)).rows:
         assert row.observed is not None
         assert row.model is not None
         assert -0.08 < row.observed / row.model - 1 < 0.04
 
 
-@pytest.mark.parametrize(
-    ("shot", "low", "high"),
-    [(1, 2, 2), (5, 5, 8), (10, 7, 12)],
-)
+@pytest.mark.parametrize(("shot", "low", "high"), [(1, 2, 2), (5, 5, 8), (10, 7, 12)])
 @pytest.mark.slow
 def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:
     found = swept(embedded, shot, queries=range(1, 16))
@@ -110,14 +90,6 @@ def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: i
     assert usual.cost is not None
     assert usual.cost < 0.05
     assert sentence(found) in (root / "studies/query_size/model.md").read_text(encoding="utf-8")
-
-
-def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
-    found = swept(embedded, 5, "MatchingNet", queries=[2, 3], seeds=2)
-    assert [row.query for row in found.rows] == [1, 2, 3, 5, 7]
-    assert [row.observed is None for row in found.rows] == [True, False, False, True, True]
-    assert all(row.model is not None for row in found.rows)
-    assert "at Q = 7" in sentence(found)
 
 
 @pytest.mark.slow
@@ -146,9 +118,10 @@ def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> None:
+def test_the_end_of_what_is_compared(embedded: Release) -> None:
     """The last Q is said to be that or more only where the search, not the tasks, ended there."""
-    assert (five.choice.tried[-1], five.choice.more) == (45, True)
+    near = swept(embedded, 5, queries=range(1, 16))
+    assert (near.choice.tried[-1], near.choice.more) == (45, True)
     far = swept(embedded, 5, queries=[2, 150], seeds=2)
     last = far.choice.tried[-1]
     assert 150 <= last < 176
@@ -156,24 +129,6 @@ def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> Non
     for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
         choice = replace(far.choice, best=last, more=more)
         assert sentence(replace(far, choice=choice)).startswith(said)
-
-
-@pytest.mark.slow
-def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
-    again = swept(embedded, 5, queries=range(15, 0, -1))
-    assert sweep_json(again) == sweep_json(five)
-    other = swept(embedded, 5, queries=range(1, 16), seeds=3)
-    assert other.estimate.sets == 42
-    assert sweep_json(other) != sweep_json(five)
-
-
-def test_other_suites(embedded: Release) -> None:
-    found = swept(embedded, 5, queries=[2, 5], seeds=2, suite="balanced")
-    sizes = embedded.classes("digits").column("n_images").to_pylist()
-    most = most_tasks(sizes, Protocol(5, 5, 5))
-    assert next(row.tasks for row in found.rows if row.query == 5) == most
-    with pytest.raises(SamplingError, match="no image has a group"):
-        swept(embedded, 5, queries=[2], suite="grouped")
 
 
 def test_parts_of_the_images(embedded: Release) -> None:
@@ -208,29 +163,22 @@ def test_parts_of_the_images(embedded: Release) -> None:
         replace(sets, draws=replace(sets.draws, groups=np.arange(len(parts)) % 100)).parts(101)
 
 
-def test_refusals(embedded: Release) -> None:
-    def ask(**changes: object) -> None:
-        swept(embedded, 5, **{"queries": [2, 3], "seeds": 2} | changes)  # type: ignore[arg-type]
-
-    with pytest.raises(SamplingError, match="3 of 10 classes have at least 182 images"):
-        ask(queries=[2, 177])
-    with pytest.raises(SamplingError, match=r"tasks are \d+ at Q = 1 "):
-        ask(queries=[1])
-    with pytest.raises(SamplingError, match="1 at Q = 170"):
-        ask(queries=[170])
-    with pytest.raises(UnknownNameError, match="head"):
-        ask(head="nearest")
-    for suite in ("published", "closed", "biased"):
-        with pytest.raises(UnknownNameError, match="without replacement"):
-            ask(suite=suite)
-    with pytest.raises(SpecError, match="confidence level"):
-        ask(level=95)
-    with pytest.raises(SpecError, match="0 seeds"):
-        ask(seeds=0)
-    with pytest.raises(SpecError, match="2 parts"):
-        ask(parts=2)
-    with pytest.raises(SpecError, match=r"175 parts .* smallest class(.|\n)*3 to 174"):
-        ask(parts=175)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"queries": [2, 177]}, "3 of 10 classes have at least 182 images"),
+        ({"queries": [1]}, r"tasks are \d+ at Q = 1 "),
+        ({"queries": [170]}, "1 at Q = 170"),
+        ({"suite": "published"}, "without replacement"),
+        ({"level": 95}, "confidence level"),
+        ({"seeds": 0}, "0 seeds"),
+        ({"parts": 2}, "2 parts"),
+        ({"parts": 175}, r"175 parts .* smallest class(.|\n)*3 to 174"),
+    ],
+)
+def test_what_cannot_be_swept(embedded: Release, asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(FSLBenchError, match=said):
+        swept(embedded, 5, **{"queries": [2, 3], "seeds": 2, **asked})
 
 
 def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:
@@ -253,44 +201,3 @@ def test_reading_queries() -> None:
     for text in ("", "0", "3-1", "1-", "a", "1..5", "-3", "1,,2"):
         with pytest.raises(SpecError, match="numbers of queries"):
             parse_queries(text)
-
-
-def _run(*arguments: str) -> str:
-    base = ["query-size", "--dataset", "digits", "--features", "pixels", "--shot", "5"]
-    result = CliRunner().invoke(main, [*base, *arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.mark.slow
-def test_command(five: QuerySweep, embedded: Release) -> None:
-    text = _run()
-    assert f"Q* = {five.choice.best}, 95 % interval " in text
-    assert "at Q = 1" in text
-    assert "sqrt(β/α) = " in text
-    assert text.count("\n") < 30
-    few = ("--queries", "1-3,6", "--seeds", "3")
-    compared = QuerySets.of(
-        embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open", compared=COMPARED
-    )
-    found = sweep(compared, [1, 2, 3, 6], seeds=3)
-    rows = list(csv.DictReader(_run(*few, "--format", "csv").splitlines()))
-    assert [int(row["query"]) for row in rows] == [row.query for row in found.rows]
-    assert float(rows[3]["model"]) == found.rows[3].model
-    text = _run(*few, "--format", "json")
-    content = json.loads(text)
-    assert content["choice"]["best"] == found.choice.best
-    assert content["model"]["beta"] == found.model.beta
-    assert text == sweep_json(found)
-
-
-def test_command_refuses_plainly() -> None:
-    base = ["query-size", "--dataset", "digits", "--features", "pixels", "--shot", "5"]
-    for arguments, said in (
-        (["--queries", "170-177"], "3 of 10 classes have at least 182 images"),
-        (["--queries", "5-1"], "numbers of queries"),
-        (["--suite", "clopen"], "open"),
-    ):
-        result = CliRunner().invoke(main, [*base, *arguments])
-        assert result.exit_code == 2
-        assert said in result.output

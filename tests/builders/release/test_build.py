@@ -1,53 +1,28 @@
 """Whole releases from a specification, interrupted anywhere."""
 
 import json
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from click.testing import CliRunner
+from forged import rewrite
 from msgspec import structs
+from specs import HEAD, spec_in
 from stopping import Stop, content, stopping
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError
 from benchmark_spec.manifest import MANIFEST_FILE
-from builders.cli import main
+from builders.features.compress import pca_int8
 from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
+from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE, LOCK_FILE
-from fslbench_data.release.release import load_release
+from fslbench_data.release.release import Release, load_release
 
 SpecOf = Callable[..., ReleaseSpec]
 FILES = 16  # two class lists, twelve task sets, card, manifest
-
-
-def test_it_holds_what_the_specification_says(built: Path) -> None:
-    release = load_release(built)
-    assert str(release) == "small@1.0.0"
-    names = [str(info) for info in release.task_sets]
-    assert names == [
-        *(
-            f"vgg_flower/{suite}-{protocol}"
-            for suite in ("published", "open", "closed", "balanced")
-            for protocol in ("5w1s1q", "3w2s2q")
-        ),
-        *(
-            f"cub/{suite}-{protocol}"
-            for suite in ("open", "balanced")
-            for protocol in ("5w1s1q", "3w2s2q")
-        ),
-    ]
-    assert release.task_set_info("vgg_flower", "closed-5w1s1q").n_tasks == 40
-    assert release.task_set_info("vgg_flower", "balanced-5w1s1q").n_tasks == 141
-    assert len(content(built)) == FILES
 
 
 def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
@@ -74,60 +49,20 @@ def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
     assert content(folder) == content(built)
 
 
-def test_a_file_damaged_between_two_runs_is_made_again(
+def test_what_is_damaged_between_two_runs_is_made_again(
     built: Path, tmp_path: Path, spec_of: SpecOf
 ) -> None:
     spec, folder = spec_of(tmp_path), tmp_path / "release"
-
     with pytest.raises(Stop):
         build_release(spec, folder, progress=stopping("cub".__eq__))
     (folder / "tasks/open-5w1s1q/vgg_flower.parquet").write_bytes(b"PAR1")
     (folder / "classes/vgg_flower.parquet").unlink()
-    left = folder / "tasks/open-5w1s1q/.cub.parquet.abcd1234.writing"
-    left.write_bytes(b"left by a killed run")
+    journal = json.loads((folder / JOURNAL_FILE).read_text())
+    step = journal["made"]["tasks/vgg_flower/closed-5w1s1q"]
+    step["result"]["tables"][0]["digest"] = "0" * 64
+    (folder / JOURNAL_FILE).write_text(json.dumps(journal))
     build_release(spec, folder)
     assert content(folder) == content(built)
-
-
-_RUN = (
-    "import sys; from pathlib import Path; from builders.release.build import build_release;"
-    "from builders.release.spec_file import read_spec; print(flush=True);"
-    "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
-)
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_it_gives_the_same_files(
-    built: Path, tmp_path: Path, spec_of: SpecOf
-) -> None:
-    """SIGKILL, then the same command: no final name is ever half-written."""
-    spec_of(tmp_path)
-    (spec,) = tmp_path.glob("*.toml")
-    expected, chance = content(built), random.Random(4)
-
-    def start(folder: Path) -> subprocess.Popen[str]:
-        run = subprocess.Popen(
-            [sys.executable, "-c", _RUN, spec, folder], stdout=subprocess.PIPE, text=True
-        )
-        assert run.stdout is not None
-        run.stdout.readline()  # imports are done, the build begins
-        return run
-
-    begin = start(tmp_path / "timed"), time.monotonic()
-    assert begin[0].wait() == 0
-    seconds, folder, killed = time.monotonic() - begin[1], tmp_path / "killed", 0
-    while killed < 3:
-        run = start(folder)
-        time.sleep(chance.random() * seconds * 0.9)
-        run.send_signal(signal.SIGKILL)
-        killed += run.wait() != 0
-        for path, data in (content(folder) if folder.exists() else {}).items():
-            hidden = path.split("/")[-1].startswith(".")
-            assert hidden or data == expected[path], "a final name, half-written"
-        if (folder / MANIFEST_FILE).exists() and not (folder / JOURNAL_FILE).exists():
-            shutil.rmtree(folder)  # it had got through: anew
-    assert start(folder).wait() == 0
-    assert content(folder) == expected
 
 
 def test_an_unfinished_build_is_continued_by_none_but_its_own(
@@ -150,29 +85,19 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(
     assert [path.name for path in other.iterdir()] == ["thesis.tex"]
 
 
-def test_a_finished_build_run_again_says_so(
-    tmp_path: Path, spec_of: SpecOf, spec_text: str
-) -> None:
-    """Also where a kill came after the manifest: what it left is removed."""
-    folder, spec = tmp_path / "release", tmp_path / "spec.toml"
-    spec.write_text(spec_text.format(version="1.0.0", seed=0, closed=40))
-    command = ["release", str(spec), "-o", str(folder)]
-    first = CliRunner().invoke(main, command)
-    assert (first.exit_code, "wrote" in first.stderr) == (0, True)
-    before = content(folder)
+def test_a_finished_build_is_left_as_it_is(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+    """What a kill left that came after the manifest is removed."""
+    folder = Path(shutil.copytree(built, tmp_path / "release"))
     (folder / LOCK_FILE).touch()
     (folder / "classes/.cub.parquet.abcd1234.writing").write_bytes(b"half")
-    again = CliRunner().invoke(main, command)
-    assert again.exit_code == 0, again.output
-    assert again.stdout == first.stdout
-    assert f"{folder} is finished" in again.stderr
-    assert content(folder) == before
+    build_release(spec_of(tmp_path), folder)
+    assert content(folder) == content(built)
     for other in ({"seed": 1}, {"closed": 50}, {"version": "1.0.1"}):
         with pytest.raises(OutputError, match="finished release of another"):
             build_release(spec_of(tmp_path, **other), folder)
     with pytest.raises(OutputError, match="finished release of another"):
         build_release(spec_of(tmp_path), folder, allow_missing=True)
-    assert content(folder) == before
+    assert content(folder) == content(built)
     (folder / "classes/cub.parquet").write_bytes(b"PAR1")
     with pytest.raises(CorruptReleaseError):
         build_release(spec_of(tmp_path), folder)
@@ -196,6 +121,7 @@ def test_stopped_at_a_write_the_next_run_leaves_nothing_behind(
     monkeypatch.setattr(Path, "replace", killed)
     build_release(spec_of(tmp_path), tmp_path / "counted")
     whole = len(written)
+    assert sum(path.suffix == ".parquet" for path in written) == FILES - 2
     for nth in (1, 3, whole - 2, whole - 1, whole):
         folder = tmp_path / str(nth)
         written.clear()
@@ -219,97 +145,48 @@ def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:
     assert len(content(folder)) == FILES
 
 
-def test_a_journal_that_is_not_true(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
-    spec, folder = spec_of(tmp_path), tmp_path / "release"
-
-    with pytest.raises(Stop):
-        build_release(spec, folder, progress=stopping("cub".__eq__))
-    journal = json.loads((folder / JOURNAL_FILE).read_text())
-    for step in journal["made"].values():
-        for table in step["result"]["tables"]:
-            table["digest"] = "0" * 64
-    (folder / JOURNAL_FILE).write_text(json.dumps(journal))
-    build_release(spec, folder)
-    assert content(folder) == content(built)
-
-
-PROJECTED = """
-name = "r"
-version = "1.0.0"
-description = "d"
+PROJECTED = f"""{HEAD}
 [[dataset]]
 name = "digits"
 suites = ["open"]
 protocols = ["5w5s5q"]
-features = {features}
 heads = ["NCC"]
 """
 
 
-def _projected(folder: Path, features: str, name: str = "release") -> Path:
+def _projected(folder: Path, *features: str) -> Release:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
-    path = folder / "spec.toml"
-    path.write_text(PROJECTED.format(features=features))
-    build_release(read_spec(path), folder / name)
-    return folder / name
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
+    build_release(spec_in(folder, f"{PROJECTED}features = {json.dumps(features)}"), folder / "r")
+    return load_release(folder / "r")
 
 
 @pytest.mark.slow
-def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
-    import numpy as np
-
-    from builders.features.compress import pca_int8
-    from builders.release.verify import verify
-
-    alone = load_release(_projected(tmp_path, '["pixels-pca16"]', "alone"))
-    both = load_release(_projected(tmp_path, '["pixels-pca16", "pixels"]', "both"))
+def test_projected_features_with_and_without_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the release holds come in shards, and the heads' results are verified."""
+    monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 500)
+    alone = _projected(tmp_path / "alone", "pixels-pca16")
+    both = _projected(tmp_path / "both", "pixels-pca16", "pixels")
     assert alone.backbones == ("pixels-pca16",)
     assert alone.methods == ("pixels-pca16/NCC",)
     assert both.backbones == ("pixels", "pixels-pca16")
     values, scale, _ = pca_int8(both.features("digits", "pixels"), 16)
-    assert verify(Path(alone.files.where)).problems == ()
+    folder, results = tmp_path / "alone/r", "results/pixels-pca16-NCC.parquet"
+    assert verify(folder).problems == ()
+    rewrite(folder, results, lambda table: table.slice(0, 20))
+    assert any(p.path == results and "tasks" in p.what for p in verify(folder).problems)
     for release in (alone, both):
         found = release.features("digits", "pixels-pca16")
         assert np.array_equal(found, values.astype(np.float32) * np.float32(scale))
-        (table,) = (t for t in release.manifest.tables if t.name == "pixels-pca16")
+        table, *others = (t for t in release.manifest.tables if t.name == "pixels-pca16")
+        assert len(others) == 3
         assert table.provenance["scale"] == scale
         assert table.provenance["backbone"] == "pixels"
         assert table.provenance["pca"]["dimensions"] == 16
 
 
-@pytest.mark.slow
-def test_features_of_another_backbone_in_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
-    import numpy as np
-
-    from builders.release.verify import verify
-
-    made = []
-
-    @contextmanager
-    def features_of(backbone: str, *_: object) -> Iterator[tuple[object, dict[str, object]]]:
-        made.append(backbone)
-        values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
-        yield [values], {"backbone": backbone, "weights_sha256": "0" * 64}
-
-    monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 500)
-    monkeypatch.setattr("builders.release.features.features_of", features_of)
-    monkeypatch.setattr("builders.release.features.is_network", lambda name: False)
-    monkeypatch.setattr("builders.release.preflight.check_backbone", lambda *_: None)
-    release = load_release(_projected(tmp_path, '["net-pca8", "net-pca12", "net"]'))
-    assert made == ["net"]  # the projections are of what is in the release
-    assert release.backbones == ("net", "net-pca8", "net-pca12")
-    assert release.features("digits", "net-pca12").shape == (1797, 12)
-    assert len([t for t in release.manifest.tables if t.kind == "features"]) == 12
-    assert verify(Path(release.files.where)).problems == ()
-
-
-def test_a_projection_of_what_is_no_backbone(tmp_path: Path) -> None:
-    with pytest.raises(FSLBenchError, match="did you mean 'pixels'"):
-        _projected(tmp_path, '["pixel-pca16"]')
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for its heads")
+def test_a_projection_to_more_dimensions_than_there_are(tmp_path: Path) -> None:
     with pytest.raises(FSLBenchError, match="cannot be projected to 65 dimensions"):
-        _projected(tmp_path, '["pixels-pca65"]')
+        _projected(tmp_path / "r", "pixels-pca65")

@@ -7,44 +7,19 @@ import numpy as np
 import pytest
 from biased_release import write_biased
 from click.testing import CliRunner
-from tiny_features import write_pictures
+from msgspec import structs
+from specs import HEAD, spec_in
+from tiny_features import ABOUT, write_pictures
 
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.diff import Level, diff, next_version
-from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import read_spec
+from builders.release.diff import diff
+from builders.release.spec import DatasetSpec, ReleaseSpec
+from builders.release.writer import ReleaseWriter
+from builders.sources.image_set import About
 from fslbench_data.release.release import load_release
 
 SpecOf = Callable[..., ReleaseSpec]
-
-
-def test_two_builds_of_one_specification_say_the_same(
-    built: Path, tmp_path: Path, spec_of: SpecOf
-) -> None:
-    build_release(spec_of(tmp_path), tmp_path / "again")
-    found = diff(load_release(built), load_release(tmp_path / "again"))
-    assert (found.changes, found.needed, found.unsaid) == ((), None, ())
-    run = CliRunner().invoke(main, ["diff", str(built), str(tmp_path / "again")])
-    assert run.exit_code == 0
-    assert "say the same" in run.output
-
-
-@pytest.mark.parametrize(
-    ("version", "enough"), [("1.0.0", False), ("1.0.1", False), ("1.1.0", False), ("2.0.0", True)]
-)
-def test_other_tasks_are_a_major_change(
-    built: Path, tmp_path: Path, spec_of: SpecOf, version: str, enough: bool
-) -> None:
-    build_release(spec_of(tmp_path, version=version, closed=50), tmp_path / "b")
-    run = CliRunner().invoke(main, ["diff", str(built), str(tmp_path / "b")])
-    assert run.exit_code == (0 if enough else 1)
-    assert run.output.count("major") >= 2
-    assert (
-        "major  tasks/closed-5w1s1q/vgg_flower.parquet: other content: "
-        "40 tasks became 50, of which the first 40 are equal" in run.output
-    )
-    assert ("which is enough" in run.output) == enough
 
 
 def test_task_sets_made_with_attributes(tmp_path: Path) -> None:
@@ -55,24 +30,9 @@ def test_task_sets_made_with_attributes(tmp_path: Path) -> None:
     assert change.what.endswith("15 tasks became 20, of which the first 15 are equal")
 
 
-@pytest.mark.parametrize(
-    ("version", "level", "expected"),
-    [
-        ("1.2.3", "patch", "1.2.4"),
-        ("1.2.3", "minor", "1.3.0"),
-        ("1.2.3", "major", "2.0.0"),
-        ("0.9.9", "major", "1.0.0"),
-    ],
-)
-def test_the_next_version(version: str, level: Level, expected: str) -> None:
-    assert next_version(version, level) == expected
-
-
-def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: str) -> None:
-    text = spec_text.format(version="1.1.0", seed=0, closed=40)
-    path = tmp_path / "more.toml"
-    path.write_text(text + '[[dataset]]\nname = "dtd"\nsource = "catalogue"\nsuites = ["open"]\n')
-    build_release(read_spec(path), tmp_path / "more")
+def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+    dtd = '[[dataset]]\nname = "dtd"\nsource = "catalogue"\nsuites = ["open"]\n'
+    build_release(spec_of(tmp_path, "1.1.0", more=dtd), tmp_path / "more")
     old, new = load_release(built), load_release(tmp_path / "more")
     up, down = diff(old, new), diff(new, old)
     assert {c.level for c in up.changes} == {"minor"}
@@ -84,19 +44,20 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: st
     ]
     assert (up.needed, up.raised, up.unsaid) == ("minor", "minor", ())
     assert (down.needed, down.raised, bool(down.unsaid)) == ("major", None, True)
-    path.write_text(text.replace('"d"', '"another text"').replace("1.1.0", "1.0.1"))
-    build_release(read_spec(path), tmp_path / "text")
+    other = structs.replace(spec_of(tmp_path, "1.0.1"), description="another text")
+    build_release(other, tmp_path / "text")
     texts = diff(old, load_release(tmp_path / "text"))
     assert [(c.level, c.what) for c in texts.changes] == [("patch", "the description differs")]
     assert not texts.unsaid
+    for first, second, code in ((built, tmp_path / "more", 0), (tmp_path / "more", built, 1)):
+        run = CliRunner().invoke(main, ["diff", str(first), str(second)])
+        assert run.exit_code == code
+        assert ("which is enough" in run.output) == (code == 0)
 
 
 def _features(
     folder: Path, shard: int, patch: pytest.MonkeyPatch, *, change: float = 0, **provenance: object
 ) -> Path:
-    from builders.release.writer import ReleaseWriter
-    from builders.sources.image_set import About
-
     patch.setattr("benchmark_spec.manifest.SHARD_IMAGES", shard)
     writer = ReleaseWriter(folder, "small", "1.0.0", "x")
     about = About("t", "h", "l", "c")
@@ -126,9 +87,9 @@ def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ):
         new = load_release(_features(tmp_path / name, shard, monkeypatch, change=change))
         assert [(c.level, c.where, c.what) for c in diff(old, new).changes] == found
-    none = tmp_path / "none"
-    build_release(read_spec(_spec(tmp_path)), none)
-    gone = [c for c in diff(old, load_release(none)).changes if "features" in c.where]
+    spec = HEAD + '[[dataset]]\nname = "dtd"\nsource = "catalogue"\n'
+    build_release(spec_in(tmp_path, spec), tmp_path / "none")
+    gone = [c for c in diff(old, load_release(tmp_path / "none")).changes if "features" in c.where]
     assert [(c.level, c.where, c.what) for c in gone] == [("major", first, "gone: 20 rows")]
 
 
@@ -137,12 +98,8 @@ def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
     from PIL import Image, ImageOps
 
     write_pictures(tmp_path / "raw/tiny", 3)
-    (tmp_path / "spec.toml").write_text(
-        'name = "small"\nversion = "1.0.0"\ndescription = "x"\n'
-        '[[dataset]]\nname = "tiny"\nsource = "image_folder"\n[dataset.options]\n'
-        'title = "t"\nhomepage = "h"\nlicence = "CC0"\ncitation = "@misc{x}"\n'
-    )
-    spec = read_spec(tmp_path / "spec.toml")
+    tiny = DatasetSpec("tiny", source="image_folder", folder="tiny", options=ABOUT)
+    spec = ReleaseSpec("small", "1.0.0", "x", (tiny,))
     build_release(spec, tmp_path / "old", raw=tmp_path / "raw")
     changed = sorted((tmp_path / "raw/tiny").rglob("*.png"))[1]
     path = changed.relative_to(tmp_path / "raw/tiny")
@@ -154,15 +111,6 @@ def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
     (change,) = (c for c in diff(old, new).changes if c.where == "images/tiny.parquet")
     assert change.level == "major"
     assert change.what == f"other content: 12 rows became 12 rows; changed or gone: {path}"
-
-
-def _spec(folder: Path) -> Path:
-    path = folder / "none.toml"
-    path.write_text(
-        'name = "small"\nversion = "1.0.0"\ndescription = "x"\n'
-        '[[dataset]]\nname = "dtd"\nsource = "catalogue"\n'
-    )
-    return path
 
 
 @pytest.mark.parametrize("shard", [8, 99])

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from specs import HEAD, spec_in
 from stopping import Stop, stopping
 
-from analysis_sql.planning.query_size import Estimate, choose
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.manifest import MANIFEST_FILE
-from builders.query_size.draws import Draws, tasks_of_each_query
+from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.build import build_release
@@ -73,9 +72,8 @@ def test_the_manifest_says_why(release: Release) -> None:
             continue
         evidence = QueryEvidence.parse(provenance[EVIDENCE])
         assert evidence.query == info.protocol.query
-        assert (evidence.images, evidence.dataset, evidence.method) == (
-            "these", "digits", "pixels/NCC",
-        )  # fmt: skip
+        found = (evidence.images, evidence.dataset, evidence.method)
+        assert found == ("these", "digits", "pixels/NCC")
         pairs = 5 if info.protocol.shot == 1 else 6  # NCC and MatchingNet are one at one shot
         assert (evidence.rule, len(evidence.pairs)) == ("comparisons", pairs)
         assert evidence.swept == tuple(range(1, 16))
@@ -102,23 +100,14 @@ def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     assert any("cannot be checked" in what for what in said)
 
 
-def test_info_says_why(built: Path, tmp_path: Path) -> None:
-    told = CliRunner().invoke(main, ["info", str(built), "--format", "json"])
-    content = json.loads(told.stdout)["chosen_queries"]
-    one, five = sorted(content, key=lambda choice: choice["task_sets"])
-    assert [name.split("-")[0] for name in five["task_sets"]] == ["open", "closed", "pooled"]
-    assert {choice["of_dataset"] for choice in content} == {"digits"}
-    text = " ".join(
-        CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"]).stdout.split()
-    )
-    high = "or more" if five["high"] is None else f"to {five['high']}"
-    said = (
-        f"digits/{', '.join(five['task_sets'])}: recommended queries per class: {five['query']} "
-        f"(95 % CI: {five['low']} {high}); comparisons of heads on pixels, 1 seed, "
-        "on the images of these sets"
-    )
-    assert said in text
-    assert one["query"] <= five["query"]
+def test_info_says_which_sets_have_it(built: Path, release: Release) -> None:
+    names = [str(info.name) for info in release.task_sets if "-5w5s" in str(info.name)]
+    told = CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"])
+    said = f"digits/{', '.join(names)}: recommended queries per class: "
+    assert said in " ".join(told.stdout.split())
+
+
+def test_evidence_that_cannot_be_read(built: Path, tmp_path: Path) -> None:
     other = shutil.copytree(built, tmp_path / "other")
     manifest = (other / MANIFEST_FILE).read_text()
     (other / MANIFEST_FILE).write_text(manifest.replace('"seeds": 1', '"seeds": "2"'))
@@ -134,25 +123,9 @@ def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> No
     del text["rule"], text["pairs"]
     old = QueryEvidence.parse(text)
     assert (old.rule, old.pairs) == ("accuracy", ())
-    draws = Draws.of(release, "digits", "open", 5, 5)
-    estimate = Estimate(5, old.alpha, old.w, old.covariance, old.freedom)
-    tasks, _ = tasks_of_each_query(draws, 15, 1)
-    choice = choose(estimate, 5, tasks)
-    own = replace(old, query=choice.best or 0, low=choice.low, high=choice.high)
-    assert not list(own.problems(draws))
-    assert list(replace(own, query=own.query + 1).problems(draws))
-
-
-@pytest.mark.slow
-def test_what_is_listed_twice_by_the_choice_is_there_once(tmp_path: Path, built: Path) -> None:
-    """Q* may be the protocol's own Q."""
-    names = [str(info.name) for info in load_release(built).task_sets]
-    five = next(n for n in names if n.startswith("open-5w5s")).removeprefix("open-")
-    text = SPEC.replace('"5w1s1q"', f'"{five}"')
-    pytest.importorskip("torch")
-    again = build_release(spec_in(tmp_path, text), tmp_path / "release")
-    listed = [t.name for t in again.tables if t.kind == "tasks"]
-    assert len(listed) == len(set(listed)) == 5
+    other = replace(old, query=100)
+    (problem,) = other.problems(Draws.of(release, "digits", "open", 5, 5))
+    assert "its evidence gives" in problem
 
 
 @pytest.mark.slow
@@ -190,7 +163,6 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     assert evidence.release.startswith("release embedded@")
     sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
     assert sweep(sets, range(1, 16), seeds=2).estimate.alpha == evidence.alpha
-    assert not list(evidence.problems(Draws.of(release, "cub", "open", 5, 5)))
     assert verify(tmp_path / "release").problems == ()
 
 
