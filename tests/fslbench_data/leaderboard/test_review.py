@@ -62,25 +62,6 @@ def test_the_base_counts_as_it_stands(
     assert len(same.accepted) == 1
 
 
-def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
-    found = review(proposal.files, [], repository.files, [newer])
-    assert review_text(found) == "No submission is added.\n"
-
-
-@pytest.mark.slow
-def test_settings_of_the_base_hold(
-    repository: Repository, proposal: Repository, example: Submission
-) -> None:
-    (proposal.folder / "leaderboard.toml").write_text("releases = 3")
-    name = proposal.add(example)
-    found = review(proposal.files, [name], repository.files)
-    assert [board.release.partition("@")[0] for board in found.boards] == ["embedded"]
-    (report,) = found.reports
-    assert report is not None
-    assert len(report.comparisons) == 18
-    assert review_text(found).count("| pixels/NCC |") >= 6
-
-
 @pytest.mark.slow
 def test_at_most_a_comment(
     repository: Repository,
@@ -96,22 +77,6 @@ def test_at_most_a_comment(
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
-
-
-def test_a_table_that_is_no_parquet_is_told_how_to_become_one(tmp_path: Path) -> None:
-    """Its bytes under a Parquet name would be refused, too: renaming is not the advice."""
-    (tmp_path / "submissions").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    paths = [tmp_path / "mine.csv", tmp_path / "elsewhere/mine.csv"]
-    paths.append(tmp_path / "submissions/mine.jsonl")
-    for path in paths:
-        path.write_text("method,dataset\n")
-    files = LooseFiles(paths)
-    found = review(files, files.names(), FolderFiles(_board(tmp_path)), None)
-    assert len(found.rejected) == 3
-    for one in found.rejected:
-        assert one.what == "the file does not end in .parquet"
-        assert "fslbench merge" in one.fix
 
 
 def test_the_legend_explains_the_verdicts_that_are_there(
