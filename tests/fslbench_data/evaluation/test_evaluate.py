@@ -374,6 +374,7 @@ def test_images_are_copies_whose_names_follow_from_seed_and_task(
         assert folder not in paths[0].parents
         assert {path.name for path in paths} == {p.name for p in paths[0].parent.iterdir()}
         assert all(path.suffix == ".txt" and path.stat().st_mode & 0o200 for path in paths)
+        assert {path.stat().st_mtime for path in paths} == {0}
         folders.add(paths[0].parent)
         names[-1] += [path.name for path in paths]
         for path in paths:
@@ -442,6 +443,7 @@ def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: 
     [
         ({"features": "pixels", "batch": 0}, SpecError, "at least 1"),
         ({"features": "pixels", "images": "x"}, SpecError, "one of the two"),
+        ({"datasets": "digits"}, SpecError, r"where: digits of embedded(.|\n)*--features pixels"),
         ({"features": "pixels", "datasets": "digit"}, UnknownNameError, "did you mean 'digits'"),
         ({"features": "pixels", "task_sets": "open-5w5s6q"}, UnknownNameError, "'open-5w5s5q'"),
         ({"features": "pixels", "datasets": "cub"}, UnknownNameError, "features"),
