@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from golden_inputs import INPUTS
 
@@ -51,36 +52,50 @@ def report(answers: fb.Submission) -> fb.Report:
     return fb.score(answers)
 
 
-MAKERS: dict[str, Callable[[pa.Table], Any]] = {
+def _categories(table: pa.Table) -> Any:
+    frame = _polars(table)
+    names = pytest.importorskip("polars").col("method", "dataset", "task_set")
+    return frame.with_columns(names.cast(pytest.importorskip("polars").Categorical))
+
+
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "arrow": lambda table: table,
     "pandas": _pandas,
     "polars": _polars,
+    "categories": _categories,
+    "reader": lambda table: table.to_reader(),
+    "batch": lambda table: table.combine_chunks().to_batches()[0],
+    "structs": lambda table: table.to_struct_array(),
+    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
+    "nullable": lambda table: _pandas(table).convert_dtypes(),
+    "of Arrow": lambda table: _pandas(table).convert_dtypes(dtype_backend="pyarrow"),
+    "shuffled, with an index": lambda table: (
+        _pandas(table).sample(frac=1, random_state=0).rename_axis("run")
+    ),
 }
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-def test_a_submission_comes_back_from_its_frame(
+@pytest.mark.parametrize("kind", FRAMES)
+def test_whatever_speaks_arrow_is_a_frame(
     kind: str, answers: fb.Submission, report: fb.Report
 ) -> None:
-    frame = MAKERS[kind](answers.to_arrow())
+    frame = FRAMES[kind](pa.Table.from_pylist(answers.to_arrow().to_pylist()))
     with warnings.catch_warnings():
         warnings.simplefilter("error", FSLBenchWarning)
-        again = fb.Submission.from_frame(frame)
-        found = fb.score(frame)
-    assert again.table.select(list(COLUMNS)).equals(answers.table.select(list(COLUMNS)))
+        read = fb.Submission.from_frame(frame)
+    assert read.source == "the frame"
+    assert fb.validate(read).methods == ("mine", "yours")
+    found = fb.score(read)
     assert found == report
     assert not found.signature.unbound
     assert [score.transductive for score in found.scores[:2]] == [False, True]
-    assert fb.validate(frame).methods == ("mine", "yours")
-    assert again.source == "the frame"
 
 
-@pytest.mark.parametrize("kind", MAKERS)
 def test_fingerprints_and_methods_are_said_beside_the_frame(
-    kind: str, answers: fb.Submission, report: fb.Report
+    answers: fb.Submission, report: fb.Report
 ) -> None:
     release = fb.load_release()
-    frame = MAKERS[kind](answers.table.select(list(COLUMNS)))
+    frame = answers.table.select(list(COLUMNS))
     with pytest.raises(UnboundError):
         fb.score(frame)
     said = fb.Submission.from_frame(
@@ -103,16 +118,6 @@ def test_whatever_takes_arrow_takes_a_submission(
     assert list(frame.columns)[:6] == list(COLUMNS)
     assert {"fingerprint", "transductive"} < set(frame.columns)
     assert fb.score(frame) == report
-
-
-def test_an_index_is_ignored(answers: fb.Submission, report: fb.Report) -> None:
-    pytest.importorskip("pandas")
-    frame = answers.to_pandas()
-    shuffled = frame.sample(frac=1, random_state=0)
-    assert not shuffled.index.equals(frame.index)
-    assert fb.score(shuffled.set_index("n_query", drop=False)) == report
-    with pytest.raises(SchemaError, match="the frame misses column 'task_id'"):
-        fb.score(frame.set_index("task_id"))
 
 
 def test_columns_of_many_types_are_read(answers: fb.Submission, report: fb.Report) -> None:
@@ -140,7 +145,6 @@ def _with(frame: Any, row: int, column: str, value: object) -> Any:
     ("row", "column", "value", "error", "message"),
     [
         (16, "n_correct", float("nan"), CountError, "the frame, data row 17"),
-        (16, "n_correct", 0.5, CountError, "the frame, data row 17"),
         (16, "n_correct", "many", SchemaError, "holds a int and then a str\n.*frame, data row 17"),
         (16, "method", None, SchemaError, "column 'method' is empty in data row 17"),
         (16, "task_id", 16.25, FSLBenchError, "the frame, data row 17"),
@@ -176,8 +180,6 @@ def test_frames_are_checked_as_files_are(answers: fb.Submission) -> None:
         fb.validate(table.append_column("seed", pa.repeat(1, len(table))))
     with pytest.raises(UnreadableError, match="the frame has columns but no rows"):
         fb.validate(table.slice(0, 0))
-    with pytest.raises(SchemaError, match="the frame is a object\n"):
-        fb.score(object())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +196,6 @@ def test_what_methods_say_is_checked(methods: Any, message: str, answers: fb.Sub
 
 
 def test_a_file_that_arrow_reads_keeps_what_it_declares(tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
     path = tmp_path / "prefix.parquet"
     INPUTS["prefix.parquet"](path)
     assert fb.score(pq.read_table(path)) == fb.score(path)
@@ -234,33 +234,6 @@ def test_frames_that_were_joined(kind: str, answers: fb.Submission) -> None:
             assert fb.validate(given, fb.load_release()).groups
 
 
-def _categories(table: pa.Table) -> Any:
-    frame = _polars(table)
-    polars = pytest.importorskip("polars")
-    return frame.with_columns(polars.col("method", "dataset", "task_set").cast(polars.Categorical))
-
-
-FRAMES: dict[str, Callable[[pa.Table], Any]] = {
-    "categories": _categories,
-    "reader": lambda table: table.to_reader(),
-    "batch": lambda table: table.combine_chunks().to_batches()[0],
-    "structs": lambda table: table.to_struct_array(),
-    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
-    "structs of polars": lambda table: _polars(table).to_struct("all"),
-    "nullable": lambda table: _pandas(table).convert_dtypes(),
-    "of Arrow": lambda table: _pandas(table).convert_dtypes(dtype_backend="pyarrow"),
-    "an index with the name of a column": lambda table: _pandas(table).rename_axis("run"),
-}
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_whatever_speaks_arrow_is_a_frame(
-    kind: str, answers: fb.Submission, report: fb.Report
-) -> None:
-    table = pa.Table.from_pylist(answers.to_arrow().to_pylist())
-    assert fb.score(FRAMES[kind](table)) == report
-
-
 class Broken:
     """What speaks Arrow and fails."""
 
@@ -294,15 +267,12 @@ REFUSED: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
         r"a InMemoryDataset\n(?s:.*)its .to_table\(\) returns",
     ),
     "raises": (lambda _: Broken(RuntimeError("gone")), "a Broken, of which(?s:.*)gone"),
-    "no file": (lambda _: Broken(OSError(27, "too large")), "a Broken, of which(?s:.*)too large"),
     "breaks off": (_lost, r"a RecordBatchReader, of which.*lost\.\n"),
     "was read": (_read, "no rows\n(?s:.*)a reader is empty once it has been read"),
     "a column": (lambda t: t["method"], "a ChunkedArray, of which"),
-    "a series": (lambda t: _pandas(t)["method"], "a Series, of which"),
     "a class": (lambda t: type(_polars(t)), "a class DataFrame, of which"),
     "a generator": (lambda t: (row for row in t.to_pylist()), "a generator\n"),
     "rows": (lambda t: t.to_pylist(), "frame number 1 is a dict, of which"),
-    "groups": (lambda t: _pandas(t).groupby("method"), "a DataFrameGroupBy\n"),
     "doubled": (
         lambda t: _pandas(t).iloc[:, [0, *range(6)]],
         "the frame doubles column 'method'",
