@@ -167,8 +167,9 @@ def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path:
         assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
 
 
-def test_a_set_whose_classes_do_not_drift(embedded: Release) -> None:
-    check_may_stop(embedded.task_set_info("emoji", "grouped-5w5s5q"), embedded, 0.95)
+def test_sets_on_which_runs_may_stop(embedded: Release) -> None:
+    for task_set in ("closed-5w1s1q", "grouped-5w5s5q"):
+        check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
 
 
 @pytest.mark.slow

@@ -15,8 +15,6 @@ from analysis_sql.intervals.intervals import interval
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
-from fslbench_data.leaderboard.tables import set_table
-from fslbench_data.scoring.designs import NO_UNITS, estimable
 from fslbench_data.scoring.scores import scored_set
 from fslbench_data.tasks import TaskSetInfo
 
@@ -50,23 +48,6 @@ def counts() -> np.ndarray:
     rng = np.random.default_rng(1)
     hard = rng.normal(0, 0.08, 12)[MEMBERS].mean(axis=1)
     return rng.binomial(UNIT, np.clip(np.linspace(0.5, 0.8, 9)[:, None] + hard, 0, 1))
-
-
-def test_of_new_classes_nothing_is_claimed_where_all_tasks_have_the_same(
-    counts: np.ndarray,
-) -> None:
-    """To mark all methods "yes" for want of an interval would look like a finding."""
-    assert estimable({"class-aware": DESIGN}, NO_UNITS) == ({"class-aware": DESIGN}, NO_UNITS)
-    designs, units = estimable(
-        {"class-aware": ClassDesign.of(MEMBERS[:1].repeat(T, axis=0))}, NO_UNITS
-    )
-    entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
-    found = ranked(scored_set(INFO), "open", entries, 0.95, designs, units)
-    assert found.claiming == ("open",)
-    table = set_table(found, list(found.rows()))
-    assert [column.heading for column in table.columns][-2:] == ["could be best", "from"]
-    assert "for new classes" not in table.notes[0]
-    assert table.notes[1] == "No interval for new classes (all tasks have the same classes)."
 
 
 def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:

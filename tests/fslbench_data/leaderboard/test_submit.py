@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from hub_server import HubServer
-from hub_server.client import use_xet
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
@@ -77,20 +76,6 @@ def test_a_submission_becomes_a_pull_request_named_by_its_content(
     results.merge("org/results", 1)
     accepted = _submit(answers)
     assert f"has these results already, as {path}" in accepted.stdout
-
-
-def test_a_submission_goes_by_xet(
-    results: HubServer, answers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("hf_xet", reason="needs hf_xet")
-    use_xet(results, monkeypatch)
-    results.xet = "on"
-    monkeypatch.setenv("HF_TOKEN", results.token("carol"))
-    said = _submit(answers)
-    assert said.exit_code == 0, said.output
-    assert "HTTP" not in said.stderr
-    _proposed(results, answers.parent)
-    assert not results.seen(method="PUT")
 
 
 def test_a_strangers_pull_request_with_the_same_results_is_not_ours(

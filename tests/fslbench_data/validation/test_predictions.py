@@ -136,6 +136,15 @@ def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which
     assert [int(row) - 1 for row in re.findall(r"\d+", named[1])] == bad
 
 
+def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release) -> None:
+    submission = _submission(embedded, _named(embedded, ("closed",)))
+    column = submission.table.column("predictions").to_pylist()
+    column[5][-1], column[9][3] = 5, -1
+    table = _with(submission.table, "predictions", column)
+    with pytest.raises(PredictionError, match=r"predictions holds 5\n.*rows 6, 10"):
+        validate(replace(submission, table=table), embedded, allow_unbound=True)
+
+
 def _told(release: Release, submission: Submission, of: set[str]) -> Submission:
     """Say which queries are right in place of predictions, row by row, of some methods."""
     said: list[list[bool] | None] = []
