@@ -1,7 +1,5 @@
 """What a command writes with -o: a file that is there stays, unless --overwrite is given."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Methods of scikit-learn and easyfsl, run as they are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Training runs of one method, each evaluated by itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Methods that are run on tensors: what they get, resuming, stopping, and what is refused."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from pathlib import Path

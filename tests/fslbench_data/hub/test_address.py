@@ -1,7 +1,5 @@
 """Addresses of releases on the Hub."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmark_spec.errors import HubError

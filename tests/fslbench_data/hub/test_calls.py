@@ -1,7 +1,5 @@
 """What the Hub's client raises, as this package's errors."""
 
-from __future__ import annotations
-
 import errno
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Files that say the same: one entry, the first one's, whatever strangers call their files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

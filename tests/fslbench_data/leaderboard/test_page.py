@@ -1,7 +1,5 @@
 """The page of a leaderboard: what it says, and that strangers' texts are but texts."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Proposing results to a results repository."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

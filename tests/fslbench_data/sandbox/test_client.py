@@ -1,7 +1,5 @@
 """Strangers' Parquet files: whatever they hold, memory and time are bounded and errors clear."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -260,7 +258,6 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 
 def _pid() -> int:
-    assert client._server is not None
     return client._server.pid
 
 

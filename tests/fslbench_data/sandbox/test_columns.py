@@ -1,7 +1,5 @@
 """Strangers' logs in Parquet: read column by column in the sandbox, whatever the file does."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import replace

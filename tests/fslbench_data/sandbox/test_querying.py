@@ -1,7 +1,5 @@
 """SQL in a process of its own: no query takes more memory or time than it may, none writes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -208,7 +206,6 @@ def test_a_query_ends_soon_after_a_killed_command() -> None:
         f"process.run({HUGE!r})\n"
     )
     command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert command.stdout is not None
     status = Path(f"/proc/{int(command.stdout.readline())}/stat")
     time.sleep(1.0)
     command.kill()

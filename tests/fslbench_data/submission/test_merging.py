@@ -1,7 +1,5 @@
 """Several files of results as one: nothing that they say is lost, and what disagrees is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which predictions are right, and which counts contradict them, against loops over rows."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -132,7 +130,6 @@ def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which
     with pytest.raises(ContradictionError) as error:
         validate(replace(submission, table=table), embedded, allow_unbound=True)
     named = re.search(r"data rows? ([\d, and]+)", error.value.where)
-    assert named is not None
     assert [int(row) - 1 for row in re.findall(r"\d+", named[1])] == bad
 
 
@@ -173,16 +170,21 @@ def test_which_are_right_says_what_predictions_say(embedded: Release) -> None:
     assert said == predicted
 
 
-def test_which_are_right_in_a_row_of_a_group_with_predictions(embedded: Release) -> None:
+def test_which_are_right_beside_predictions(embedded: Release) -> None:
     submission = _submission(embedded, _named(embedded, ("open",)))
-    right = _told(embedded, submission, {"a/one"}).table.column("correct")
+    told = _told(embedded, submission, {"a/one"}).table
+    right = told.column("correct").to_pylist()
     predicted = submission.table.column("predictions").to_pylist()
-    predicted[3] = None
-    table = _with(submission.table, "predictions", predicted)
-    values = [right[3].as_py() if row == 3 else None for row in range(len(table))]
-    table = table.append_column("correct", pa.array(values, pa.list_(pa.int8())))
+    predicted[3] = None  # of a method that has predictions in other rows
+    mixed = _with(submission.table, "predictions", predicted)
+    alone = [right[3] if row == 3 else None for row in range(len(mixed))]
+    mixed = mixed.append_column("correct", pa.array(alone, pa.list_(pa.int16())))
     with pytest.raises(PredictionError, match=r"both predictions and correct\n.*row 4\b"):
-        validate(replace(submission, table=table), embedded, allow_unbound=True)
+        validate(replace(submission, table=mixed), embedded, allow_unbound=True)
+    right[3][0] = 300  # which no prediction of the other method can be
+    told = told.drop_columns("correct").append_column("correct", pa.array(right))
+    with pytest.raises(PredictionError, match=r"correct holds 300\n.*row 4 "):
+        validate(replace(submission, table=canonical(told, "x")), embedded, allow_unbound=True)
 
 
 def test_which_are_right_in_files_of_every_kind(embedded: Release, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ What each broken rule is refused with is frozen: tests/test_refusals.py.
 """
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from golden_inputs import write_columns
 from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -96,6 +98,26 @@ def test_cells_in_quotes_are_as_good_as_bare_ones(
             name, *rest = ["" if v == good["predictions"][3] else v for v in row]
             writer.writerow([f'{name}, "so called"', *rest])
     assert validate(Submission.read(path), embedded).methods == ('mine, "so called"',)
+
+
+def test_other_ways_to_write_texts(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    """Views of Arrow, in files too; the digits that `fslbench info` prints; names like dates."""
+    path = tmp_path / "x.parquet"
+    table = pa.table({**good, "fingerprint": [text[:12].upper() for text in good["fingerprint"]]})
+    for name in ("method", "dataset", "task_set", "fingerprint"):
+        index = table.column_names.index(name)
+        table = table.set_column(index, name, table.column(name).cast(pa.string_view()))
+    pq.write_table(table, path)
+    for submission in (Submission(table), Submission.read(path), read_untrusted(path)):
+        assert validate(submission, embedded).groups[0].bound
+    path = tmp_path / "x.jsonl"
+    dates = {"method": "2024-01-01", "run": "2024-05-01"}
+    rows = [dates | {name: good[name][i] for name in COUNTS} for i in range(31)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (group,) = validate(Submission.read(path), embedded).groups
+    assert (group.method, group.runs) == ("2024-01-01", ("2024-05-01",))
 
 
 def test_names_that_no_file_system_has(tmp_path: Path, root: Path) -> None:
