@@ -188,32 +188,25 @@ def test_neutral_texts() -> None:
 
 
 def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root: Path) -> None:
-    junk = tmp_path / "junk.parquet"
+    junk, link = tmp_path / "junk.parquet", tmp_path / "link.parquet"
     junk.write_bytes(b"junk")
-    link = tmp_path / "link.parquet"
     link.symlink_to("/etc/passwd")
-    wrong = tmp_path / "submissions" / f"{'a' * 64}.parquet"
-    wrong.parent.mkdir()
-    example = root / "examples/my_results.parquet"
-    wrong.write_bytes(example.read_bytes())
-    deeper = tmp_path / "submissions/deeper" / wrong.name
-    deeper.parent.mkdir()
-    deeper.write_bytes(example.read_bytes())
+    deeper = tmp_path / "submissions/deeper" / f"{'a' * 64}.parquet"
+    deeper.parent.mkdir(parents=True)
+    deeper.write_bytes((root / "examples/my_results.parquet").read_bytes())
     comment = tmp_path / "comment.md"
-    result = _invoke(
-        *("review", *map(str, (junk, link, wrong, deeper, tmp_path / "gone.parquet"))),
-        *("--results", str(results), "-o", str(comment)),
-    )
+    files = map(str, (junk, link, deeper, tmp_path / "gone.parquet"))
+    result = _invoke("review", *files, "--results", str(results), "-o", str(comment))
     assert result.exit_code == 1
+    assert f"{junk} would be submissions/" in result.stderr
     text = comment.read_text(encoding="utf-8")
-    assert "**5 files: 5 refused.**" in text
-    assert text.count("its name is not the SHA-256 of its bytes") == 2
+    assert "**4 files: 4 refused.**" in text
+    assert "its name is not the SHA-256 of its bytes" in text
     assert "link.parquet is a symbolic link, which is not followed" in text
     assert "gone.parquet cannot be opened: No such file or directory" in text
-    assert text.count("fix:") >= 3
+    assert text.count("fix:") >= 2
     assert str(tmp_path) not in text
     assert "root:" not in text
-    assert f"{junk} would be submissions/" in result.stderr
 
 
 def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -> None:

@@ -35,16 +35,6 @@ def test_the_embedded_release_s_references_stand_beside(
     found = leaderboard(repository.files, [embedded], datasets="digits", title="T")
     (board,) = found.boards
     assert board.submissions == (name[12:76],)
-    assert [str(each.scored) for each in board.sets] == [
-        *(
-            f"digits/{suite}-{protocol}"
-            for suite in ("open", "closed", "pooled")
-            for protocol in ("5w1s1q", "5w5s5q", "5w10s7q")
-        ),
-        "digits/allway-10w1s1787q",
-        "digits/allway-10w16s1637q",
-        "digits/episodes-10w100s10q",
-    ]
     # a board takes nobody's word for it that a method is inductive, and treats references alike
     counts = example.table.drop_columns(["predictions", "class_correct"])
     report = score(replace(example, table=counts), embedded)
@@ -66,11 +56,8 @@ def test_the_embedded_release_s_references_stand_beside(
                 behind = {kind: of.difference for kind, of in row.intervals.items()}
                 assert behind == {kind: pair.difference for kind, pair in c.intervals.items()}
     digest = hashlib.sha256(f"{name[12:76]}\n".encode()).hexdigest()
-    text = found.signature
-    assert text == str(board)
-    assert text.startswith(f"fslbench:{board.signature.package_version}|release:embedded@")
-    assert text.endswith(f"|submissions:1#{digest[:12]}")
-    assert "|level:0.95|" in text
+    assert found.signature == str(board)
+    assert found.signature.endswith(f"|submissions:1#{digest[:12]}")
 
 
 def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from golden_inputs import INPUTS
 import fslbench_data as fb
 from benchmark_spec.errors import (
     CountError,
-    FSLBenchError,
     FSLBenchWarning,
     MissingTaskError,
     SchemaError,
@@ -58,11 +57,21 @@ def _categories(table: pa.Table) -> Any:
     return frame.with_columns(names.cast(pytest.importorskip("polars").Categorical))
 
 
+def _apart(table: pa.Table) -> list[pa.Table]:
+    """Two parts, each of which has its own dictionary of names."""
+    parts = (table.slice(0, 31), table.slice(31))
+    return [part.set_column(0, "method", part["method"].dictionary_encode()) for part in parts]
+
+
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "arrow": lambda table: table,
     "pandas": _pandas,
     "polars": _polars,
     "categories": _categories,
+    "joined": lambda table: pa.concat_tables(_apart(table)),
+    "joined in polars": lambda table: pytest.importorskip("polars").concat(
+        [_polars(part) for part in _apart(table)], rechunk=False
+    ),
     "reader": lambda table: table.to_reader(),
     "batch": lambda table: table.combine_chunks().to_batches()[0],
     "structs": lambda table: table.to_struct_array(),
@@ -134,41 +143,22 @@ def test_columns_of_many_types_are_read(answers: fb.Submission, report: fb.Repor
     assert fb.score(frame) == report
 
 
-def _with(frame: Any, row: int, column: str, value: object) -> Any:
-    frame = frame.copy()
-    frame[column] = frame[column].astype(object)
-    frame.iloc[row, list(frame.columns).index(column)] = value
-    return frame
-
-
 @pytest.mark.parametrize(
-    ("row", "column", "value", "error", "message"),
+    ("column", "value", "error", "message"),
     [
-        (16, "n_correct", float("nan"), CountError, "the frame, data row 17"),
-        (16, "n_correct", "many", SchemaError, "holds a int and then a str\n.*frame, data row 17"),
-        (16, "method", None, SchemaError, "column 'method' is empty in data row 17"),
-        (16, "task_id", 16.25, FSLBenchError, "the frame, data row 17"),
+        ("n_correct", float("nan"), CountError, "the frame, data row 17"),
+        ("n_correct", "many", SchemaError, "holds a int and then a str\n.*frame, data row 17"),
+        ("method", None, SchemaError, "column 'method' is empty in data row 17"),
     ],
 )
 def test_a_wrong_value_is_named_by_its_row(
-    row: int,
-    column: str,
-    value: object,
-    error: type[Exception],
-    message: str,
-    answers: fb.Submission,
+    column: str, value: object, error: type[Exception], message: str, answers: fb.Submission
 ) -> None:
     pytest.importorskip("pandas")
+    frame = answers.to_pandas()
+    frame[column] = frame[column].astype(object)
+    frame.loc[16, column] = value
     with pytest.raises(error, match=message):
-        fb.score(_with(answers.to_pandas(), row, column, value))
-
-
-def test_a_nan_of_polars_is_named_by_its_row(answers: fb.Submission) -> None:
-    polars = pytest.importorskip("polars")
-    counts = [*map(float, answers.table["n_correct"].to_pylist())]
-    counts[16] = float("nan")
-    frame = polars.DataFrame(answers).with_columns(polars.Series("n_correct", counts))
-    with pytest.raises(CountError, match="the frame, data row 17"):
         fb.score(frame)
 
 
@@ -208,30 +198,6 @@ def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> Non
         assert connection.execute(asked).fetchall() == [("mine",), ("yours",)]
     planned = fb.plan(answers.to_arrow(), method="mine", datasets="digits", queries=(1, 2))
     assert planned.sets[0].dataset == "digits"
-
-
-@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
-def test_frames_that_were_joined(kind: str, answers: fb.Submission) -> None:
-    """Each part has its own dictionary of names."""
-    table = answers.to_arrow().select([*COLUMNS, "fingerprint"])
-    parts = [pa.table(part.to_pydict()) for part in (table.slice(0, 31), table.slice(31))]
-    if kind == "arrow":
-        encoded = [
-            part.set_column(0, "method", part["method"].dictionary_encode()) for part in parts
-        ]
-        joined: Any = pa.concat_tables(encoded)
-    elif kind == "pandas":
-        pandas = pytest.importorskip("pandas")
-        joined = pandas.concat([part.to_pandas() for part in parts], ignore_index=True)
-    else:
-        polars = pytest.importorskip("polars")
-        joined = polars.concat([polars.from_arrow(part) for part in parts], rechunk=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FSLBenchWarning)
-        whole = fb.score(pa.concat_tables(parts).combine_chunks()).scores.to_pandas()
-        for given in (joined, fb.Submission.from_frame(joined)):
-            assert fb.score(given).scores.to_pandas().equals(whole)
-            assert fb.validate(given, fb.load_release()).groups
 
 
 class Broken:
