@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from results_repository import KEY, Repository, answers, random_counts
@@ -30,20 +29,6 @@ def _accepted(found: Accepted | Rejected) -> Accepted:
     return found
 
 
-def test_what_is_kept(repository: Repository, newer: Release, older: Release) -> None:
-    counts = {key: random_counts(newer, key) for key in (KEY, "dogs/closed-2w1s2q")}
-    name = repository.add(answers(newer, counts, transductive=True))
-    found = _accepted(check(repository.files, name, [newer, older]))
-    assert (found.name, found.release) == (name, 0)
-    assert found.name == f"submissions/{found.digest}.parquet"
-    assert {r.info.text: r.counts.tolist() for r in found.results} == counts
-    for result in found.results:
-        assert result.counts.dtype == np.int16
-        assert (result.method, result.runs, result.queries_per_task) == ("mine", 1, 4)
-        assert result.transductive
-        assert result.stopped is None
-
-
 def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
     repository: Repository, embedded: Release, newer: Release
 ) -> None:
@@ -57,12 +42,9 @@ def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
     assert "tasks are missing" in _rejected(check(repository.files, part, [embedded, newer])).what
 
 
-def test_results_of_no_release(
-    repository: Repository, newer: Release, older: Release, embedded: Release
+def test_half_of_one_release_and_half_of_another(
+    repository: Repository, newer: Release, older: Release
 ) -> None:
-    name = repository.add(answers(older, {KEY: random_counts(older)}))
-    assert "unknown data set 'cats'" in _rejected(check(repository.files, name, [embedded])).what
-    # half of one release and half of another
     other = answers(newer, {KEY: random_counts(newer)}, "a")
     one = answers(older, {KEY: random_counts(older)}, "b")
     both = Submission(

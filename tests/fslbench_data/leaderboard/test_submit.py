@@ -95,13 +95,13 @@ def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
 
 
 def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path) -> None:
-    fingerprint = toy.task_set_info("cats", "open-2w1s2q").fingerprint
-    rows = [f"mine,cats,open-2w1s2q,{t},{c},4,{fingerprint}" for t, c in enumerate([4, 3, 2, 4])]
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    rows = [f"mine,{info.dataset},{info.name},{t},{t},4,{info.fingerprint}" for t in range(4)]
     head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
     (tmp_path / "a.csv").write_text("\n".join([head, *rows]))
     assert _submit(tmp_path / "a.csv").exit_code == 0
     found = Submission.read(_proposed(results, tmp_path)[1])
-    assert found.table.column("n_correct").to_pylist() == [4, 3, 2, 4]
+    assert found.table.column("n_correct").to_pylist() == [0, 1, 2, 3]
 
 
 def test_what_the_repository_would_refuse_is_not_sent(
@@ -138,8 +138,6 @@ def test_nobody_is_logged_in(
     said = _submit(answers)
     assert said.exit_code != 0
     assert "nobody is logged in to the Hub" in said.stderr
-    assert "hf auth login" in said.stderr
-    assert "whoami" not in said.stderr
 
 
 def test_a_token_without_rights(
