@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles, LooseFiles
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
@@ -75,31 +73,3 @@ def test_at_most_a_comment(
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
-
-
-def test_the_legend_explains_the_verdicts_that_are_there(
-    tmp_path: Path, embedded: Release, example: Submission
-) -> None:
-    """Brackets of tasks that reuse images hold no class-aware half-widths."""
-    folder = _board(tmp_path)
-    legends = {}
-    for name in ("open-5w5s5q", "closed-5w5s5q"):
-        rows = pc.equal(example.table["task_set"], name)
-        kept = {key: value for key, value in example.bindings.items() if key[2] == name}
-        path = tmp_path / f"{name}.parquet"
-        Submission(example.table.filter(rows), example.methods, kept).write(path)
-        files = LooseFiles([path])
-        text = review_text(review(files, files.names(), FolderFiles(folder), [embedded]))
-        (legends[name],) = (line for line in text.splitlines() if line.startswith("Verdicts:"))
-    assert "class-aware" in legends["open-5w5s5q"]
-    assert "leaves out one image" not in legends["open-5w5s5q"]
-    assert "of these images alone" not in legends["open-5w5s5q"]
-    assert "class-aware" not in legends["closed-5w5s5q"]
-    assert "leaves out one image" in legends["closed-5w5s5q"]
-    assert "of these images alone" in legends["closed-5w5s5q"]
-
-
-def _board(folder: Path) -> Path:
-    (folder / "board").mkdir()
-    (folder / "board/leaderboard.toml").write_text('releases = ["embedded"]')
-    return folder / "board"

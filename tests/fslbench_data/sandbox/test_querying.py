@@ -175,9 +175,8 @@ def test_what_explains_a_query_is_one(sql: str, toy: Release) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *(["--memory", amount] for amount in ("-1", "0GB", "1KB", "80%", "nanGB", "1e3GB", "5")),
-        *(["--memory", amount] for amount in ("9999999999999TB", "", "1GB;", "١GB")),
-        *(["--seconds", amount] for amount in ("nan", "inf", "-inf", "0", "-1")),
+        *(["--memory", amount] for amount in ("1KB", "80%", "nanGB", "9999999999999TB", "", "١GB")),
+        *(["--seconds", amount] for amount in ("nan", "inf", "0", "-1")),
     ],
     ids=" ".join,
 )
