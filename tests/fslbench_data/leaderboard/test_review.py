@@ -58,6 +58,11 @@ def test_the_base_counts_as_it_stands(
     assert "says what another submission says, which came first" in review_text(found)
 
 
+def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
+    found = review(proposal.files, [], repository.files, [newer])
+    assert review_text(found) == "No submission is added.\n"
+
+
 @pytest.mark.slow
 def test_at_most_a_comment(
     repository: Repository,
