@@ -29,12 +29,14 @@ def _answer(status: int, kind: type[errors.HfHubHTTPError] = errors.HfHubHTTPErr
 @pytest.mark.parametrize(
     ("raised", "expected"),
     [
+        (_answer(401), HubAccessError),
         (_answer(403), HubAccessError),
         (_answer(404, errors.RevisionNotFoundError), HubNotFoundError),
         (_answer(409), HubError),
         (_answer(412), HubError),
         (_answer(418), HubError),
         (_answer(429), HubUnreachableError),
+        (errors.OfflineModeIsEnabled("off"), HubUnreachableError),
         (errors.LocalEntryNotFoundError("nothing"), HubUnreachableError),
         (errors.FileMetadataError("no commit"), HubUnreachableError),
         (errors.HFValidationError("a//b"), HubError),
