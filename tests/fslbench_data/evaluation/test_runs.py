@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
@@ -37,6 +38,7 @@ def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
     assert score.runs == 3
     assert [*score.run_means] == ["0", "1", "2"]
     assert [*score.run_means.values()] == [one.accuracy.mean for one in means]
+    assert score.run_spread == pytest.approx(np.std([one.accuracy.mean for one in means], ddof=1))
     assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
 
 
