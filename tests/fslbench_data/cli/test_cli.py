@@ -64,12 +64,3 @@ def test_a_data_set_in_place_of_a_release() -> None:
     assert refused.stderr.endswith("fix: fslbench info --dataset digits\n")
     refused = CliRunner().invoke(main, ["info", "nowhere"])
     assert "--dataset" not in refused.stderr
-
-
-def test_a_method_without_features_or_images(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def first(support, query, rng): return [0] * len(query)\n")
-    method, out = f"{tmp_path / 'mine.py'}:first", str(tmp_path / "out.parquet")
-    refused = CliRunner().invoke(main, ["evaluate", method, "--dataset", "digits", "-o", out])
-    assert refused.exit_code == 2
-    assert "where: digits of embedded@" in refused.stderr
-    assert "fix: give --features pixels, or --images [DIR]; in Python features=" in refused.stderr

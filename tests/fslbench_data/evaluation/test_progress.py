@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -50,34 +51,25 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> list[_Cell]:
 def test_a_bar_in_a_cell(
     cells: list[_Cell], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with progress_bar(8, show=False) as advance:
+        advance(8)
+    assert not cells
     monkeypatch.setattr(progress, "_SECONDS", 0.0)
     with progress_bar(8, show=True) as advance:
         advance(2, resumed=True)
         advance(5)
     (cell,) = cells
-    assert ["0/8" in cell.pictures[0], "2/8" in cell.pictures[1], "7/8" in cell.pictures[2]] == [
-        True
-    ] * 3
-    assert "7/8" in cell.pictures[-1]
+    shown = [next(n for n in ("0/8", "2/8", "7/8") if n in each) for each in cell.pictures]
+    assert shown == ["0/8", "2/8", "7/8", "7/8"]
     assert "tasks/s" in cell.pictures[-1]
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_is_drawn_now_and_then_and_at_the_end(cells: list[_Cell]) -> None:
-    def run() -> None:
-        with progress_bar(1000, show=True) as advance:
-            for _ in range(600):
-                advance(1)
-            raise ValueError("no luck")
-
-    with pytest.raises(ValueError, match="no luck"):
-        run()
+    with suppress(ValueError), progress_bar(1000, show=True) as advance:
+        for _ in range(600):
+            advance(1)
+        raise ValueError("no luck")
     (cell,) = cells
     assert "600/1000" in cell.pictures[-1]
     assert len(cell.pictures) < 300
-
-
-def test_nothing_is_shown_unasked(cells: list[_Cell]) -> None:
-    with progress_bar(8, show=False) as advance:
-        advance(8)
-    assert not cells

@@ -1,7 +1,5 @@
 """Training runs of one method, each evaluated by itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
-from benchmark_spec.errors import DoubledTaskError
 from fslbench_data.cli import main
 
 HOW: dict[str, Any] = {
@@ -41,32 +38,24 @@ def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
     assert score.runs == 3
     assert [*score.run_means] == ["0", "1", "2"]
     assert [*score.run_means.values()] == [one.accuracy.mean for one in means]
+    assert score.run_spread == pytest.approx(np.std([one.accuracy.mean for one in means], ddof=1))
     assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("said", "both"),
-    [
+def test_a_method_is_inductive_if_no_run_was_not() -> None:
+    runs = [fb.evaluate(_trained(0), run=run, **HOW) for run in range(2)]
+    for said, both in (
         ((True, None), True),
         ((True, False), False),
         ((None, False), False),
         ((None, None), None),
-    ],
-)
-def test_a_method_is_inductive_if_no_run_was_not(said: tuple[Any, Any], both: Any) -> None:
-    runs = [fb.evaluate(_trained(0), run=run, **HOW) for run in range(2)]
-    of_runs = [
-        replace(run, methods={"mine": replace(run.methods["mine"], inductive=inductive)})
-        for run, inductive in zip(runs, said, strict=True)
-    ]
-    for order in (of_runs, of_runs[::-1]):
-        assert fb.merge(order).methods["mine"].inductive is both
-
-
-def test_runs_without_names_are_refused() -> None:
-    runs = [fb.evaluate(_trained(seed), **HOW) for seed in range(2)]
-    with pytest.raises(DoubledTaskError, match="evaluate --run R"):
-        fb.merge(runs)
+    ):
+        of_runs = [
+            replace(run, methods={"mine": replace(run.methods["mine"], inductive=inductive)})
+            for run, inductive in zip(runs, said, strict=True)
+        ]
+        for order in (of_runs, of_runs[::-1]):
+            assert fb.merge(order).methods["mine"].inductive is both
 
 
 def test_the_command_names_a_run(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Methods that are run on tensors: what they get, resuming, stopping, and what is refused."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from pathlib import Path
@@ -23,8 +21,6 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
-
-from fslbench_data.torch import TaskDataset  # noqa: E402 - only where there is PyTorch
 
 WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -68,26 +64,18 @@ def test_one_task_or_many(device: str, embedded: Release) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda n: (torch.zeros(n, dtype=int), torch.zeros(n, 5)),
-        lambda n: torch.zeros(n, dtype=torch.bfloat16),
-        lambda n: torch.zeros(n, dtype=int).to_sparse(),
-        lambda n: torch.zeros(n, dtype=int, device="meta"),
-        lambda n: torch.zeros(n, requires_grad=True),
-        lambda n: [torch.zeros((), requires_grad=True)] * n,
-        lambda n: torch.nested.nested_tensor([torch.zeros(n), torch.zeros(3)]),
+        torch.zeros(5, dtype=torch.bfloat16),
+        torch.zeros(5, dtype=int, device="meta"),
+        [torch.zeros((), requires_grad=True)] * 5,
     ],
 )
 def test_tensors_that_are_no_answer(answer: Any, embedded: Release) -> None:
     tasks = embedded.task_set("digits", "open-5w1s1q")
     with pytest.raises(PredictionError) as caught:
-        fb.evaluate(lambda s, q, r: answer(len(q)), embedded, name="it", **WHERE)
+        fb.evaluate(lambda s, q, r: answer, embedded, name="it", **WHERE)
     assert caught.value.where == "it on digits/open-5w1s1q, task 0"
-    with pytest.raises(PredictionError, match="it on digits/open-5w1s1q, the batch that begins"):
-        TaskDataset(embedded, "digits", "open-5w1s1q", features="pixels")[0].record(
-            fb.Recorder("it"), answer(5)
-        )
     with pytest.raises(CountError, match="where: it on digits/open-5w1s1q"):
-        fb.Recorder("it").add_counts(tasks, answer(5))
+        fb.Recorder("it").add_counts(tasks, answer)
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
@@ -150,18 +138,13 @@ def test_settings_that_are_wrong(embedded: Release, tmp_path: Path) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
         ({"features": "pixels", "device": 1.5}, "opens no device"),
+        ({"features": "pixels", "device": "cuda:99"}, "opens no device 'cuda:99'"),
         ({"features": "pixels", "transform": abs}, "features need no transform"),
         ({"images": tmp_path, "device": "cpu"}, "which a transform makes of them"),
     )
     for options, said in wrong:
         with pytest.raises(SpecError, match=said):
             fb.evaluate(nearest, embedded, **options)
-
-
-@pytest.mark.skipif("cuda" in DEVICES, reason="there is a GPU here")
-def test_a_device_that_is_not_here(embedded: Release) -> None:
-    with pytest.raises(SpecError, match="opens no device 'cuda'"):
-        fb.evaluate(nearest, embedded, device="cuda", **WHERE)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

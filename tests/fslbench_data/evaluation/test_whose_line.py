@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import python
 
 import fslbench_data as fb
 from benchmark_spec.errors import MethodFailedError
@@ -47,15 +46,3 @@ def test_of_an_adapter_the_line_that_runs_it() -> None:
     where = _raised_by(shutil.copyfileobj, _line_of(_raised_by, 2))
     assert where.startswith("x on digits/open-5w5s5q, task 0; HERE, in _raised_by; raised at ")
     assert "shutil.py" in where
-
-
-@pytest.mark.slow
-def test_of_a_command_the_line_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "method.py").write_text(
-        "import numpy as np\n\ndef mine(support, query, rng):\n    return np.linalg.inv(support)\n"
-    )
-    command = "from fslbench_data.cli import main; main()"
-    words = "evaluate method.py:mine --features pixels --dataset digits --task-set open-5w5s5q"
-    result = python(command, *words.split(), "-o", "x.parquet", cwd=tmp_path)
-    assert "method.py:4, in mine; raised at" in result.stderr
-    assert result.returncode == 2

@@ -4,8 +4,6 @@ Every fault must end in the right data or in an error of its own; and whatever h
 cache must give the right data once the fault is over.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

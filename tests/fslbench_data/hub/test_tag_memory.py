@@ -1,7 +1,5 @@
 """What is remembered of the Hub between runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Xet on, off and broken: uploads and downloads with the real client, and where it falls back."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

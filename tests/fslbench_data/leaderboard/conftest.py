@@ -1,7 +1,5 @@
 """A results repository in a folder, submissions for it, and two releases that they may answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

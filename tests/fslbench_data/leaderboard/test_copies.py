@@ -1,7 +1,5 @@
 """Files that say the same: one entry, the first one's, whatever strangers call their files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -231,9 +229,9 @@ def test_a_review_of_copies(
 ) -> None:
     """Two in one proposal: nothing tells which is the first."""
     copy, honest, made = pair
-    found = review(FolderFiles(made), [copy, honest], repository.files, [newer])
-    assert "**2 files: every rule is met.**" in review_text(found)
-    assert f"### {copy[12:24]}, {honest[12:24]}: mine" in review_text(found)
+    text = review_text(review(FolderFiles(made), [copy, honest], repository.files, [newer]))
+    assert "**2 files: every rule is met.**" in text
+    assert f"### {copy[12:24]}, {honest[12:24]}: mine" in text
 
 
 @needs_git

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from results_repository import Repository, answers
+from results_repository import Repository
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review, review_text
@@ -51,20 +51,6 @@ def test_a_copy_under_another_name(
     assert text.partition(said)[2].partition("\n")[0].count(", ") == 5  # all six sets
 
 
-@pytest.mark.slow
-def test_one_task_that_differs(repository: Repository, embedded: Release) -> None:
-    counts = np.random.default_rng(0).integers(10, 20, 31)
-    other = counts.copy()
-    other[-1] += 1
-    repository.add(answers(embedded, {KEY: counts}, "one"))
-    repository.add(answers(embedded, {KEY: other}, "other"))
-    repository.add(answers(embedded, {KEY: counts[:30]}, "part", prefix=True))
-    (board,) = leaderboard(
-        repository.files, [embedded], datasets="digits", task_sets="open-5w5s5q"
-    ).boards
-    assert [each.duplicates for each in board.sets] == [()]
-
-
 def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
     few = [25] * 27 + [24] * 4
     for counts in ([25] * 31, [0] * 31, few):
@@ -72,6 +58,8 @@ def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
     ((one, other),) = duplicates([_entry(info, [25] * 26 + [24] * 5, x, x) for x in "ab"])
     assert (one.label, other.label) == ("a", "b")
     half = [12] * 31
+    apart = [_entry(info, counts, "x", "x") for counts in (half, [*half[:30], 13], half[:30])]
+    assert duplicates(apart) == ()
     references = [_entry(info, half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
     assert duplicates(references) == ()
     ((*group,),) = duplicates([*references, _entry(info, half, "mine", "f" * 64)])

@@ -3,16 +3,12 @@
 ``python -m studies.checks ten_thousand_submissions`` does it with ten thousand.
 """
 
-import json
-
 import pytest
 from flood import fill, measured
-from forged import parquet
-from results_repository import Repository, answers
+from results_repository import Repository
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import METADATA_KEY
 
 HELD = """
 import gc, json, sys, tracemalloc
@@ -61,21 +57,3 @@ def test_of_a_submission_only_its_counts_are_held(
     found = measured(repository.folder, HELD)
     assert found["accepted"] == ["Accepted"] * 8
     assert 0 < found["held"] / 8 < 10_000, found["held"]
-
-
-def test_a_submission_that_declares_what_is_not_there(
-    repository: Repository, embedded: Release
-) -> None:
-    """Metadata of a million results, or of none: refused, and the others are scored."""
-    good = answers(embedded, {"digits/open-5w5s5q": [3] * 31}, "m")
-    repository.add(good)
-    sets = {f"digits/open-{k}w5s5q": {"fingerprint": "0" * 64} for k in range(2, 127)}
-    much = {"methods": {f"m{i}": {"task_sets": sets} for i in range(90)}}
-    for content in (much, {"methods": {"m": {}}}, {"methods": {}}):
-        odd = good.table.replace_schema_metadata({METADATA_KEY: json.dumps(content).encode()})
-        repository.add_bytes(parquet(odd))
-    found = leaderboard(repository.files, [embedded], datasets="digits")
-    assert len(found.boards[0].submissions) == 1
-    reasons = sorted(each.what for each in found.rejected)
-    assert reasons[0].startswith("the metadata declares results that have no rows: m0 on digits/")
-    assert reasons[1:] == ["the submission does not say which tasks it was made on"] * 2

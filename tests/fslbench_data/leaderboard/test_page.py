@@ -1,7 +1,5 @@
 """The page of a leaderboard: what it says, and that strangers' texts are but texts."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path
@@ -22,8 +20,7 @@ from fslbench_data.leaderboard.page import (
     suites_of,
 )
 from fslbench_data.release.release import Release
-from fslbench_data.render.fonts import font_faces
-from fslbench_data.submission.merging import merge, renamed
+from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
 
 HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)>{{ title }} \" ' &"
@@ -135,29 +132,6 @@ def test_strangers_texts_are_but_texts(
     page = Elements(result.stdout)
     assert any(cell == name for row in page.rows for cell in row)  # whole, and nothing filled in
     assert any("<script>alert(2)<" in cell for row in page.rows for cell in row)
-
-
-def test_many_methods_are_one_small_page(repository: Repository, newer: Release) -> None:
-    tasks = newer.task_set_info("cats", "open-2w1s2q").n_tasks
-    rng = np.random.default_rng(1)
-    names = [f"a backbone of a long name/method {number}" for number in range(40)]
-    counts = [{"cats/open-2w1s2q": rng.integers(0, 5, tasks)} for _ in names]
-    repository.add(merge([answers(newer, *two) for two in zip(counts, names, strict=True)]))
-    ranking = leaderboard(repository.files, (newer,))
-    text = leaderboard_page(ranking)
-    assert len(text) - len(font_faces()) < 50_000
-    page = Elements(text)
-    grid = [row for row in page.rows if row[0].startswith("a backbone") and len(row) == 3]
-    assert len(grid) == 40
-    means = [float(row[1].split(" ± ")[0]) for row in grid]
-    assert means == sorted(means, reverse=True)
-    assert text == leaderboard_page(ranking)
-
-
-def test_an_empty_repository_has_a_page(repository: Repository, newer: Release) -> None:
-    text = leaderboard_page(leaderboard(repository.files, (newer,)), "org/results")
-    assert "No method answers any task set." in text
-    assert "fslbench leaderboard --results org/results -o page.html" in text
 
 
 def test_two_releases_are_told_apart(

@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles, LooseFiles
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
@@ -58,27 +56,11 @@ def test_the_base_counts_as_it_stands(
     assert [each.where for each in found.rejected] == [there]
     assert found.boards == ()
     assert "says what another submission says, which came first" in review_text(found)
-    same = review(repository.files, [there], repository.files, [newer])
-    assert len(same.accepted) == 1
 
 
 def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
     found = review(proposal.files, [], repository.files, [newer])
     assert review_text(found) == "No submission is added.\n"
-
-
-@pytest.mark.slow
-def test_settings_of_the_base_hold(
-    repository: Repository, proposal: Repository, example: Submission
-) -> None:
-    (proposal.folder / "leaderboard.toml").write_text("releases = 3")
-    name = proposal.add(example)
-    found = review(proposal.files, [name], repository.files)
-    assert [board.release.partition("@")[0] for board in found.boards] == ["embedded"]
-    (report,) = found.reports
-    assert report is not None
-    assert len(report.comparisons) == 18
-    assert review_text(found).count("| pixels/NCC |") >= 6
 
 
 @pytest.mark.slow
@@ -96,47 +78,3 @@ def test_at_most_a_comment(
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
-
-
-def test_a_table_that_is_no_parquet_is_told_how_to_become_one(tmp_path: Path) -> None:
-    """Its bytes under a Parquet name would be refused, too: renaming is not the advice."""
-    (tmp_path / "submissions").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    paths = [tmp_path / "mine.csv", tmp_path / "elsewhere/mine.csv"]
-    paths.append(tmp_path / "submissions/mine.jsonl")
-    for path in paths:
-        path.write_text("method,dataset\n")
-    files = LooseFiles(paths)
-    found = review(files, files.names(), FolderFiles(_board(tmp_path)), None)
-    assert len(found.rejected) == 3
-    for one in found.rejected:
-        assert one.what == "the file does not end in .parquet"
-        assert "fslbench merge" in one.fix
-
-
-def test_the_legend_explains_the_verdicts_that_are_there(
-    tmp_path: Path, embedded: Release, example: Submission
-) -> None:
-    """Brackets of tasks that reuse images hold no class-aware half-widths."""
-    folder = _board(tmp_path)
-    legends = {}
-    for name in ("open-5w5s5q", "closed-5w5s5q"):
-        rows = pc.equal(example.table["task_set"], name)
-        kept = {key: value for key, value in example.bindings.items() if key[2] == name}
-        path = tmp_path / f"{name}.parquet"
-        Submission(example.table.filter(rows), example.methods, kept).write(path)
-        files = LooseFiles([path])
-        text = review_text(review(files, files.names(), FolderFiles(folder), [embedded]))
-        (legends[name],) = (line for line in text.splitlines() if line.startswith("Verdicts:"))
-    assert "class-aware" in legends["open-5w5s5q"]
-    assert "leaves out one image" not in legends["open-5w5s5q"]
-    assert "of these images alone" not in legends["open-5w5s5q"]
-    assert "class-aware" not in legends["closed-5w5s5q"]
-    assert "leaves out one image" in legends["closed-5w5s5q"]
-    assert "of these images alone" in legends["closed-5w5s5q"]
-
-
-def _board(folder: Path) -> Path:
-    (folder / "board").mkdir()
-    (folder / "board/leaderboard.toml").write_text('releases = ["embedded"]')
-    return folder / "board"

@@ -1,7 +1,5 @@
 """Strangers' Parquet files: whatever they hold, memory and time are bounded and errors clear."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -20,11 +18,9 @@ from bombs import BOMBS, few, lists, many, slow
 from processes import python
 
 from benchmark_spec import errors
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox import client
 from fslbench_data.sandbox.client import LIMITS, read_untrusted
 from fslbench_data.submission.model import Submission
-from fslbench_data.validation.validate import validate
 
 TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, errors.SchemaError
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
@@ -94,13 +90,9 @@ def _write(path: Path, table: pa.Table | None = None) -> Path:
 # ---- what is refused, and at which price ---------------------------------------------------------
 
 
-def test_every_bomb_has_an_outcome() -> None:
-    assert set(OUTCOMES) == set(BOMBS)
-
-
 @on_linux
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in HEAVY)) for n in OUTCOMES]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in HEAVY)) for n in BOMBS]
 )
 def test_bombs_are_refused(name: str, bombs: Callable[[str], Path]) -> None:
     kind, said = OUTCOMES[name]
@@ -206,16 +198,6 @@ def test_each_limit(name: str, tmp_path: Path) -> None:
 # ---- good files are read as ever -----------------------------------------------------------------
 
 
-def test_good_files_are_read_as_ever(root: Path, embedded: Release) -> None:
-    path = root / "examples/my_results.parquet"
-    ours, theirs = read_untrusted(path), Submission.read(path)
-    assert ours.table.to_pydict() == theirs.table.to_pydict()
-    assert ours.table.schema == theirs.table.schema
-    assert (ours.methods, ours.bindings) == (theirs.methods, theirs.bindings)
-    assert (ours.package_version, ours.source) == (theirs.package_version, theirs.source)
-    assert validate(ours, embedded).methods == validate(theirs, embedded).methods
-
-
 TABLES: dict[str, pa.Table] = {
     "plain": few(),
     "with lists": few(
@@ -276,12 +258,11 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 
 def _pid() -> int:
-    assert client._server is not None
     return client._server.pid
 
 
 @pytest.mark.slow
-def test_one_process_reads_many_files(
+def test_one_process_reads_many_files_until_it_ends(
     fresh: None, tmp_path: Path, bombs: Callable[[str], Path]
 ) -> None:
     good = _write(tmp_path / "x.parquet")
@@ -294,13 +275,6 @@ def test_one_process_reads_many_files(
             read_untrusted(bombs("doubled_column"))
     assert _pid() == first
     assert time.monotonic() - start < 10
-
-
-@pytest.mark.slow
-def test_a_process_that_ended_is_replaced(fresh: None, tmp_path: Path) -> None:
-    good = _write(tmp_path / "x.parquet")
-    read_untrusted(good)
-    first = _pid()
     os.kill(first, 9)
     assert read_untrusted(good).table.num_rows == 31
     assert _pid() != first

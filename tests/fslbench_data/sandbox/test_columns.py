@@ -1,9 +1,6 @@
 """Strangers' logs in Parquet: read column by column in the sandbox, whatever the file does."""
 
-from __future__ import annotations
-
 import json
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hostile_parquet import Parquet, with_page
 
-from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
+from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.sandbox.limits import LOG_LIMITS, MIB
 from fslbench_data.scoring.score import interval
@@ -42,18 +39,6 @@ def test_a_log_that_ends_the_process_that_looks_at_its_footer(tmp_path: Path) ->
     path.write_bytes(_histogram(LOG, "image_ids"))
     with pytest.raises(UnreadableError, match=r"log\.parquet (cannot be read|ends the process)"):
         TaskLog.read(path)
-
-
-def test_any_damage_is_an_error_of_ours(tmp_path: Path) -> None:
-    """Of the footer, byte by byte, as a transfer or a fuzzer does it."""
-    path = tmp_path / "log.parquet"
-    pq.write_table(pa.table(LOG), path)
-    data = path.read_bytes()
-    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    for at in range(start, len(data) - 8, (len(data) - start) // 12):
-        path.write_bytes(data[:at] + bytes([data[at] ^ 0x7F]) + data[at + 1 :])
-        with suppress(FSLBenchError):
-            TaskLog.read(path)
 
 
 def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
@@ -88,12 +73,11 @@ def test_a_page_that_inflates(tmp_path: Path) -> None:
 def test_each_limit(limits: dict[str, int], said: str, tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pq.write_table(pa.table(LOG), path)
-    wanted = ("method", "class_ids", "image_ids")  # 21 + 21·5 + 21·5·3 values are 441
-    assert read_untrusted_columns(path, (*wanted, "task", "n_query", "n_correct"), LOG_LIMITS)
+    # 21 + 21·5 + 21·5·3 values are 441, and three times 21
+    wanted = ("method", "class_ids", "image_ids", "task", "n_query", "n_correct")
+    assert read_untrusted_columns(path, wanted, LOG_LIMITS)
     with pytest.raises(TooLargeError, match=said):
-        read_untrusted_columns(
-            path, (*wanted, "task", "n_query", "n_correct"), replace(LOG_LIMITS, **limits)
-        )
+        read_untrusted_columns(path, wanted, replace(LOG_LIMITS, **limits))
 
 
 @pytest.mark.parametrize("group", [1000, 4])
@@ -112,14 +96,11 @@ def test_columns_come_as_they_are(group: int, tmp_path: Path) -> None:
     assert read_untrusted_columns(path, ("task",)).num_rows == 0
 
 
-@pytest.mark.parametrize("file", [False, True])
-def test_sizes_of_a_billion_images(file: bool, tmp_path: Path) -> None:
-    sizes: object = {str(c): 999_999_999 for c in range(15)}
-    if file:
-        (tmp_path / "sizes.json").write_text(json.dumps(sizes))
-        sizes = tmp_path / "sizes.json"
+def test_sizes_of_a_billion_images(tmp_path: Path) -> None:
+    sizes = tmp_path / "sizes.json"
+    sizes.write_text(json.dumps({str(c): 999_999_999 for c in range(15)}))
     with pytest.raises(TooLargeError, match=r"have 14,999,999,985 images\n.*class sizes"):
-        interval(own_logs.log(tasks=60), class_sizes=sizes)  # type: ignore[arg-type]
+        interval(own_logs.log(tasks=60), class_sizes=sizes)
 
 
 def test_a_pool_of_a_billion_images() -> None:

