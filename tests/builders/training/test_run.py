@@ -118,6 +118,16 @@ def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -
     assert trained.settings == SETTINGS
 
 
+def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
+    longer = TrainingSettings(str(TASK), steps=60, rate=0.01)
+    settings = structs.replace(
+        SETTINGS, training=longer, validation=ValidationSettings(str(TASK), 20, 20)
+    )
+    run.train(settings, images, images, tmp_path / "r")
+    new = run.accuracy(build_method(settings, 8), settings, images, 50)
+    assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
+
+
 def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
     trained = load_trained(finished)
     chosen = images.pixels[images.starts[:3, None] + np.arange(5)]
