@@ -13,6 +13,7 @@ from benchmark_spec.manifest import (
     Manifest,
     Table,
     check_manifest,
+    number_of_picture_shards,
     number_of_shards,
     scale_of,
     shard_of,
@@ -75,6 +76,7 @@ def test_names_that_would_share_a_path_are_refused() -> None:
 
 def test_how_many_shards_and_which() -> None:
     assert [number_of_shards(n) for n in (1, 65_536, 65_537, 7_710_295)] == [1, 1, 2, 118]
+    assert [number_of_picture_shards(n) for n in (1, 8_192, 8_193)] == [1, 1, 2]
     path = table_path("features", "cub", "a:b", 3, 12)
     assert path == "features/a-b/cub-00003-of-00012.parquet"
     assert (shard_of(path), without_shard(path)) == ((3, 12), "features/a-b/cub.parquet")
