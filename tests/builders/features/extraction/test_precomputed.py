@@ -164,8 +164,8 @@ def test_pixels_need_no_network(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert result.stdout.startswith("digits 1,797 images ")
         assert said in result.stderr
+        assert {path.name for path in (tmp_path / "x").iterdir()} == {FILE, "features"}
     assert read_precomputed(tmp_path / "x").datasets == ("digits",)
-    assert {path.name for path in (tmp_path / "x").iterdir()} == {FILE, "features"}
 
 
 @pytest.mark.parametrize(
