@@ -13,7 +13,7 @@ from benchmark_spec.manifest import (
     Manifest,
     Table,
     check_manifest,
-    check_shards,
+    number_of_picture_shards,
     number_of_shards,
     scale_of,
     shard_of,
@@ -76,6 +76,7 @@ def test_names_that_would_share_a_path_are_refused() -> None:
 
 def test_how_many_shards_and_which() -> None:
     assert [number_of_shards(n) for n in (1, 65_536, 65_537, 7_710_295)] == [1, 1, 2, 118]
+    assert [number_of_picture_shards(n) for n in (1, 8_192, 8_193)] == [1, 1, 2]
     path = table_path("features", "cub", "a:b", 3, 12)
     assert path == "features/a-b/cub-00003-of-00012.parquet"
     assert (shard_of(path), without_shard(path)) == ((3, 12), "features/a-b/cub.parquet")
@@ -83,19 +84,23 @@ def test_how_many_shards_and_which() -> None:
     assert shard_of("tasks/open-5w1s1q/cub.parquet") == (0, 1)
 
 
+@pytest.mark.parametrize(("kind", "name"), [("features", "net"), ("pictures", "")])
 @pytest.mark.parametrize(
     ("shards", "what"),
     [
         ([(0, 4), (1, 4), (2, 4), (4, 4)], "of 4 shards 0, 1, 2, 4 are listed"),
+        ([(0, 4), (2, 4), (1, 4), (3, 4)], "0, 2, 1, 3 are listed, not each once in order"),
         ([(0, 4), (1, 4), (2, 4), (3, 5)], "shards of 4, 5 are listed together"),
         ([(0, 0)], "of 0 shards 0 are listed"),
     ],
 )
-def test_shards_that_are_not_all_there(shards: list[tuple[int, int]], what: str) -> None:
-    table = _table("features", "cub", "net")
-    paths = [table_path("features", "cub", "net", *shard) for shard in shards]
+def test_shards_that_are_not_all_there_in_order(
+    kind: Any, name: str, shards: list[tuple[int, int]], what: str
+) -> None:
+    paths = [table_path(kind, "cub", name, *shard) for shard in shards]
+    tables = tuple(replace(_table(kind, "cub", name), path=path) for path in paths)
     with pytest.raises(ReleaseError, match=what):
-        check_shards(replace(table, path=path) for path in paths)
+        check_manifest(replace(MANIFEST, tables=tables))
 
 
 def test_what_int8_values_stand_for() -> None:

@@ -54,6 +54,16 @@ def test_a_square_of_a_colour(colour: tuple[int, int, int], name: str) -> None:
     assert set(attributes_of_picture(picture)) == expected
 
 
+def test_the_bounds_of_colours_are_those_of_the_embedded_table() -> None:
+    """How many of 52 x 52 x 52 levels are red, orange and so on."""
+    levels = np.arange(0, 256, 5)
+    cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1)
+    _, _, colours = classified(cells.reshape(52, -1, 3))
+    assert np.bincount(colours.ravel()).tolist() == [
+        9843, 8172, 8837, 33423, 13077, 22340, 14992, 19845, 3511, 2197, 4155, 216,
+    ]  # fmt: skip
+
+
 def test_background_is_no_colour_but_enclosed_white_is() -> None:
     ring = canvas()
     ring[5:35, 5:35] = (255, 0, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError
+from benchmark_spec.errors import BackboneError, FSLBenchError, SourceError, UnknownNameError
 from builders.attributes.given import TaggerErrors
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.attributes.taggers import check_tagger
@@ -94,3 +94,10 @@ def test_a_source_without_texts_or_attributes() -> None:
         ("given+textblob", "openclipart"), ("given:noto", "emoji"), ("pixels", "digits"),
     ):  # fmt: skip
         check_recipe(Recipe.parse(recipe), source)
+
+
+def test_a_captioner_that_is_not_there() -> None:
+    for module in ("textblob", "transformers"):
+        pytest.importorskip(module, reason=f"needs {module}, of the extra `attributes`")
+    with pytest.raises(BackboneError, match="there is no folder 'nowhere' for blip"):
+        check_recipe(Recipe.parse("blip@nowhere+textblob"), "digits")

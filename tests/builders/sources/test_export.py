@@ -106,6 +106,7 @@ def test_command(pets: ImageSet, tmp_path: Path) -> None:
     assert "kept 12" in result.output
     for arguments, said in (
         (["source", "image_folder", out], "--spec"),
+        (["source", "dogs", *spec], "unknown data set 'dogs'"),
         (["source", "cub", *spec], "only the counts of the catalogue"),
         (["source", "pets", out, "--pictures", f"{out}/more", *spec], "is in the raw folder"),
     ):

@@ -116,3 +116,10 @@ def test_the_tip_stands_behind_the_answer_alone(root: Path) -> None:
     assert "tip:" not in answered.stdout
     for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
         assert "tip:" not in CliRunner().invoke(main, ["score", mine, *options]).stderr
+
+
+def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy: Release) -> None:
+    signature = score(_recorded(toy, "a", {CLOSED: [4, 4, 4, 4, 3]}), toy).signature
+    assert "hub:" not in str(signature)
+    of_hub = replace(signature, hub="org/toy@0123456789ab" + "c" * 28)
+    assert "|hub:org/toy@0123456789ab|" in str(of_hub)

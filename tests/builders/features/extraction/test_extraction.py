@@ -190,7 +190,9 @@ def test_a_run_is_gone_on_with_by_none_but_its_own(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         extract(tiny, tmp_path, stop_after(2))
-    with pytest.raises(OutputError, match="something else: they differ in batch\n"):
+    with pytest.raises(
+        OutputError, match="unfinished extraction of something else: they differ in batch\n"
+    ):
         extract(tiny, tmp_path, batch=4)
     with pytest.raises(OutputError, match="they differ in agreement, dtype"):
         extract(tiny, tmp_path, dtype="bfloat16")

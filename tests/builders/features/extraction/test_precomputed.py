@@ -105,9 +105,10 @@ def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="holds no features that can be read"):
         read_precomputed(tmp_path)
     content = json.loads((written / FILE).read_text())
+    path = content["tables"][0]["path"]
     for change in (
         {"path": "../../secret.parquet"},
-        {"path": "features/x/tiny-00001-of-00002.parquet"},
+        {"path": path.replace("00000-of-00001", "00001-of-00002")},
         {"name": "other"},
     ):
         tables = [content["tables"][0] | change, *content["tables"][1:]]
@@ -158,9 +159,12 @@ def test_the_command(
 
 def test_pixels_need_no_network(tmp_path: Path) -> None:
     arguments = ["features", "digits", "--backbone", "pixels", "-o", str(tmp_path / "x")]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("digits 1,797 images ")
+    for said in ("wrote", "is finished"):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith("digits 1,797 images ")
+        assert said in result.stderr
+        assert {path.name for path in (tmp_path / "x").iterdir()} == {FILE, "features"}
     assert read_precomputed(tmp_path / "x").datasets == ("digits",)
 
 
