@@ -170,6 +170,8 @@ def test_tasks_of_one_shape_have_nearly_the_errors_of_the_usual_formula() -> Non
         for design in (usual, episodes)
     )
     assert one.own[1] == pytest.approx(other.own[1], rel=0.1)
+    large = EpisodeDesign.of(ids, 100 * images, np.repeat(owner, 100))
+    assert "images are in 0.15 tasks on average" in large.bounded["images"]
 
 
 def test_few_tasks_with_a_class_give_a_bound() -> None:
