@@ -8,7 +8,7 @@ import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hostile_parquet import Parquet, with_page
+from hostile_parquet import NUM_ROWS, Parquet, put, with_page
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns, read_untrusted_table
@@ -91,6 +91,14 @@ def test_damaged_pages_are_told_and_end_no_process(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnreadableError, match="cannot be read as parquet: "):
             read()
+
+
+def test_a_footer_that_claims_other_rows(tmp_path: Path) -> None:
+    file, path = Parquet.of(pa.table(LOG)), tmp_path / "log.parquet"
+    put(file.footer, NUM_ROWS, 9)
+    path.write_bytes(file.build())
+    with pytest.raises(UnreadableError, match="claims 9 rows, it holds 21"):
+        read_untrusted_columns(path, LOG)
 
 
 def test_texts_that_are_stored_as_differences(tmp_path: Path) -> None:
