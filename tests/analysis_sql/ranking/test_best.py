@@ -77,6 +77,13 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         assert 0 < excluded.sum() < 29
 
 
+def test_what_cannot_be_said_of_new_classes_excludes_nobody() -> None:
+    _, ahead = _lead(np.array([[18, 17, 19, 18, 20, 18] * 5, [9, 8, 9, 10, 9, 9] * 5]))
+    p = NEW_CLASSES.one_sided_p(ClassDesign.of(np.tile(np.arange(5), (30, 1))), ahead)
+    assert could_be_best(p, 2, 0.95).all()
+    assert not could_be_best(one_sided_p(ahead.moments()), 2, 0.95)[1]
+
+
 def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
     """Every repetition draws its classes anew; methods differ in which they find hard."""
     rng = np.random.default_rng(8)

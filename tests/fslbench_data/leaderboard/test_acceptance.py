@@ -100,13 +100,15 @@ def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
         check(Away(), f"submissions/{'0' * 64}.parquet", [newer])
 
 
-def test_marks_are_of_the_content_and_descriptions_are_not(
+def test_marks_and_names_are_of_the_content_and_descriptions_are_not(
     repository: Repository, newer: Release
 ) -> None:
     one = answers(newer, {KEY: random_counts(newer)})
     described = replace(one, methods={"mine": Method("mine", link="https://example.org")})
     marked = answers(newer, {KEY: random_counts(newer)}, transductive=True)
-    names = [repository.add(each) for each in (one, described, marked)]
+    other = answers(newer, {KEY: random_counts(newer)}, "other")
+    names = [repository.add(each) for each in (one, described, marked, other)]
     found = [_accepted(check(repository.files, name, [newer])) for name in names]
-    assert len({each.digest for each in found}) == 3
-    assert found[0].content == found[1].content != found[2].content
+    assert len({each.digest for each in found}) == 4
+    assert found[0].content == found[1].content
+    assert len({each.content for each in found}) == 3

@@ -20,6 +20,7 @@ from processes import python
 from benchmark_spec import errors
 from fslbench_data.sandbox import client
 from fslbench_data.sandbox.client import LIMITS, read_untrusted
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, written_metadata
 from fslbench_data.submission.model import Submission
 
 TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, errors.SchemaError
@@ -198,6 +199,7 @@ def test_each_limit(name: str, tmp_path: Path) -> None:
 # ---- good files are read as ever -----------------------------------------------------------------
 
 
+BOUND = {("mine", "digits", "open-5w5s5q"): Binding("0" * 64, 31)}
 TABLES: dict[str, pa.Table] = {
     "plain": few(),
     "with lists": few(
@@ -212,6 +214,9 @@ TABLES: dict[str, pa.Table] = {
         predictions=pa.array([[0] * 25] * 31, pa.list_(pa.int64(), 25)),
     ),
     "of dictionaries": few(method=pa.array(["mine"] * 31).dictionary_encode()),
+    "with metadata": few().replace_schema_metadata(
+        {METADATA_KEY: written_metadata({"mine": Method("mine", link="l")}, BOUND, "0.1.0")}
+    ),
 }
 OPTIONS = ({}, {"row_group_size": 7, "data_page_version": "2.0"}, {"store_schema": False})
 DELTA = {"use_dictionary": False, "column_encoding": {"method": "DELTA_BYTE_ARRAY"}}
@@ -225,9 +230,11 @@ def test_both_readers_agree(options: dict[str, object], tmp_path: Path) -> None:
         if options is DELTA and name == "of dictionaries":
             continue  # pyarrow writes such files and cannot read them
         pq.write_table(table, path, **options)
-        ours, theirs = read_untrusted(path).table, Submission.read(path).table
-        assert ours.schema == theirs.schema, name
-        assert ours.to_pydict() == theirs.to_pydict(), name
+        ours, theirs = read_untrusted(path), Submission.read(path)
+        assert ours.table.schema == theirs.table.schema, name
+        assert ours.table.to_pydict() == theirs.table.to_pydict(), name
+        about = [(x.methods, x.bindings, x.package_version, x.source) for x in (ours, theirs)]
+        assert about[0] == about[1], name
 
 
 # ---- paths ---------------------------------------------------------------------------------------

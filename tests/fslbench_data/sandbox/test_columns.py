@@ -8,10 +8,10 @@ import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hostile_parquet import Parquet, with_page
+from hostile_parquet import NUM_ROWS, Parquet, put, with_page
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
-from fslbench_data.sandbox.client import read_untrusted_columns
+from fslbench_data.sandbox.client import read_untrusted_columns, read_untrusted_table
 from fslbench_data.sandbox.limits import LOG_LIMITS, MIB
 from fslbench_data.scoring.score import interval
 from fslbench_data.scoring.task_log import TaskLog
@@ -78,6 +78,33 @@ def test_each_limit(limits: dict[str, int], said: str, tmp_path: Path) -> None:
     assert read_untrusted_columns(path, wanted, LOG_LIMITS)
     with pytest.raises(TooLargeError, match=said):
         read_untrusted_columns(path, wanted, replace(LOG_LIMITS, **limits))
+
+
+def test_damaged_pages_are_told_and_end_no_process(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table(LOG), path)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 36 + data[40:])
+    for read in (
+        lambda: read_untrusted_columns(path, LOG),
+        lambda: read_untrusted_table(path, "a table", {}, 64 * MIB, 10.0),
+    ):
+        with pytest.raises(UnreadableError, match="cannot be read as parquet: "):
+            read()
+
+
+def test_a_footer_that_claims_other_rows(tmp_path: Path) -> None:
+    file, path = Parquet.of(pa.table(LOG)), tmp_path / "log.parquet"
+    put(file.footer, NUM_ROWS, 9)
+    path.write_bytes(file.build())
+    with pytest.raises(UnreadableError, match="claims 9 rows, it holds 21"):
+        read_untrusted_columns(path, LOG)
+
+
+def test_texts_that_are_stored_as_differences(tmp_path: Path) -> None:
+    path, how = tmp_path / "log.parquet", {"method": "DELTA_BYTE_ARRAY"}
+    pq.write_table(pa.table(LOG), path, use_dictionary=False, column_encoding=how)
+    assert read_untrusted_columns(path, ("method",))["method"].to_pylist() == LOG["method"]
 
 
 @pytest.mark.parametrize("group", [1000, 4])

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import fslbench_data as fb
+from analysis_sql.intervals.counts import RightQueries
+from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
 from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
@@ -119,6 +121,12 @@ def test_it_is_the_sum_over_pairs_of_tasks() -> None:
     design = EpisodeDesign.of(ids, images, owner)
     design = EpisodeDesign(ids, images, owner, design.labels, {"superclasses": ""}, {})
     r, ways = design.residuals(y)[0], (ids >= 0).sum(1)
+    most = (images >= 0).sum((1, 2)) / ways
+    shape = np.stack([np.ones(50), ways, 1 / ways, most, 1 / most], axis=1)
+    shares = (ids[:, :, None] == np.arange(5)).any(1) / ways[:, None]
+    for kind, fit in (("classes", shape), ("images", np.hstack([shape, shares]))):
+        expected = y[0] - fit @ np.linalg.lstsq(fit, y[0])[0]
+        assert design.residuals(y, kind)[0] == pytest.approx(expected, abs=1e-10)
     each = {
         (int(b), int(ids[b, k])): int((images[b, k] >= 0).sum()) for b, k in np.argwhere(ids >= 0)
     }
@@ -141,6 +149,29 @@ def test_it_is_the_sum_over_pairs_of_tasks() -> None:
     pairs = ((x.T @ r) ** 2 - (x**2).T @ (r**2)).sum()
     expected = 4 / 5 * pairs / (50 * 49)
     assert Influences(design, y).variance("classes")[0] == pytest.approx(expected, rel=1e-10)
+
+
+def test_tasks_of_one_shape_have_nearly_the_errors_of_the_usual_formula() -> None:
+    rng, owner = np.random.default_rng(1), np.repeat(np.arange(20), 60)
+    ids = np.array([rng.permutation(20)[:5] for _ in range(600)])
+    images = (
+        60 * ids[..., None] + rng.permuted(np.tile(np.arange(60), (600, 5, 1)), axis=2)[..., :6]
+    )
+    right = rng.binomial(1, 0.7, (2, 600, 20)).astype(np.uint8)
+    usual = TaskDesign.of(ids, images, owner, shots=2)
+    episodes = EpisodeDesign.of(ids, images, owner, shots=np.full(ids.shape, 2))
+    for kind in ("images", "classes"):
+        scales = [design.jackknives[kind].scale for design in (usual, episodes)]
+        assert scales[0] == pytest.approx(scales[1], rel=0.05)
+    one, other = (
+        design.queries.sums(
+            design.residuals(right.mean(2)), [RightQueries(own, 1) for own in right]
+        )
+        for design in (usual, episodes)
+    )
+    assert one.own[1] == pytest.approx(other.own[1], rel=0.1)
+    large = EpisodeDesign.of(ids, 100 * images, np.repeat(owner, 100))
+    assert "images are in 0.15 tasks on average" in large.bounded["images"]
 
 
 def test_few_tasks_with_a_class_give_a_bound() -> None:

@@ -91,7 +91,7 @@ def test_every_form_gives_the_same(
     _check(TaskLog.read(sources[kind]()))
 
 
-def test_lists_as_texts_inwrite_columns(tmp_path: Path) -> None:
+def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
     """As a CSV file that was converted has them."""
     texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
     _check(TaskLog.read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
