@@ -20,9 +20,9 @@ With x = g_a μ̄, μ̄ the mean of the μ_j, the restricted likelihood is::
     L = q^(-(T-1)/2) Π (1 + g_b λ_i)^(-1/2) Π (1 + g_a μ_j)^(-1/2)
 
 and each pair of ratios is weighted by L, the prior of g_b, and one of x of the same form.  For a
-known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T +
-g_b n'n/T² + g_a m'm/T²).  The mixture only needs how the weight is spread over ln(se): it is kept
-on nodes 1/64 apart, what lies between divided between both.
+known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T + g_b n'n/T² + g_a m'm/T²).  The
+mixture only needs how the weight is spread over ln(se): it is kept on nodes 1/64 apart, what lies
+between divided between both.
 
 Since a question about more is not answered by less, these intervals are never narrower than those
 for new classes, and their p-values never smaller.

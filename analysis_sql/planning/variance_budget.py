@@ -253,10 +253,10 @@ class LikelyComponents:
         return low, high
 
 
-def _with_none(weights: Floats, grid: Grid) -> Floats:
+def _with_none(weights: Floats, on: Grid) -> Floats:
     """Weights of the grid (G,) whose first point, no class effect, gets that of x below 1 more."""
     shifted = weights.copy()
-    shifted[0] *= 1.0 + grid.prior[grid.shares < 1.0].sum() / grid.prior[0]
+    shifted[0] *= 1.0 + on.prior[on.shares < 1.0].sum() / on.prior[0]
     return np.asarray(shifted / shifted.sum())
 
 
