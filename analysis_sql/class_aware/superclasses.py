@@ -47,8 +47,8 @@ from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
-_LEAST, _MOST = -10.125, 14.125
-"""ln(x): from no effect of superclasses that anybody could see to nothing else."""
+_RANGE = -10.125, 14.125
+"""Of ln(x): from no effect of superclasses that anybody could see to nothing else."""
 
 _NODE = 1.0 / 64.0
 """Distance of the nodes on which the law of ln(se) is kept."""
@@ -247,7 +247,7 @@ class Grid:
     def of(cls, design: SuperclassDesign) -> Grid:
         """Make the grid of a design without an obstacle."""
         spectra, classes = design.spectra, design.classes
-        x, of_superclasses = points(spectra.moved, design.tasks - 1, _LEAST, _MOST)
+        x, of_superclasses = points(spectra.moved, design.tasks - 1, *_RANGE)
         superclass_ratios = x / spectra.moved.mean(axis=1, keepdims=True)
         grown = 1.0 + spectra.moved[:, :, None] * superclass_ratios[:, None, :]
         spread = np.log(spectra.grown).sum(axis=1)[:, None] + np.log(grown).sum(axis=1)
