@@ -27,7 +27,8 @@ _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""
 
-_NEGLIGIBLE = 1e-15
+_NEGLIGIBLE = 1e-12
+"""Weights below this share of what is left outside are left out."""
 _MOST_STEPS = 200
 _ENOUGH = 1e-12
 _NEAR = 1e-5
@@ -80,7 +81,7 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
     quantile lies between those of the narrowest and the widest law.  It halves the bounds
     instead wherever a step leaves them or brings too little.  Rows that are there drop out.
     """
-    weights = np.where(weights > _NEGLIGIBLE, weights, 0.0)
+    weights = np.where(weights > _NEGLIGIBLE * alpha, weights, 0.0)
     row, column = np.nonzero(weights)
     w, se = weights[row, column], errors[row, column]
     active = np.arange(len(weights))
