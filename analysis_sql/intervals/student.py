@@ -14,6 +14,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial import chebyshev, polynomial
 from scipy.special import gammaln, stdtr, stdtrit
 
@@ -33,6 +34,12 @@ _MOST_STEPS = 200
 _ENOUGH = 1e-12
 _NEAR = 1e-5
 """A step after which what is left, in proportion to the step's cube, is of no account."""
+
+NODE = 1.0 / 64.0
+"""Distance of the nodes of ln(se)."""
+_WIDE = 64
+"""Nodes between the first places where a quantile is looked for; then 8, and at last 1."""
+_NINE = np.arange(9)
 
 
 @lru_cache(maxsize=64)
@@ -117,3 +124,38 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
         row = (np.cumsum(more) - 1)[row]
         starts = np.searchsorted(row, np.arange(len(active)))
     return np.asarray(np.exp(found))
+
+
+def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
+    """Solve for the same where the ln of `errors` (P, N) rises by a node from one to the next.
+
+    For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is looked
+    for among these, and then interpolated in the logarithms of what nine of them leave.
+    """
+    kept = np.flatnonzero((weights > _NEGLIGIBLE * alpha).any(axis=0))
+    some = weights[:, kept[0] : kept[-1] + 1]
+    padded = np.zeros((len(some), -(-some.shape[1] // _WIDE) * _WIDE))
+    padded[:, : some.shape[1]] = np.where(some > _NEGLIGIBLE * alpha, some, 0.0)
+    unit, tails = _node_tails(freedom, alpha, padded.shape[1])
+    outside = padded @ tails[::_WIDE].T
+    at = np.zeros(len(some), np.int64)
+    for wider, stride in ((_WIDE, 8), (8, 1)):
+        at += wider * np.maximum((outside > alpha).sum(axis=1) - 1, 0)
+        windows = tails[at[:, None] + stride * _NINE]
+        outside = np.matmul(windows, padded[:, :, None])[:, :, 0]
+    excess = np.log(outside / alpha)[:, None, :]
+    apart = excess.swapaxes(1, 2) - excess
+    apart[:, _NINE, _NINE] = 1.0
+    parts = -excess / apart
+    parts[:, _NINE, _NINE] = 1.0
+    place = kept[0] + unit + at + parts.prod(axis=2) @ _NINE
+    return np.asarray(errors[:, 0] * np.exp(NODE * place))
+
+
+@lru_cache(maxsize=64)
+def _node_tails(freedom: int, alpha: float, nodes: int) -> tuple[int, Floats]:
+    """Return one law's ln(h) in nodes, rounded down, and tails for h from there on, (H, N)."""
+    unit = math.floor(np.log(-stdtrit(freedom, alpha / 2.0)) / NODE)
+    most = nodes + _WIDE + 8
+    x = np.exp(NODE * (unit + np.arange(most, -nodes, -1)))
+    return unit, sliding_window_view(2.0 * student_tail(freedom, x), nodes)[::-1]
