@@ -45,7 +45,7 @@ from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.student import NODE, node_quantiles
+from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
 from benchmark_spec.errors import SpecError
 
 _RANGE = -10.125, 14.125
@@ -332,8 +332,9 @@ def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Fl
 def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     """Spread weights (B, P, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
     place = log_errors / NODE
-    first = np.floor(place.min(axis=0).min(axis=1))  # an axis at a time is far faster
-    nodes = int((place.max(axis=0).max(axis=1) - first).max()) + 2
+    least = place.min(axis=0).min(axis=1)  # an axis at a time is far faster
+    first = np.floor(least / BLOCK) * BLOCK
+    nodes = (int((place.max(axis=0).max(axis=1) - first).max()) + 1) // BLOCK * BLOCK + BLOCK
     place += (np.arange(len(first)) * nodes - first)[:, None]
     node = place.astype(np.int64)
     beyond = (place - node) * weights

@@ -33,6 +33,8 @@ _NEGLIGIBLE = 1e-12
 
 NODE = 1.0 / 64.0
 """Distance of the nodes of ln(se)."""
+BLOCK = 64
+"""Nodes begin and end at multiples of it, so that what else is computed moves no digit of a sum."""
 _AROUND = np.arange(-3, 5)
 _PARTS = np.linalg.inv(polynomial.polyvander(_AROUND, _AROUND.size - 1).T)
 """What each node around has of each power of a place between the middle two."""
@@ -90,9 +92,10 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
     node = np.floor(place)
     powers = polynomial.polyvander(place - node, len(_PARTS) - 1).T
     parts = _PARTS @ powers * weights.reshape(-1)[kept]
-    first = np.minimum.reduceat(node, np.searchsorted(row, np.arange(len(weights)))) + _AROUND[0]
+    least = np.minimum.reduceat(node, np.searchsorted(row, np.arange(len(weights))))
+    first = np.floor((least + _AROUND[0]) / BLOCK) * BLOCK
     at = (node - first[row]).astype(np.int64) + _AROUND[:, None]
-    nodes = int(at[-1].max()) + 1
+    nodes = (int(at[-1].max()) // BLOCK + 1) * BLOCK
     at += row * nodes
     spread = np.bincount(at.reshape(-1), parts.reshape(-1), len(weights) * nodes)
     on_nodes = np.asarray(spread.reshape(len(weights), nodes), np.float64)
@@ -105,13 +108,11 @@ def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) 
     For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is looked
     for among these, and then interpolated in the logarithms of what nine of them leave.
     """
-    some = np.where(np.abs(weights) > _NEGLIGIBLE * alpha, weights, 0.0)
-    kept = np.flatnonzero(some.any(axis=0))
-    padded = np.zeros((len(some), -(-(kept[-1] + 1 - kept[0]) // 64) * 64))
-    padded[:, : kept[-1] + 1 - kept[0]] = some[:, kept[0] : kept[-1] + 1]
-    unit, some_tails, tails = _node_tails(freedom, alpha, padded.shape[1])
-    at = 8 * np.maximum((padded @ some_tails > alpha).sum(axis=1) - 1, 0)
-    outside = np.matmul(tails[at[:, None] + _NINE], padded[:, :, None])[:, :, 0]
+    kept = np.flatnonzero((np.abs(weights) > _NEGLIGIBLE * alpha).any(axis=0)) // BLOCK * BLOCK
+    weights = np.ascontiguousarray(weights[:, kept[0] : kept[-1] + BLOCK])
+    unit, some_tails, tails = _node_tails(freedom, alpha, weights.shape[1])
+    at = 8 * np.maximum((weights @ some_tails > alpha).sum(axis=1) - 1, 0)
+    outside = np.matmul(tails[at[:, None] + _NINE], weights[:, :, None])[:, :, 0]
     excess = np.log(outside.T / alpha)
     apart = excess[:, None] - excess
     apart[_NINE, _NINE] = 1.0
