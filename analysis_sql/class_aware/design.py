@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
+from analysis_sql.intervals.student import mixture_quantiles
 from benchmark_spec.errors import SpecError
 
 ROWS = 32
@@ -55,6 +56,9 @@ class ClassDesign:
     members: Ints
     uses: Ints
     _prefixes: dict[int, ClassDesign] = field(default_factory=dict, repr=False)
+
+    quantiles = staticmethod(mixture_quantiles)
+    """Of mixtures over its ratios."""
 
     @classmethod
     def of(cls, class_ids: AnyInts) -> ClassDesign:

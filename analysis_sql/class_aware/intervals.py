@@ -24,10 +24,9 @@ from analysis_sql.intervals.arrays import Floats, settled
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
-from analysis_sql.intervals.student import mixture_quantiles, student_tail
+from analysis_sql.intervals.student import student_tail
 
-_NUMBERS_AT_ONCE = 1 << 16
-"""Numbers held at once: rows times eigenvalues or grid points."""
+_ROWS_AT_ONCE = 128
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
@@ -66,7 +65,7 @@ def relative_halfwidths(design: Any, u: NDArray[Any], norm2: NDArray[Any], level
         return widths
     usable = np.flatnonzero(norm2 > 0)
     for some, weights, errors in mixtures(design, u[usable], norm2[usable]):
-        widths[usable[some]] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+        widths[usable[some]] = design.quantiles(weights, errors, design.tasks - 1, 1.0 - level)
     return widths
 
 
@@ -78,9 +77,8 @@ def mixtures(
 
     Of classes by their :func:`mixture`.
     """
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, grid(design).shares.size))
-    for start in range(0, len(norm2), step):
-        some = slice(start, start + step)
+    for start in range(0, len(norm2), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
         yield some, *mixture(Shares.of(design, u[some], norm2[some]))
 
 

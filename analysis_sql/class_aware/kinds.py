@@ -21,7 +21,7 @@ from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts, Moments
 from benchmark_spec.protocol import IntervalKind
 
-_NUMBERS_AT_ONCE = 1 << 19
+_NUMBERS_AT_ONCE = 1 << 18
 """Coordinates of pairs that are held at once."""
 _METHODS_AT_ONCE = 512
 

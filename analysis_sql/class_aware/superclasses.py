@@ -45,13 +45,12 @@ from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
 from benchmark_spec.errors import SpecError
 
 _RANGE = -10.125, 14.125
 """Of ln(x): from no effect of superclasses that anybody could see to nothing else."""
 
-_NODE = 1.0 / 64.0
-"""Distance of the nodes on which the law of ln(se) is kept."""
 _NEGLIGIBLE = 1e-13
 """Weights below this, of 1 the largest, are left out."""
 _EVERY = 8
@@ -98,6 +97,9 @@ class SuperclassDesign:
     """int64 (T, K): the superclass of each class of each task, 0..G-1, where only those that are
     used count."""
     _prefixes: dict[int, SuperclassDesign] = field(default_factory=dict, repr=False)
+
+    quantiles = staticmethod(node_quantiles)
+    """Of mixtures over its ratios."""
 
     @classmethod
     def of(cls, class_ids: AnyInts, superclass_of_class: Any) -> SuperclassDesign:
@@ -329,9 +331,10 @@ def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Fl
 
 def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     """Spread weights (B, P, A) over nodes of ln(se); return theirs and the nodes' se, (P, N)."""
-    place = log_errors / _NODE
-    first = np.floor(place.min(axis=0).min(axis=1))  # an axis at a time is far faster
-    nodes = int((place.max(axis=0).max(axis=1) - first).max()) + 2
+    place = log_errors / NODE
+    least = place.min(axis=0).min(axis=1)  # an axis at a time is far faster
+    first = np.floor(least / BLOCK) * BLOCK
+    nodes = (int((place.max(axis=0).max(axis=1) - first).max()) + 1) // BLOCK * BLOCK + BLOCK
     place += (np.arange(len(first)) * nodes - first)[:, None]
     node = place.astype(np.int64)
     beyond = (place - node) * weights
@@ -339,7 +342,7 @@ def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     spread = np.bincount(flat, (weights - beyond).reshape(-1), size)
     spread[1:] += np.bincount(flat, beyond.reshape(-1), size)[:-1]
     spread = spread.reshape(len(first), nodes)
-    errors = np.exp((first[:, None] + np.arange(nodes)) * _NODE)
+    errors = np.exp((first[:, None] + np.arange(nodes)) * NODE)
     return spread / spread.sum(axis=1, keepdims=True), errors
 
 

@@ -14,8 +14,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial import chebyshev, polynomial
-from scipy.special import gammaln, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from analysis_sql.intervals.arrays import Floats
 
@@ -27,11 +28,17 @@ _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""
 
-_NEGLIGIBLE = 1e-15
-_MOST_STEPS = 200
-_ENOUGH = 1e-12
-_NEAR = 1e-5
-"""A step after which what is left, in proportion to the step's cube, is of no account."""
+_NEGLIGIBLE = 1e-12
+"""Weights below this share of what is left outside are left out."""
+
+NODE = 1.0 / 64.0
+"""Distance of the nodes of ln(se)."""
+BLOCK = 64
+"""Nodes begin and end at multiples of it, so that what else is computed moves no digit of a sum."""
+_AROUND = np.arange(-3, 5)
+_PARTS = np.linalg.inv(polynomial.polyvander(_AROUND, _AROUND.size - 1).T)
+"""What each node around has of each power of a place between the middle two."""
+_NINE = np.arange(9)
 
 
 @lru_cache(maxsize=64)
@@ -76,43 +83,52 @@ def student_tail(freedom: int, x: Floats) -> Floats:
 def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
     """Solve for the h (P,) at which mixtures, scaled by `errors` (P, G), leave `alpha` outside.
 
-    Halley's method on the logarithms of h and of what lies outside, kept between bounds: the
-    quantile lies between those of the narrowest and the widest law.  It halves the bounds
-    instead wherever a step leaves them or brings too little.  Rows that are there drop out.
+    A weight is divided between the eight nodes of ln(se) around, negative parts among them, as the
+    polynomial through a function's values there weighs these.
     """
-    weights = np.where(weights > _NEGLIGIBLE, weights, 0.0)
-    row, column = np.nonzero(weights)
-    w, se = weights[row, column], errors[row, column]
-    active = np.arange(len(weights))
-    starts = np.searchsorted(row, active)
-    unit = np.log(-stdtrit(freedom, alpha / 2.0))
-    low = unit + np.log(np.minimum.reduceat(se, starts))
-    high = unit + np.log(np.maximum.reduceat(se, starts))
-    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * np.log(freedom * np.pi)
-    at = unit + 0.5 * np.log(np.add.reduceat(w * se * se, starts))
-    at = np.clip(at, low, high)
-    before = np.full(at.shape, np.inf)
-    found = np.empty_like(at)
-    for _ in range(_MOST_STEPS):
-        x = np.exp(at)[row] / se
-        outside = np.add.reduceat(2.0 * w * student_tail(freedom, x), starts)
-        ratio = x * x / freedom
-        fallen = 2.0 * w * x * np.exp(constant - (freedom + 1) / 2 * np.log1p(ratio))
-        slope = -np.add.reduceat(fallen, starts) / outside
-        bend = np.add.reduceat(fallen * ((freedom + 1) * ratio / (1.0 + ratio) - 1.0), starts)
-        excess = np.log(outside / alpha)
-        low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-        step = excess / slope
-        step = at - step / (1.0 - 0.5 * step * (bend / outside / slope - slope))
-        good = (step >= low) & (step <= high) & (np.abs(excess) <= before / 2)
-        before = np.abs(excess)
-        following = np.where(good, step, (low + high) / 2)
-        found[active] = following
-        more = ~(good & (np.abs(step - at) < _NEAR)) & (high - low >= _ENOUGH)
-        if not more.any():
-            break
-        active, at, low, high, before = (a[more] for a in (active, following, low, high, before))
-        row, w, se = (a[more[row]] for a in (row, w, se))
-        row = (np.cumsum(more) - 1)[row]
-        starts = np.searchsorted(row, np.arange(len(active)))
-    return np.asarray(np.exp(found))
+    kept = np.flatnonzero(weights > _NEGLIGIBLE * alpha)
+    row = kept // weights.shape[1]
+    place = np.log(errors.reshape(-1)[kept]) / NODE
+    node = np.floor(place)
+    powers = polynomial.polyvander(place - node, len(_PARTS) - 1).T
+    parts = _PARTS @ powers * weights.reshape(-1)[kept]
+    least = np.minimum.reduceat(node, np.searchsorted(row, np.arange(len(weights))))
+    first = np.floor((least + _AROUND[0]) / BLOCK) * BLOCK
+    at = (node - first[row]).astype(np.int64) + _AROUND[:, None]
+    nodes = (int(at[-1].max()) // BLOCK + 1) * BLOCK
+    at += row * nodes
+    spread = np.bincount(at.reshape(-1), parts.reshape(-1), len(weights) * nodes)
+    on_nodes = np.asarray(spread.reshape(len(weights), nodes), np.float64)
+    return node_quantiles(on_nodes, np.exp(NODE * first)[:, None], freedom, alpha)
+
+
+def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
+    """Solve for the same of weights (P, N) on nodes of ln(se), the first at `errors[:, 0]`.
+
+    For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is looked
+    for among these, and then interpolated in the logarithms of what nine of them leave.
+    """
+    kept = np.flatnonzero((np.abs(weights) > _NEGLIGIBLE * alpha).any(axis=0)) // BLOCK * BLOCK
+    weights = np.ascontiguousarray(weights[:, kept[0] : kept[-1] + BLOCK])
+    unit, some_tails, tails = _node_tails(freedom, alpha, weights.shape[1])
+    at = 8 * np.maximum((weights @ some_tails > alpha).sum(axis=1) - 1, 0)
+    outside = np.matmul(tails[at[:, None] + _NINE], weights[:, :, None])[:, :, 0]
+    excess = np.log(outside.T / alpha)
+    apart = excess[:, None] - excess
+    apart[_NINE, _NINE] = 1.0
+    parts = -excess / apart
+    parts[_NINE, _NINE] = 1.0
+    place = kept[0] + unit + at + _NINE @ parts.prod(axis=1)
+    return np.asarray(errors[:, 0] * np.exp(NODE * place))
+
+
+@lru_cache(maxsize=16)
+def _node_tails(freedom: int, alpha: float, nodes: int) -> tuple[int, Floats, Floats]:
+    """Return the ln(h) of one law in nodes, rounded down, and what each node leaves outside h.
+
+    For h from there on: of every eighth (N, H / 8), and of all (H, N).
+    """
+    unit = math.floor(np.log(-stdtrit(freedom, alpha / 2.0)) / NODE)
+    x = np.exp(NODE * (unit + np.arange(nodes + 16, -nodes, -1)))
+    tails = sliding_window_view(2.0 * student_tail(freedom, x), nodes)[::-1]
+    return unit, np.ascontiguousarray(tails[: nodes + 8 : 8].T), tails
