@@ -20,6 +20,11 @@ over equal steps of t are as good as integrals, as long as a step is no wider th
 The information on ln(g) says how narrow that may be::
 
     I = (Σ p_i² - (Σ p_i)²/(T-1)) / 2,   p_i = gλ_i/(1 + gλ_i),       dt/d ln(g) = tanh(t)/2
+
+Where classes determine y (one method never recognises a class, and else both agree), rss = 0, and
+any end of the grid would do harm: its last g has all the weight, and the k coordinates that vary
+pass for T - 1.  With rss > 0 however small, and g without an end, the mixture of laws tends to
+t(k) · sqrt(v Σ(u_i²/λ_i)/k), so rss is taken to be at least what keeps g well within the grid.
 """
 
 from __future__ import annotations
@@ -41,6 +46,9 @@ differ by; see studies/coverage/README.md, which has the price too."""
 
 _LEAST, _MOST = -16.125, 16.125
 """ln(x): from no class effect that anybody could see to nothing else."""
+_ROOM = 3.0, 24.0, 7.0
+"""From the likeliest ln(x) to the grid's end there is at least the first; the second by k, up to
+the third, where k is so small that the likelihood falls slowly."""
 _STEP, _WIDEST = 1.1, 0.15
 """A step of t, in standard errors, with which sums are about 1e-6 off; and the widest one."""
 _PLACES: Floats = np.linspace(0.1, 6.0, 40)
@@ -72,6 +80,16 @@ def points(
     if rows.shape[1] == freedom:
         weight *= np.sqrt(1.0 + x) / (1.0 + x / REACH**2)
     return x, weight
+
+
+def least_rest(rank: int, freedom: int, most: float = _MOST) -> float:
+    """Return the share of |y - ȳ|² that rss is at least taken for; 0 if k = T-1.
+
+    For `rank` k and `freedom` T - 1, on a grid that ends at ln(x) = `most`.
+    """
+    least, by_rank, largest = _ROOM
+    room = min(max(by_rank / rank, least), largest)
+    return (freedom - rank) / rank * float(np.exp(room - most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +128,16 @@ class Shares:
     squares: Floats
     """float64 (P, k): u_i² / |y - ȳ|²."""
     rest: Floats
-    """float64 (P,): rss / |y - ȳ|²; exactly 0 if k = T - 1."""
+    """float64 (P,): rss / |y - ȳ|², at least :func:`least_rest`; exactly 0 if k = T - 1."""
 
     @classmethod
     def of(cls, design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Shares:
         """Shares of coordinates u (P, k) in scatters `norm2` (P,), all above 0."""
         squares = np.square(np.asarray(u, np.float64)) / np.asarray(norm2, np.float64)[:, None]
-        rest = np.maximum(1.0 - squares.sum(axis=1), 0.0)
         if design.rank == design.tasks - 1:
-            rest = np.zeros_like(rest)
-        return cls(design, squares, rest)
+            return cls(design, squares, np.zeros(len(squares)))
+        least = least_rest(design.rank, design.tasks - 1)
+        return cls(design, squares, np.maximum(1.0 - squares.sum(axis=1), least))
 
     def scales(self) -> Floats:
         """q(g) / |y - ȳ|² on the grid (P, G)."""

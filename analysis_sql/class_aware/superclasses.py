@@ -20,9 +20,10 @@ With x = g_a μ̄, μ̄ the mean of the μ_j, the restricted likelihood is::
     L = q^(-(T-1)/2) Π (1 + g_b λ_i)^(-1/2) Π (1 + g_a μ_j)^(-1/2)
 
 and each pair of ratios is weighted by L, the prior of g_b, and one of x of the same form.  For a
-known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T + g_b n'n/T² + g_a m'm/T²).  The
-mixture only needs how the weight is spread over ln(se): it is kept on nodes 1/64 apart, what lies
-between divided between both.
+known pair, (mean - θ)/se is Student's, where se² = q/(T-1) · (1/T + g_b n'n/T² + g_a m'm/T²).
+What superclasses leave, q less its last sum, is at least what keeps g_a well within the grid, as
+rss is for classes.  The mixture only needs how the weight is spread over ln(se): it is kept on
+nodes 1/64 apart, what lies between divided between both.
 
 Since a question about more is not answered by less, these intervals are never narrower than those
 for new classes, and their p-values never smaller.
@@ -40,7 +41,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
 from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
-from analysis_sql.class_aware.likelihood import Shares, grid, points
+from analysis_sql.class_aware.likelihood import Shares, grid, least_rest, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
@@ -302,9 +303,10 @@ def weighted(
     own = of_superclasses[:, : len(u)]
     np.divide(w[:, grid.rows].swapaxes(0, 1), np.sqrt(norm2)[:, None], out=own)
     np.square(own, out=own)
-    inside = product_by_row(shares.squares, grid.class_shrunk).T
+    inside = product_by_row(shares.squares, grid.class_shrunk).T + shares.rest
+    least = least_rest(design.spectra.rank, design.tasks - 1, _RANGE[1]) * inside
     inside -= own.sum(axis=2)
-    inside = np.maximum(inside, 0.0) + shares.rest
+    inside = np.maximum(inside, least)
     scales = np.matmul(of_superclasses, grid.shrunk)[:, : len(u)]
     scales += inside[:, :, None]
     log_scales = np.log(scales, out=scales)

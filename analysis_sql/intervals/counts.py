@@ -32,8 +32,8 @@ Terms = tuple[Any, Any]
 REFERENCE = 0.95
 """The level at which a p-value takes the half-width that it interpolates from."""
 
-_STEPS = 60
-"""Halvings of the search for a p-value."""
+_PLACES, _STEPS = 64, 40
+"""Steps, and halvings of the first one too far, of the search for a p-value."""
 
 
 def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> tuple[Floats, Floats]:
@@ -77,6 +77,42 @@ def _law(tasks: Any, variance: Any, square: Any) -> tuple[Floats, Floats]:
     whole = np.asarray(np.add(tasks, variance), np.float64)
     some = np.greater(square, 0)
     return whole, np.divide(whole**2, square, out=np.full(whole.shape, np.inf), where=some)
+
+
+def _between_levels(
+    own: Floats, size: Floats, end: Floats, bends: bool
+) -> Callable[[Floats], Floats]:
+    """Return what gives (h/z)² by z, from h = `own` at the reference level and `size` at z = `end`.
+
+    Student's h² is about proportional to exp(b z²) - 1, with b = 1/df.  Where h² grows by less
+    than z² does, and where it does not bend, (h/z)² is linear in z².
+    """
+    at = -ndtri((1.0 - REFERENCE) / 2.0)
+    known = np.square(own / at)
+    far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
+    last = np.where(far, end, at + 1.0) ** 2  # in place of those that tell nothing
+    there = np.where(far, np.square(size) / last, known)
+    slope = (there - known) / (last - at**2)
+    low, high = np.minimum(last, at**2), np.maximum(last, at**2)
+    grown = np.where(last > at**2, there, known) * high
+    before = np.where(last > at**2, known, there) * low
+    ratio = np.divide(grown, before, out=np.ones_like(size), where=before > 0)
+    bent = far & bends & (ratio > high / low * (1.0 + 1e-9))
+    least, most = np.zeros_like(size), np.where(bent, np.log(ratio) / (high - low), 1.0)
+    for _ in range(_STEPS):
+        b = (least + most) / 2.0
+        short = np.expm1(b * high) < ratio * np.expm1(b * low)
+        least, most = np.where(short, b, least), np.where(short, most, b)
+    b = np.where(bent, (least + most) / 2.0, 1.0)
+    unit = np.divide(before, np.expm1(b * low), out=np.zeros_like(size), where=bent)
+
+    def of_tasks(z: Floats) -> Floats:
+        square = np.maximum(np.square(z), 1e-12)
+        inside = np.minimum(square, high)  # where it is asked for
+        straight = np.maximum(known + slope * (square - at**2), 0.0)
+        return np.asarray(np.where(bent, unit * np.expm1(b * inside) / inside, straight))
+
+    return of_tasks
 
 
 Integers = int | NDArray[np.int64]
@@ -156,12 +192,12 @@ class Moments:
         """What training anew adds: `run_variance` and `run_square`."""
         return self.run_variance, self.run_square
 
-    def p_for_new_runs(self, p: Any, widths: Callable[[], Any]) -> Any:
-        """Raise two-sided p-values to 1 minus the largest level whose h' leaves out 0, elementwise.
+    def p_for_new_runs(self, p: Any, widths: Callable[[], Any], *, bends: bool = True) -> Any:
+        """Raise two-sided p-values to 1 minus the level from which on h' has 0, elementwise.
 
         From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN.
-        (h/z)² is taken to be linear in z² between the reference level and that at which h ends at
-        0.
+        Between that level and the one at which h ends at 0, h is taken for Student's, of as many
+        degrees as both say; or (h/z)² for linear in z², unless it `bends`.
         """
         if not np.any(self.run_variance):
             return p
@@ -171,18 +207,25 @@ class Moments:
         if not rows.any():
             return p
         size, own, v, w = (np.abs(a[rows]) for a in (mean, own, variance, square))
-        at = -ndtri((1.0 - REFERENCE) / 2.0)
-        known = np.square(own / at)
         end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
-        far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
-        there = np.square(np.divide(size, end, out=np.zeros_like(size), where=far))
-        slope = np.divide(there - known, end**2 - at**2, out=np.zeros_like(size), where=far)
+        of_tasks = _between_levels(own, size, end, bends)
+
+        def leaves_out(z: Floats) -> Any:
+            whole, df = _law(of_tasks(z), v, w)
+            return stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
+
+        # h' may fall again far out, since df grows with h: the first place is looked for
         low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
+        before, last = np.ones(size.shape, np.bool_), high
+        for part in np.arange(1, _PLACES) / _PLACES:
+            outside = before & leaves_out(part * last)
+            low = np.where(outside, part * last, low)
+            high = np.where(before & ~outside, part * last, high)
+            before = outside
         for _ in range(_STEPS):
             z = (low + high) / 2.0
-            whole, df = _law(np.maximum(known + slope * (z**2 - at**2), 0.0), v, w)
-            inside = stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
-            low, high = np.where(inside, z, low), np.where(inside, high, z)
+            outside = leaves_out(z)
+            low, high = np.where(outside, z, low), np.where(outside, high, z)
         raised = p.astype(np.float64)
         raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
         return raised

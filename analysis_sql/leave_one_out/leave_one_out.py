@@ -519,7 +519,8 @@ def _p_values(
         own = np.where(np.isfinite(widths), settled(spread.p[at]), np.nan)
         if independent:
             own = np.where(constant, constant_p(independent), own)
-        own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
+        at_reference = partial(settled, 100.0 * widths)
+        own = difference.p_for_new_runs(own, at_reference, bends=kind != "images")
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import relative_halfwidths
-from analysis_sql.intervals.counts import Moments
+from analysis_sql.class_aware.intervals import p_values, relative_halfwidths
+from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.errors import SpecError
 
@@ -111,6 +111,27 @@ def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: 
     # at extreme levels much depends on where the grid ends, if nothing else ends it
     close = 1e-5 if level < 0.99 else 3e-3
     assert width(ids, x, level) == pytest.approx(plain(ids, x.astype(float), level), rel=close)
+
+
+@pytest.mark.parametrize(("tasks", "classes"), [(31, 10), (600, 20), (600, 43), (300, 4)])
+def test_classes_that_determine_everything_count_as_so_many(tasks: int, classes: int) -> None:
+    """One method never recognises a class, and else both agree: Student's with k degrees."""
+    rng = np.random.default_rng(tasks + classes)
+    ids = random_ids(rng, tasks, classes, 3)
+    x = -25 * (ids == 0).any(axis=1)
+    design = ClassDesign.of(ids)
+    y = x[None] / 75
+    slopes = np.square(design.coordinates(y)).sum(axis=0) / design.eigenvalues
+    error = 100 * np.sqrt(design.concentration * slopes.sum() / design.rank)
+    expected = error * stats.t.isf(0.025, design.rank)
+    assert width(ids, x, unit=75) == pytest.approx(expected, rel=1e-3)
+    moments = Counts(x[None], np.array([tasks]), 75).moments()
+    (p,) = p_values(design, design.coordinates(x[None]), moments, 2)
+    score = -100 * y.mean() / error
+    assert p == pytest.approx(2 * stats.t.sf(score, design.rank), rel=1e-3)
+    # a query more that is wrong does not make a small p of a large one
+    x[np.flatnonzero(x)[0]] -= 1
+    assert width(ids, x, unit=75) == pytest.approx(expected, rel=2e-2)
 
 
 def test_each_class_once_is_the_open_interval() -> None:

@@ -173,6 +173,24 @@ def test_results_that_superclasses_determine_have_a_finite_width() -> None:
     assert np.isnan(none).all()
 
 
+@pytest.mark.parametrize(
+    ("tasks", "classes", "way"), [(60, 12, 3), (300, 60, 5), (60, 100, 5), (600, 100, 1)]
+)
+def test_superclasses_that_determine_everything_count_as_so_many(
+    tasks: int, classes: int, way: int
+) -> None:
+    """As classes do: the half-width is that of Student's law with as many degrees as they move."""
+    rng = np.random.default_rng(tasks + classes)
+    ids = np.array([rng.permutation(classes)[:way] for _ in range(tasks)])
+    design = SuperclassDesign.of(ids, np.arange(classes) % 8)
+    y, norm2 = values(-(ids % 8 == 0).sum(axis=1))
+    rank = design.spectra.rank
+    effects = np.linalg.lstsq(design.members - design.members.mean(axis=0), y[0] - y.mean())[0]
+    error = np.sqrt(design.concentration * (effects @ effects) / rank / norm2[0])
+    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
+    assert widths[0] == pytest.approx(error * stats.t.isf(0.025, rank), rel=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "classes", "common", "least"), [(8, 40, 0.9, 91), (20, 60, 0.5, 93), (8, 40, 0, 95)]

@@ -87,6 +87,20 @@ def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> Non
     assert (found > 0.05) == (abs(moments.mean) <= halfwidths(moments, "open", 0.95))
 
 
+@pytest.mark.parametrize("tasks", [8, 16, 40])
+@pytest.mark.parametrize("level", [0.99, 0.999])
+@pytest.mark.parametrize("share", [0.5, 3.0, 10.0])
+def test_p_of_few_tasks_is_the_interval_s(tasks: int, level: float, share: float) -> None:
+    """Two runs that differ by as much as tasks do, or more: h' may fall again beyond the level."""
+    v = share * 16.0 / tasks
+    width = float(halfwidths(_moments(0, 4.0, tasks, v, v**2), "open", level))
+    for mean, inside in ((0.97 * width, True), (1.03 * width, False)):
+        if mean < 99:
+            p = float(paired_p(_moments(mean, 4.0, tasks, v, v**2), "open"))
+            assert (p > 1 - level) == inside
+            assert 0.5 < p / (1 - level) < 2
+
+
 def test_differences_and_blocks_keep_the_terms() -> None:
     rng = np.random.default_rng(0)
     x = rng.binomial(75, 0.8, (3, 60))
