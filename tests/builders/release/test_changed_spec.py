@@ -67,7 +67,8 @@ CHANGES: dict[str, Change] = {
     "readers draw": ("tasks =", 'drawn = ["closed"]\ntasks =', [CLOSED, CLOSED_5, MATCHING]),
     "more tasks": ("closed = 20", "closed = 30", [CLOSED, CLOSED_5, NCC, MATCHING]),
     "another seed": (
-        "tasks =", "seed = 1\ntasks =", [OPEN, OPEN_5, CLOSED, CLOSED_5, *TINY_TASKS, NCC, MATCHING],
+        "tasks =", "seed = 1\ntasks =",
+        [OPEN, OPEN_5, CLOSED, CLOSED_5, *TINY_TASKS, NCC, MATCHING],
     ),
     "another rule": ("seeds = 2", "seeds = 3", [CHOICE, OPEN, CLOSED, NCC, MATCHING]),
     "another title": ('"Tiny"', '"Small"', ["tiny", MATCHING]),
