@@ -1,5 +1,6 @@
 """What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.scoring.task_set_report import primary_sets
+from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
@@ -96,6 +98,30 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert tally.ns == 6 - len(kept)
     assert tally.unknown == 0
     assert question == "new classes" or len(kept) < tally.unadjusted
+
+
+def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded) -> None:
+    """Its rule tells the two apart; it has no p-value that others could be counted with."""
+    mine, rival = _noisy(embedded, f"{LITE}/mine", "closed-5w5s5q"), "mobilenet_v2/NCC"
+    rule = Stopping(rival, 0.95)
+    bindings = {key: replace(bound, stopping=rule) for key, bound in mine.bindings.items()}
+    summary = summarize(fb.score(replace(mine, bindings=bindings), embedded))
+    (row,) = summary.rows
+    verdicts = {c.versus: c.verdict for c in row.compared}
+    assert verdicts.pop(rival) == "+"
+    assert {*verdicts} == {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
+    tally = summary.tallies[0]
+    assert (tally.compared, tally.better, tally.worse, tally.unknown, tally.ns) == (4, 1, 0, 3, 0)
+
+
+def test_tallies_do_not_depend_on_the_order_of_methods(embedded) -> None:
+    parts = [_noisy(embedded, name, "closed-5w1s1q closed-5w5s5q") for name in ("mine", "another")]
+    one, other = (
+        summarize(fb.score(merge(order), embedded, against="another")).tallies
+        for order in (parts, parts[::-1])
+    )
+    assert one == other
+    assert [tally.family for tally in one] == [2, 2]
 
 
 def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
