@@ -149,6 +149,24 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     assert marks == {*Mark} - {Mark.UNJUDGED}
 
 
+def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) -> None:
+    info, rng = embedded.task_set_info("digits", "closed-5w5s5q"), np.random.default_rng(0)
+    parts = []
+    for name, right, tasks in (
+        ("low", 15, 600), ("high", 20, 600), ("short", 22, 300), ("stopped", 22, 600),
+    ):  # fmt: skip
+        recorder = fb.Recorder(name)
+        recorder.add_counts(info, rng.integers(right - 2, right + 3, tasks))
+        parts.append(recorder.submission())
+    ((key, bound),) = parts[-1].bindings.items()
+    parts[-1] = replace(parts[-1], bindings={key: replace(bound, stopping=Stopping("low", 0.95))})
+    (column,) = summarize(fb.score(merge(parts), embedded, references=False)).columns
+    marks = {name: standing.mark for name, standing in column.by_method.items()}
+    assert (marks.pop("high"), marks.pop("low")) == (Mark.HIGHEST, Mark.APART)
+    assert marks == {"short": Mark.UNJUDGED, "stopped": Mark.UNJUDGED}
+    assert column.by_method["high"].behind == 0.0
+
+
 @pytest.mark.parametrize("suite", ["open", "pooled"])
 def test_very_many_methods_are_told_apart_where_holm_would(
     emoji: Report, suite: str, monkeypatch: pytest.MonkeyPatch
