@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import Table
-from builders.execution.steps import lock_folder
+from builders.execution.steps import Journal, lock_folder
 from builders.features.block_job import JOURNAL_FILE, WorkFolder
 from builders.training import images as kept_images
 from builders.training.images import TrainingImages
@@ -182,6 +183,47 @@ def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path: Path) -> None:
             lock_folder(tmp_path, name, "build")
     assert not (tmp_path / "far").exists()
     lock_folder(tmp_path, "lock", "build").close()
+
+
+@pytest.mark.parametrize("far", [True, False], ids=["link", "dangling"])
+def test_the_journal_of_a_folder_is_no_link(far: bool, tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "journal", "lock", "build")
+    journal.begin({"release": "r"})
+    before = (tmp_path / "journal").read_bytes()
+    (tmp_path / "journal").rename(tmp_path / "far")
+    (tmp_path / "journal").symlink_to("far")
+    journal.save()
+    assert (tmp_path / "journal").read_bytes() == (tmp_path / "far").read_bytes() == before
+    assert not (tmp_path / "journal").is_symlink()
+    journal.close()
+    (tmp_path / "journal").unlink()
+    (tmp_path / "journal").symlink_to("far" if far else "nowhere")
+    with pytest.raises(OutputError, match="journal of the unfinished build"):
+        Journal(tmp_path, "journal", "lock", "build")
+    lock_folder(tmp_path, "lock", "build").close()  # which it has let go
+
+
+_FORKED = """
+import os, sys
+from pathlib import Path
+from builders.execution.steps import Journal, lock_folder
+lock = lock_folder(Path(sys.argv[1]), "lock", "build")
+begun, begins = os.pipe()
+end, ends = os.pipe()
+if not os.fork():
+    os.close(ends)
+    os.write(begins, b".")
+    os.read(end, 1)  # until its parent has ended
+    os._exit(0)
+os.read(begun, 1)
+lock.close()
+lock_folder(Path(sys.argv[1]), "lock", "build")
+"""
+
+
+def test_forked_processes_do_not_keep_the_lock_of_a_folder(tmp_path: Path) -> None:
+    done = python(_FORKED, tmp_path)
+    assert not done.returncode, done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs a second user")

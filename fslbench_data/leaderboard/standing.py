@@ -301,9 +301,8 @@ def ranked(
         )
     compared = int(ordinary.sum())
     stopped = [entry.result.stopped is not None for entry in entries]
-    for kind, numbers in by_kind.items():
-        silent = ~ordinary | (kind == "closed")
-        numbers["possible"] = could_be_best(numbers["p"], compared, level) | silent
+    for numbers in by_kind.values():
+        numbers["possible"] = could_be_best(numbers["p"], compared, level)
         numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
     ranks, order = _ranks(own, behind, ordinary)
     return Standing(

@@ -173,17 +173,14 @@ def _rows(
         for method in methods:
             width = combined((method,), slope[method] ** 2 * squares[method], terms[method])
             rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
-        for place, method in enumerate(own):
-            for versus in methods[place + 1 :]:
-                at = [(of.methods.index(method), of.methods.index(versus)) for of in sets]
-                if not all(of.asked[place] for of, place in zip(sets, at, strict=True)):
+        for place, one in enumerate(own):
+            for later in methods[place + 1 :]:
+                first = _asked(sets[0], one, later)
+                method, versus = (one, later) if first is None or first[1] > 0 else (later, one)
+                apart = _apart(sets, pairs, method, versus)
+                if apart is None:
                     continue
-                differences, widths = (
-                    np.array(
-                        [getattr(of, name)[place] for of, place in zip(pairs, at, strict=True)]
-                    )
-                    for name in ("difference", "halfwidth")
-                )
+                differences, widths = apart
                 w, u = slope[method], slope[versus]
                 square = w * u * widths**2
                 if harmonic:
@@ -209,6 +206,33 @@ def _rows(
                     )
                 )
     return rows
+
+
+def _asked(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int], int] | None:
+    """Return where a pair of methods is compared, and the sign of its difference there, if it is.
+
+    The methods of a task set stand in an order of its own, and those compared with where they may.
+    """
+    at = of.methods.index(method), of.methods.index(versus)
+    for (row, column), sign in ((at, 1), (at[::-1], -1)):
+        if row < len(of.asked) and of.asked[row, column]:
+            return (row, column), sign
+    return None
+
+
+def _apart(
+    sets: Sequence[TaskSetReport], pairs: Sequence[PairArrays], method: str, versus: str
+) -> tuple[Floats, Floats] | None:
+    """Return differences of two methods and their half-widths, if all data sets compare the two."""
+    found = []
+    for of, arrays in zip(sets, pairs, strict=True):
+        asked = _asked(of, method, versus)
+        if asked is None:
+            return None
+        at, sign = asked
+        found.append((sign * arrays.difference[at], arrays.halfwidth[at]))
+    differences, widths = np.array(found).T
+    return differences, widths
 
 
 def _mean(values: Floats, harmonic: bool) -> float:

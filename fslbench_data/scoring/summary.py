@@ -309,10 +309,7 @@ def _tallies(
                 if kind is not None and kind in comparison.intervals:
                     if kind not in values:
                         values[kind] = each.p_values(kind)
-                    p = values[kind]
-                    one = p[number, column]
-                    if np.isnan(one) and column < len(p):
-                        one = p[column, number]  # of two methods of one submission
+                    one = values[kind][number, column]
                     verdict = comparison.intervals[kind].verdict
                     found.setdefault(question, []).append((verdict, float(one), each.level))
     return tuple(_tally(question, verdicts) for question, verdicts in found.items())

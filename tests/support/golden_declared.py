@@ -155,6 +155,7 @@ _FIELDS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "a specification that is a list": (("spec_version",), [[1]], "spec_version"),
     "a SHA-256 that is none": (("specification",), "x", "specification"),
     "made with a number": (("made_with",), 3, "made_with"),
+    "made with what is not printable": (("made_with",), "a\x1b[31m", "made with"),
     "a long description": (("description",), "x" * 20_000, "description"),
     "a data set is a text": (("datasets", 0), "cub", "'cub'"),
     "a title is a number": (("datasets", 0, "title"), 3, "title"),

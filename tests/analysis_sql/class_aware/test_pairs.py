@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware import kinds
+from analysis_sql.class_aware import superclasses as new_superclasses
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
@@ -220,17 +221,22 @@ def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     assert evidence(constant, "open", 0.95, design)[0].p_sign_flip is None
 
 
-def test_few_runs_make_no_interval_for_new_classes_narrower(
-    design: ClassDesign, counts: Counts
+def test_few_runs_make_nothing_narrower_or_surer(
+    superclasses: SuperclassDesign, counts: Counts
 ) -> None:
     """By Satterthwaite's law h' falls as h grows where two runs differ by more than tasks do."""
+    design = superclasses.classes
     runs = replace(counts.some([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2]))
     moments, u = runs.moments(), design.coordinates(runs.correct)
     (of_images,) = open_halfwidths(moments, "open", 0.95)
     bare = task_halfwidths(design, u, moments, 0.95)
     assert for_new_runs(bare, moments.run_terms, 0.95)[0] < of_images
     assert halfwidths(design, u, moments, 0.95)[0] == of_images
-    assert p_values(design, u, moments, 2)[0] >= paired_p(moments, "open")[0]
+    p = p_values(design, u, moments, 2)
+    assert p[0] >= paired_p(moments, "open")[0]
+    u = superclasses.coordinates(runs.correct)
+    assert new_superclasses.halfwidths(superclasses, u, moments, 0.95)[0] == of_images
+    assert new_superclasses.p_values(superclasses, u, moments, 2) == p
 
 
 def test_blocks_of_pairs_have_the_numbers_of_all_at_once(

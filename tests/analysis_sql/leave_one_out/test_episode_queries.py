@@ -86,6 +86,16 @@ def test_variance_and_its_error_are_those_of_the_definition(tasks: list[Episode]
     sums = design.queries.sums(
         u, [RightQueries(told, r) for told, r in zip(padded, runs, strict=True)]
     )
+    image, weight = [], []
+    for (own, drawn, shots), number in zip(tasks, queries, strict=True):
+        for n, one, s in zip(SIZES[own], drawn, shots, strict=True):
+            image += one[s:].tolist()
+            weight += [(n * n / ((n - s) * (n - 1) * number)) ** 2] * len(one[s:])
+    label = np.repeat(np.arange(len(SIZES)), SIZES)[image]
+    answers = np.stack([np.concatenate(method) for method in shares])
+    means = np.stack([np.bincount(label, own) / np.bincount(label) for own in answers])
+    e, of_query = answers - means[:, label], factor[image] * np.array(weight)
+    x = _influences(tasks, SIZES, np.ones(TASKS), [np.zeros(number) for number in queries])
     places = np.arange(3)
     found, tau = sums.block(places, places)
     for j, k in product(range(3), repeat=2):
@@ -93,7 +103,11 @@ def test_variance_and_its_error_are_those_of_the_definition(tasks: list[Episode]
         whole = factor @ (apart.sum(axis=0) ** 2)
         expected = (whole - (factor * (apart**2)).sum()) / (TASKS * (TASKS - 1))
         assert found[j, k] == pytest.approx(expected, rel=1e-10)
-        assert 0 < tau[j, k] < whole / TASKS**2
+        e_2 = of_query @ (e[j] if j == k else e[j] - e[k]) ** 2 / of_query.sum()
+        noise = factor * (x**2).sum(axis=0) * ((u[j] if j == k else u[j] - u[k]) ** 2).mean()
+        noise += np.bincount(image, of_query, len(factor)) * e_2
+        share = np.sqrt(2 * (noise @ noise) / (1 - 1 / SIZES.mean())) / noise.sum()
+        assert tau[j, k] == pytest.approx(share * whole / TASKS**2, rel=1e-10)
     np.testing.assert_allclose(sums.own[0], np.diagonal(found), rtol=1e-12)
 
 

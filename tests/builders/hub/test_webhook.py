@@ -259,17 +259,22 @@ def test_the_front_page_is_made_again_when_main_changes(
 @pytest.mark.slow
 def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
     """The app that runs gives the frame, after a merge with the new method."""
-    client = pytest.importorskip("gradio_client")
+    visitor = pytest.importorskip("gradio_client").Client(posted.address, verbose=False)
+
+    def wait_for(said: str) -> str:
+        deadline = time.monotonic() + 60
+        while said not in (shown := str(visitor.predict(fn_index=0))):
+            assert time.monotonic() < deadline, shown
+            time.sleep(0.2)
+        return shown
+
+    wait_for("No method answers any task set.")
     good = prepare(submission(toy, "a merged one"), REPO)
     results.commit(REPO, {good.path: good.content})
     refs = [{"ref": "refs/heads/main", "newSha": results.sha(REPO)}]
     merged = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
     assert posted(merged) == (200, {"pull_requests": []})
-    visitor = client.Client(posted.address, verbose=False)
-    deadline = time.monotonic() + 60
-    while "a merged one" not in (shown := str(visitor.predict(fn_index=0))):
-        assert time.monotonic() < deadline, shown
-        time.sleep(0.2)
+    shown = wait_for("a merged one")
     assert "<iframe" in shown
 
 

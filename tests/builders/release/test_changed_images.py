@@ -98,16 +98,29 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
     assert found.images_read in (12, 11, 13)
 
 
-def test_images_that_change_while_they_are_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["attributes", "balanced"])
+def test_images_that_change_while_they_are_used(tmp_path: Path, step: str) -> None:
+    """Also during the last step, which does not look at them."""
     spec, raw = spec_in(tmp_path, SPEC), _raw(tmp_path)
 
-    def meanwhile(step: str) -> None:
-        if "attributes" in step:
+    def meanwhile(begun: str) -> None:
+        if step in begun:
             _pixel(raw / "tiny" / FIRST)
 
     with pytest.raises(SourceError, match="the raw folder changed after its images were read"):
         build_release(spec, tmp_path / "release", raw=raw, progress=meanwhile)
-    assert not (tmp_path / "release/attributes").exists()
+    assert (tmp_path / "release/attributes").exists() == (step == "balanced")
+    assert not (tmp_path / "release/release.json").exists()
+
+
+def test_what_an_unfinished_build_left_out_is_missing_where_nothing_may_be(tmp_path: Path) -> None:
+    spec, raw, folder = spec_in(tmp_path, SPEC), _raw(tmp_path), tmp_path / "release"
+    (raw / "tiny" / FIRST).write_bytes(b"no image")
+    how: dict[str, Any] = {"raw": raw, "progress": stopping(lambda step: "balanced" in step)}
+    with pytest.raises(Stop):
+        build_release(spec, folder, allow_missing=True, **how)
+    with pytest.raises(SourceError, match=FIRST):
+        build_release(spec, folder, raw=raw)
 
 
 def test_exported_pictures_of_changed_images_are_removed(tmp_path: Path) -> None:

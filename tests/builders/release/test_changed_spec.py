@@ -30,9 +30,9 @@ suites = ["open", "closed"]
 [[dataset]]
 name = "tiny"
 source = "image_folder"
-suites = ["open"]
+suites = ["open", "open_biased_own"]
 protocols = ["2w1s1q"]
-attributes = { look = "pixels" }
+attributes = { look = "pixels", own = "given" }
 pictures = 16
 [dataset.options]
 title = "Tiny"
@@ -40,13 +40,17 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 redistribution = "images"
+attributes = "own.csv"
 """
 )
 _TINY = SPEC[SPEC.rindex("[[dataset]]") :]
 
 NCC, MATCHING = "pixels/NCC", "pixels/MatchingNet"
 OPEN, OPEN_5, CLOSED, CLOSED_5 = (f"digits/{s}-5w{n}s" for s in ("open", "closed") for n in (1, 5))
-LOOK, TINY_OPEN, CHOICE = "tiny: attributes look", "tiny/open-2w1s1q", "digits: the number of"
+LOOK, OWN = "tiny: attributes look", "tiny: attributes own"
+BIASED = "tiny/open_biased_own-2w1s1q"
+TINY_TASKS = ["tiny/open-2w1s1q", BIASED]
+CHOICE, PICTURES = "digits: the number of", "tiny: 0 of 24 pictures"
 Change = tuple[str, str, list[str]]
 CHANGES: dict[str, Change] = {
     "nothing": ("", "", [MATCHING]),
@@ -63,14 +67,17 @@ CHANGES: dict[str, Change] = {
     "readers draw": ("tasks =", 'drawn = ["closed"]\ntasks =', [CLOSED, CLOSED_5, MATCHING]),
     "more tasks": ("closed = 20", "closed = 30", [CLOSED, CLOSED_5, NCC, MATCHING]),
     "another seed": (
-        "tasks =", "seed = 1\ntasks =", [OPEN, OPEN_5, CLOSED, CLOSED_5, TINY_OPEN, NCC, MATCHING],
+        "tasks =", "seed = 1\ntasks =",
+        [OPEN, OPEN_5, CLOSED, CLOSED_5, *TINY_TASKS, NCC, MATCHING],
     ),
     "another rule": ("seeds = 2", "seeds = 3", [CHOICE, OPEN, CLOSED, NCC, MATCHING]),
     "another title": ('"Tiny"', '"Small"', ["tiny", MATCHING]),
     "groups": (
-        "citation", 'groups = "groups.csv"\ncitation', ["tiny", LOOK, TINY_OPEN, MATCHING],
+        "citation", 'groups = "groups.csv"\ncitation', ["tiny", LOOK, OWN, *TINY_TASKS, MATCHING],
     ),
-    "files": ("pictures = 16", 'pictures = "files"', ["tiny: 0 of 24 pictures", MATCHING]),
+    "files": ("pictures = 16", 'pictures = "files"', [PICTURES, MATCHING]),
+    "another licence": ('"CC0"', '"CC-BY-4.0"', ["tiny", PICTURES, MATCHING]),
+    "other attributes": ('"own.csv"', '"others.csv"', ["tiny", LOOK, OWN, BIASED, MATCHING]),
     "no data set": (_TINY, "", [MATCHING]),
 }  # fmt: skip
 """Of each change what is written otherwise, and how the steps begin that are then made."""
@@ -88,6 +95,10 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("raw")
     images = write_pictures(folder / "tiny", 6)
     (images / "groups.csv").write_text("path,group\nclass_0/0000.png,a\nclass_0/0002.png,a\n")
+    paths = [path.relative_to(images) for path in images.glob("*/*")]
+    for name, number in (("own", 2), ("others", 3)):
+        rows = "".join(f"{path},{int(path.stem) % number == 0}\n" for path in paths)
+        (images / f"{name}.csv").write_text(f"path,attributes\n{rows}")
     return folder
 
 
@@ -111,9 +122,9 @@ def test_what_does_not_depend_on_a_change_is_kept(
     build_release(_spec(tmp_path, change), folder, raw=raw, progress=steps.append)
     for expected in CHANGES[change][2]:
         assert any(step.startswith(expected) for step in steps), expected
-    made = [step for step in steps if "/" in step or "attributes look" in step]
+    made = [step for step in steps if "/" in step or step in (LOOK, OWN)]
     made = [step for step in made if "images" not in step]
-    assert len(made) == sum("/" in step or step == LOOK for step in CHANGES[change][2]), made
+    assert len(made) == sum("/" in step or step in (LOOK, OWN) for step in CHANGES[change][2]), made
     build_release(_spec(tmp_path, change), fresh, raw=raw)
     assert content(folder) == content(fresh)
     names = [sorted(p.relative_to(one) for p in one.rglob("*")) for one in (folder, fresh)]

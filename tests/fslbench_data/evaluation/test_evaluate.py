@@ -166,6 +166,8 @@ def test_a_journal_of_another_run_is_not_resumed(embedded: Release, tmp_path: Pa
     fb.evaluate(ncc, embedded, **options)
     with pytest.raises(OutputError, match=r"another run(.|\n)*seed: 0, now 1"):
         fb.evaluate(ncc, embedded, seed=1, **options)
+    with pytest.raises(OutputError, match="another run"):
+        fb.evaluate(ncc, embedded, run=2, **options)
     journal.write_text("something else\n")
     with pytest.raises(OutputError, match="no journal"):
         fb.evaluate(ncc, embedded, **options)

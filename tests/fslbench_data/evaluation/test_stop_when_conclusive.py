@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from first_conclusive import first_conclusive
 
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
-from fslbench_data import Submission, evaluate, score
+from fslbench_data import Submission, evaluate, merge, score
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
@@ -131,6 +131,15 @@ def test_rivals_that_cannot_be_one(embedded: Release) -> None:
     other = evaluate(guess, embedded, name="x", features="pixels", task_sets="open-5w5s5q")
     with pytest.raises(SpecError, match="x has no results on digits/open-5w1s1q"):
         evaluate(guess, embedded, stop_when_conclusive=other, **ONE_SHOT)
+    runs = [evaluate(guess, embedded, run=run, max_tasks=5, **ONE_SHOT) for run in "12"]
+    with pytest.raises(SpecError, match="guess has several runs"):
+        evaluate(guess, embedded, name="x", stop_when_conclusive=merge(runs), **ONE_SHOT)
+
+
+def test_it_goes_no_further_than_its_rival(embedded: Release) -> None:
+    rival = evaluate(guess, embedded, max_tasks=9, **ONE_SHOT)
+    found = evaluate(guess, embedded, name="same", stop_when_conclusive=rival, **ONE_SHOT)
+    assert _counts(found).tolist() == _counts(rival).tolist()
 
 
 def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path: Path) -> None:

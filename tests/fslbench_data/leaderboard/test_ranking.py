@@ -98,6 +98,8 @@ def test_equal_means_share_a_rank_and_the_first_label_leads() -> None:
     assert found.leader == "b"
     assert rows[1].difference.mean == 0.0
     assert rows[1].first.could_be_best
+    came = [replace(_entry("b", high[::-1]), came=2), replace(_entry("c", high), came=1)]
+    assert _standing(came).leader == "c"
 
 
 def test_identical_and_constant_differences() -> None:
@@ -110,6 +112,8 @@ def test_identical_and_constant_differences() -> None:
     assert (behind.difference.halfwidth, behind.difference.constant) == (0, True)
     assert behind.first.could_be_best is False  # 2^-40
     assert behind.intervals["class-aware"].difference.halfwidth is None
+    _, one = _standing([_entry("a", base[:1]), _entry("b", base[:1])]).rows()
+    assert (one.difference.mean, one.difference.halfwidth) == (0, 0)
     few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
     _, last = few.rows()
     assert last.first.could_be_best
@@ -131,6 +135,10 @@ def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndar
         DESIGN, short - counts[8][:20], UNIT, 0.95
     )
     assert not behind.first.could_be_best
+    # by how far they are from the best on the same tasks, not by their means over easy ones
+    first, then = [20] * 10, [10] * 30
+    some = [_entry("b", first + then), _entry("g", [18] * 10), _entry("s", first + [12] * 10)]
+    assert _ranks(_standing(some)) == [("b", 1), ("s", None), ("g", None)]
 
 
 def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:

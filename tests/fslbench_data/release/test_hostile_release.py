@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from bombs import few
 from forged import forge, opened, parquet
+from hostile_parquet import NUM_ROWS, Parquet, put
 from processes import python
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, SchemaError
+from benchmark_spec.manifest import Table
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.release.tables import read_table
+from fslbench_data.release.tables import read_groups, read_table
 
 OPEN = "tasks/open-2w1s2q/cats.parquet"
 Edit = Callable[[pa.Table], pa.Table]
@@ -152,6 +154,45 @@ def test_rows_other_than_the_manifest_says(toy: Release, tmp_path: Path, rows: i
     folder = forge(toy, tmp_path / "r", OPEN, data, rows=rows)
     with pytest.raises(CorruptReleaseError, match="rows"):
         load_release(folder).task_set("cats", "open-2w1s2q")
+
+
+@pytest.mark.parametrize(("says", "listed"), [(32, 32), (40, 40), (32, 40), (100, 100)])
+def test_row_groups_have_the_rows_that_are_listed(tmp_path: Path, says: int, listed: int) -> None:
+    """The footer `says` so many rows, the manifest has `listed`, and there are two groups of 20."""
+    table = pa.table({"image_id": pa.array(range(40), pa.int32())})
+    file = Parquet.of(table, row_group_size=20)
+    put(file.footer, NUM_ROWS, says)
+    (path := tmp_path / "x.parquet").write_bytes(file.build())
+    entry = Table("x", "features", "d", "n", listed, 0, "", "", "", {})
+    if says != listed:
+        with pytest.raises(CorruptReleaseError, match=f"x has {says} rows, not {listed}"):
+            read_groups(path, entry, id)
+        return
+    given: list[pa.Table] = []
+    groups = read_groups(path, entry, id)[1]
+    if listed == 40:
+        assert [len(group) for group in groups] == [20, 20]
+        return
+    with pytest.raises(CorruptReleaseError, match=f"x has 40 rows, not {listed}"):
+        given.extend(groups)
+    assert sum(map(len, given)) <= listed
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32(), 1), pa.list_(pa.int32())])
+def test_row_groups_take_no_more_memory_than_a_whole_table(
+    tmp_path: Path, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of fixed size are refused by what their rows will take, before a group is read."""
+    rows = 1 << 20
+    table = pa.table({"x": pa.array([[0]] * rows, kind)})
+    (path := tmp_path / "x.parquet").write_bytes(parquet(table, row_group_size=rows // 4))
+    entry = Table("x", "features", "d", "n", rows, 0, "", "", "", {})
+    for name, most in (("_SMALL", 3 << 20), ("_RATIO", 0), ("_PACKAGE", tmp_path)):
+        monkeypatch.setattr(f"fslbench_data.release.tables.{name}", most)
+    given: list[pa.Table] = []
+    with pytest.raises(CorruptReleaseError, match="x takes more than 3 MiB"):
+        given.extend(read_groups(path, entry, id)[1])
+    assert len(given) == (0 if pa.types.is_fixed_size_list(kind) else 1)
 
 
 # ---- what the rows say ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from scipy.stats import t as student
@@ -276,6 +277,19 @@ def test_categories_that_no_row_has() -> None:
         frame[name] = pd.Categorical(frame[name], categories=kinds)
     found = fb.all_ways(frame)
     assert found.to_dict() == expected.to_dict()
+
+
+def test_whole_floats_are_the_integers() -> None:
+    """Frames hold integers with gaps as floats, and NaN where there is no draw."""
+    log = [
+        {**row, **{name: int(row[name].strip("c.jpg")) for name in ("image", "class", "predicted")}}
+        for row in _log()
+    ]
+    for row in (floats := [{**row} for row in log]):
+        row.update({name: float(row[name]) for name in ("image", "class", "predicted")})
+        row["draw"] = float("nan" if row["draw"] is None else row["draw"])
+    table = pa.Table.from_pylist(floats)
+    assert fb.all_ways(table).to_dict() == fb.all_ways(log).to_dict()
 
 
 def test_what_is_not_compared_is_said() -> None:

@@ -4,11 +4,12 @@ import csv
 import json
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from golden_inputs import answers, bare, joined, write
+from golden_inputs import Columns, answers, bare, joined, write
 from scipy import stats
 
 import fslbench_data as fb
@@ -26,8 +27,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parts = [
         answers(method, dataset, TASK_SET, skill, run=run)
         for method, skill, runs in (("a", 0.8, [None]), ("b", 0.7, ["0", "1", "2"]))
-        for run in runs
         for dataset in DATASETS
+        for run in (runs[::-1] if dataset == "dtd" else runs)
     ]
     path = tmp_path_factory.mktemp("means") / "means.parquet"
     write(path, bare(joined(parts)))
@@ -54,28 +55,125 @@ def test_a_mean_by_hand(report: fb.Report) -> None:
     assert row.halfwidth == pytest.approx(sqrt(sum(i.halfwidth**2 for i in own)) / 3)
 
 
+def _bare(wanted: float, own: float) -> float:
+    """Solve Satterthwaite's equation of three runs for the half-width without the runs."""
+
+    def width(h: float) -> float:
+        whole = (h / Z) ** 2 + own
+        return float(stats.t.ppf(0.975, whole**2 / (own**2 / 2)) * sqrt(whole))
+
+    low, high = 0.0, wanted
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if width(middle) < wanted else (low, middle)
+    return low
+
+
 def test_runs_on_all_data_sets_are_the_same_trained_models(report: fb.Report) -> None:
-    row = _row(report, "new images", "b")
     scores = [s for s in report.scores if s.method == "b"]
     runs = np.array([[s.run_means[name] for name in ("0", "1", "2")] for s in scores])
     v = runs.mean(axis=0).var(ddof=1) / 3
-    tasks = []
-    for score in scores:  # the half-width without the runs, from Satterthwaite's equation
-        wanted = score.intervals["open"].halfwidth
-        own = score.run_error**2
+    pairs = [c.intervals["open"].difference for c in report.comparisons if c.versus == "b"]
+    own = [s.intervals["open"] for s in scores]
+    for method, versus, widths in (("b", None, own), ("a", "b", pairs)):
+        tasks = [_bare(w.halfwidth, s.run_error**2) for w, s in zip(widths, scores, strict=True)]
+        whole = sum(h**2 for h in tasks) / 9 / Z**2 + v
+        expected = stats.t.ppf(0.975, whole**2 / (v**2 / 2)) * sqrt(whole)
+        row = _row(report, "new images", method, versus)
+        assert row.halfwidth == pytest.approx(expected, rel=1e-6)
 
-        def width(h: float, own: float = own) -> float:
-            whole = (h / Z) ** 2 + own
-            return float(stats.t.ppf(0.975, whole**2 / (own**2 / 2)) * sqrt(whole))
 
-        low, high = 0.0, wanted
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (middle, high) if width(middle) < wanted else (low, middle)
-        tasks.append(low)
-    whole = sum(h**2 for h in tasks) / 9 / Z**2 + v
-    expected = stats.t.ppf(0.975, whole**2 / (v**2 / 2)) * sqrt(whole)
+def _scored(folder: Path, parts: list[Columns], **declared: dict[str, Any]) -> fb.Report:
+    """Score some answers; `declared` is what is said of a method on the second data set."""
+    said = {f"{method} {DATASETS[1]}/{TASK_SET}": more for method, more in declared.items()}
+    write(folder / "x.parquet", bare(joined(parts)), declared=said)
+    return fb.score(folder / "x.parquet")
+
+
+def test_runs_of_other_names_are_other_models(tmp_path: Path) -> None:
+    parts = [
+        answers("b", dataset, TASK_SET, 0.7, run=f"{run}{dataset[:last]}")
+        for last, dataset in enumerate(DATASETS)
+        for run in range(3)
+    ]
+    report = _scored(tmp_path, parts)
+    own = [s.run_error**2 / 9 for s in report.scores]
+    tasks = [_bare(s.intervals["open"].halfwidth, s.run_error**2) for s in report.scores]
+    whole = sum(h**2 for h in tasks) / 9 / Z**2 + sum(own)
+    expected = stats.t.ppf(0.975, whole**2 / sum(v**2 / 2 for v in own)) * sqrt(whole)
+    row = _row(report, "new images", "b")
     assert row.halfwidth == pytest.approx(expected, rel=1e-6)
+
+
+def test_runs_that_differ_make_no_mean_over_new_classes_surer(tmp_path: Path) -> None:
+    """By Satterthwaite's law the half-width of two runs falls as that of the tasks grows."""
+    parts = [
+        answers("b", dataset, TASK_SET, skill, run=str(skill))
+        for dataset in DATASETS
+        for skill in (0.4, 0.95)
+    ]
+    report = _scored(tmp_path, parts)
+    images, classes = (_row(report, about, "b") for about in ("new images", "new classes"))
+    assert images.halfwidth == classes.halfwidth
+
+
+def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path: Path) -> None:
+    parts = [answers(method, d, TASK_SET, 0.8) for method in ("a", "stopped") for d in DATASETS]
+    report = _scored(tmp_path, parts, stopped={"stopping": {"versus": "a", "level": 0.95}})
+    assert {row.method for row in report.dataset_means} == {"a"}
+    half = {"a": None, "half": 300}  # of 600, which such a set declares, too
+    of = [(m, d, half[m] if d == "digits" else None) for m in half for d in ("digits", "emoji")]
+    parts = [answers(m, d, "closed-5w5s5q", 0.8, tasks=number) for m, d, number in of]
+    said = {"half digits/closed-5w5s5q": {"tasks": 300}}
+    write(tmp_path / "x.parquet", bare(joined(parts)), declared=said)
+    report = fb.score(tmp_path / "x.parquet")
+    assert all(score.ordinary for score in report.scores)
+    assert {row.method for row in report.dataset_means} == {"a"}
+
+
+def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_path: Path) -> None:
+    parts = [answers(m, d, TASK_SET, 0.8) for m in "abc" for d in DATASETS]
+    for own, same, other in zip(parts[:3], parts[3:6], parts[6:], strict=True):
+        same["n_correct"], other["n_correct"] = own["n_correct"], own["n_correct"][::-1]
+    report = _scored(tmp_path, parts)
+    assert str(_row(report, "new images", "a", "b").verdict) == "="
+    row = _row(report, "new images", "a", "c")
+    assert (row.difference, str(row.verdict), row.sign_p) == (0.0, "0", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("against", "orders", "expected"),
+    [
+        ((), ("abc", "cba", "bac"), {"ab", "ac", "bc"}),
+        ("b", ("abc", "cba", "bac"), {"ab", "cb"}),
+        (("b", "a"), ("abc",) * 3, {"ab", "ca", "cb"}),
+    ],
+)
+def test_pairs_are_those_that_are_compared_in_whatever_order(
+    tmp_path: Path, against: Any, orders: tuple[str, ...], expected: set[str]
+) -> None:
+    """Methods stand in any order on each data set, and before or after those compared with."""
+    skills = {"a": 0.8, "b": 0.6, "c": 0.7}
+    of = zip(DATASETS, orders, strict=True)
+    parts = [answers(m, d, TASK_SET, skills[m]) for d, order in of for m in order]
+    write(tmp_path / "x.parquet", bare(joined(parts)))
+    rows = fb.score(tmp_path / "x.parquet", against=against).dataset_means
+    pairs = [row for row in rows if row.versus and row.about == "new images"]
+    names = [f"{row.method}{row.versus}" for row in pairs]
+    assert {"".join(sorted(name)) for name in names} == {"".join(sorted(n)) for n in expected}
+    assert len(names) == len(expected)
+    assert not against or {*names} == expected
+    for row in pairs:
+        assert row.difference == pytest.approx(row.mean - row.versus_mean)
+        assert (row.higher, row.lower)[row.difference < 0] >= 2
+
+
+def test_a_harmonic_mean_of_no_right_answer_is_0(tmp_path: Path) -> None:
+    parts = [answers(m, d, TASK_SET, 0.8) for m in "ab" for d in DATASETS]
+    parts[1]["n_correct"] = [0] * len(parts[1]["n_correct"])
+    rows = _scored(tmp_path, parts).harmonic_means
+    assert {(r.mean, r.halfwidth) for r in rows if r.method == "a"} == {(0.0, None)}
+    assert {str(r.verdict) for r in rows if r.versus} == {"?"}
 
 
 def test_a_difference_and_the_sign_test(report: fb.Report) -> None:

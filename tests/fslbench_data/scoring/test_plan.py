@@ -100,6 +100,20 @@ def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
     _refused(SubmissionError, "transductive", replace(example, methods=looks))
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"power": 1.0}, "1.0 is not a power"),
+        ({"power": 0.05}, "0.05 is not a power"),
+        ({"level": 0.1, "power": 0.9}, "0.9 is not a power"),
+        ({"level": 1.0}, "level"),
+    ],
+)
+def test_powers_that_no_comparison_has(asked: dict[str, float], said: str) -> None:
+    """Also where the pilot is one method."""
+    _refused(SpecError, said, queries=[5], **asked)
+
+
 def _as_run(submission: Submission, run: str) -> Submission:
     column = pa.array([run] * submission.table.num_rows)
     return replace(submission, table=submission.table.append_column("run", column))

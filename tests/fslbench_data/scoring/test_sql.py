@@ -60,7 +60,7 @@ def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> No
             SELECT unnest(t.attributes) AS chosen, unnest(t.class_ids) AS class_id, t.task_id,
                    t.support, s.attributes AS name
             FROM tasks t JOIN task_sets s USING (dataset, task_set)
-            WHERE task_set = 'open_biased_titles-5w5s5q'
+            WHERE task_set = 'open_biased_titles-5w5s5q' AND step = 'biased'
         ), supports AS (
             SELECT chosen, class_id, name, unnest(support) AS image_id FROM chosen
         )

@@ -1,5 +1,6 @@
 """What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from analysis_sql.ranking.told_apart import contest
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.scoring.task_set_report import primary_sets
+from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
@@ -98,6 +100,30 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert question == "new classes" or len(kept) < tally.unadjusted
 
 
+def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded) -> None:
+    """Its rule tells the two apart; it has no p-value that others could be counted with."""
+    mine, rival = _noisy(embedded, f"{LITE}/mine", "closed-5w5s5q"), "mobilenet_v2/NCC"
+    rule = Stopping(rival, 0.95)
+    bindings = {key: replace(bound, stopping=rule) for key, bound in mine.bindings.items()}
+    summary = summarize(fb.score(replace(mine, bindings=bindings), embedded))
+    (row,) = summary.rows
+    verdicts = {c.versus: c.verdict for c in row.compared}
+    assert verdicts.pop(rival) == "+"
+    assert {*verdicts} == {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
+    tally = summary.tallies[0]
+    assert (tally.compared, tally.better, tally.worse, tally.unknown, tally.ns) == (4, 1, 0, 3, 0)
+
+
+def test_tallies_do_not_depend_on_the_order_of_methods(embedded) -> None:
+    parts = [_noisy(embedded, name, "closed-5w1s1q closed-5w5s5q") for name in ("mine", "another")]
+    one, other = (
+        summarize(fb.score(merge(order), embedded, against="another")).tallies
+        for order in (parts, parts[::-1])
+    )
+    assert one == other
+    assert [tally.family for tally in one] == [2, 2]
+
+
 def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     answered = summarize(emoji)
     assert len(answered.methods) == 12
@@ -121,6 +147,24 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
                 assert name not in ties.tied["classes"]
             marks.add(standing.mark)
     assert marks == {*Mark} - {Mark.UNJUDGED}
+
+
+def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) -> None:
+    info, rng = embedded.task_set_info("digits", "closed-5w5s5q"), np.random.default_rng(0)
+    parts = []
+    for name, right, tasks in (
+        ("low", 15, 600), ("high", 20, 600), ("short", 22, 300), ("stopped", 22, 600),
+    ):  # fmt: skip
+        recorder = fb.Recorder(name)
+        recorder.add_counts(info, rng.integers(right - 2, right + 3, tasks))
+        parts.append(recorder.submission())
+    ((key, bound),) = parts[-1].bindings.items()
+    parts[-1] = replace(parts[-1], bindings={key: replace(bound, stopping=Stopping("low", 0.95))})
+    (column,) = summarize(fb.score(merge(parts), embedded, references=False)).columns
+    marks = {name: standing.mark for name, standing in column.by_method.items()}
+    assert (marks.pop("high"), marks.pop("low")) == (Mark.HIGHEST, Mark.APART)
+    assert marks == {"short": Mark.UNJUDGED, "stopped": Mark.UNJUDGED}
+    assert column.by_method["high"].behind == 0.0
 
 
 @pytest.mark.parametrize("suite", ["open", "pooled"])

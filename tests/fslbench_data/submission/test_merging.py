@@ -209,11 +209,14 @@ def test_what_disagrees_is_refused_and_both_files_are_named(
     assert not (tmp_path / "out.parquet").exists()
 
 
-@pytest.mark.parametrize("loose", ["column", "number"])
+@pytest.mark.parametrize("loose", ["column", "number", "rule"])
 def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_path: Path) -> None:
     one, two = (in_run(answers(embedded, "mine"), run) for run in "ab")
     if loose == "column":
         two = replace(two, bindings={}, methods={})
+    elif loose == "rule":
+        rule = Stopping("pixels/LR", 0.9)
+        two = replace(two, bindings={k: replace(b, stopping=rule) for k, b in two.bindings.items()})
     else:
         bound = {key: replace(b, tasks=20) for key, b in two.bindings.items()}
         two = replace(two, table=two.table.slice(0, 20), bindings=bound)
