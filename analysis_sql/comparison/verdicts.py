@@ -11,11 +11,13 @@ does, with p = 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
@@ -108,8 +110,7 @@ VERDICTS = tuple(Verdict)
 BETTER, WORSE, INCONCLUSIVE, IDENTICAL, NOT_ESTIMABLE = range(len(VERDICTS))
 
 
-@dataclass(frozen=True)
-class PairInterval:
+class PairInterval(Struct, frozen=True):
     """What one kind of interval says of two methods.
 
     `mean` and `versus_mean` are each method's own, over the tasks that both answered, `difference`
@@ -168,8 +169,7 @@ class PairColumns:
 _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two methods on the T tasks of a task set that both answered.
 
     What belongs to the kind of interval that the task set carries can be read off directly:

@@ -15,12 +15,12 @@ lists all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import isnan, nan
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.intervals.counts import Moments, for_new_runs
@@ -31,8 +31,7 @@ INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
 """What sign-flip tests, bounds and confidence sequences are about."""
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """A mean over T tasks with its confidence interval, in percentage points.
 
     Attributes

@@ -15,6 +15,7 @@ from math import isnan
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -34,8 +35,7 @@ POWER = 0.8
 """How often the detectable difference is found; at levels of at most 20 % none is told."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What stands beside the interval of a paired difference."""
 
     p: float | None

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
@@ -166,7 +167,7 @@ def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:
         "task_set": pair.task_set,
         "method": pair.method,
         "versus": pair.versus,
-        **vars(carried),
+        **structs.asdict(carried),
         "verdict_closed": pair.verdict_closed,
         **{row.key: pair.intervals.get(kind) for kind, row in BESIDE.items()},
         "run_error": pair.run_error,
