@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import KIND
@@ -246,7 +247,7 @@ def _set_report(
         designs=designs,
         units=units,
         closed={
-            score.method: replace(score.accuracy, halfwidth=None)
+            score.method: structs.replace(score.accuracy, halfwidth=None)
             if score.prefix
             else score.accuracy
             for score in twin

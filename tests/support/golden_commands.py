@@ -245,10 +245,14 @@ def plain(value: Any) -> Any:
     from dataclasses import fields, is_dataclass
     from enum import Enum
 
+    from msgspec import Struct, structs
+
     if isinstance(value, Enum):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, Struct):
+        return {"": type(value).__name__} | plain(structs.asdict(value))
     if is_dataclass(value) and not isinstance(value, type):
         return {"": type(value).__name__} | {
             field.name: plain(getattr(value, field.name)) for field in fields(value)
