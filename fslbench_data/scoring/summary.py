@@ -76,7 +76,7 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
 
         images, family, holm = apart(task_set.shown_kinds[0])
         of_classes = task_set.kind_about("new classes")
-        classes = images if of_classes is None else images & apart(of_classes)[0]
+        classes = images if of_classes is None else apart(of_classes)[0]
         for i, by_images, by_classes in zip(judged, images, classes, strict=True):
             marks[i] = Mark.APART if by_classes else Mark.NEW_IMAGES
             marks[i] = marks[i] if by_images else Mark.NOT_APART

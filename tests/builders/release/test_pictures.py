@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from forged import rewrite
+from forged import forge, parquet, rewrite
 from tiny_features import ABOUT, write_pictured_release
 
 from benchmark_spec.errors import (
+    FSLBenchError,
     OutputError,
     SourceError,
     SpecError,
@@ -147,6 +148,20 @@ def test_verify_looks_at_them(
 
     rewrite(made, path.relative_to(made).as_posix(), edit)
     assert any(what in problem.what for problem in verify(made).problems)
+
+
+def test_pictures_of_strangers_are_in_order_and_not_empty(folder: Path, tmp_path: Path) -> None:
+    release = load_release(folder)
+    (entry,) = (t for t in release.manifest.tables if t.kind == "pictures")
+    table = pq.read_table(folder / entry.path, partitioning=None)
+    empty = [{**row, "image": {**row["image"], "bytes": b""}} for row in table.to_pylist()]
+    for number, (rows, said) in enumerate(
+        ((table.to_pylist()[::-1], "has not image 0"), (empty, "has no picture of image 0"))
+    ):
+        data = parquet(pa.Table.from_pylist(rows, table.schema))
+        forged = load_release(forge(release, tmp_path / str(number), entry.path, data))
+        with pytest.raises(FSLBenchError, match=said):
+            stored_pictures(forged, entry.dataset)
 
 
 @pytest.mark.parametrize("dangling", [False, True])

@@ -54,6 +54,14 @@ def test_nothing_is_said_of_a_method_that_fails_on_some_queries_of_a_task() -> N
     assert fb.evaluate(method, **HOW).methods["mine"].inductive is True
 
 
+@pytest.mark.parametrize(("said", "kept"), [(False, False), (True, True), ("resnet", None)])
+def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(
+    said: object, kept: bool | None
+) -> None:
+    (method := _trained(0)).trained = said
+    assert fb.evaluate(method, **HOW | {"max_tasks": 2}).methods["mine"].trained is kept
+
+
 def test_a_method_is_inductive_if_no_run_was_not() -> None:
     runs = [fb.evaluate(_trained(0), run=run, **HOW) for run in range(2)]
     for said, both in (

@@ -270,6 +270,7 @@ SHARD = "features/net/birds-00001-of-00004.parquet"
         (_column("feature", lambda v: [f[1:] for f in v], pa.list_(pa.float16(), 7)), r"\[7\]"),
         (_column("feature", lambda v: v, pa.list_(pa.float64(), 8)), "element: double"),
         (_column("feature", _set(0, None), pa.list_(pa.float16(), 8)), "lacks features"),
+        (_column("feature", lambda v: [None, *v[1:]]), "lacks features"),
         (_of_no_dimension, r"type fixed_size_list<.*>\[0\]"),
     ],
 )
