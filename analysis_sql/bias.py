@@ -32,6 +32,7 @@ from functools import lru_cache, partial
 from math import comb, lcm
 
 import numpy as np
+from msgspec import structs
 from scipy.special import bdtrc, expit, gammaln, log_expit, logit
 
 from analysis_sql.intervals.arrays import AnyInts, Floats
@@ -289,7 +290,7 @@ def gap(
 def gap_of(measures: Contrast) -> Contrast:
     """Turn a contrast of earlier steps minus later ones into what is lost, and gained in excess."""
     over, beyond = (
-        of and replace(of, mean=-of.mean) for of in (measures.excess, measures.beyond_level)
+        of and structs.replace(of, mean=-of.mean) for of in (measures.excess, measures.beyond_level)
     )
     return replace(measures, excess=over, beyond_level=beyond)
 

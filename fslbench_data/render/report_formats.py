@@ -101,8 +101,9 @@ def json_pieces(report: Report) -> Iterator[str]:
         for rows, columns, found in each.pairs_at_once():
             pairs = each.comparisons_at(rows, columns, [*found.values()])
             evidence = each.evidence_at(rows, columns)
-            text = msgspec.json.encode([*map(_comparison, pairs, evidence)]).decode()
-            yield separator + msgspec.json.format(text, indent=1)[1:-2].replace("\n", "\n ")
+            text = msgspec.json.encode([*map(_comparison, pairs, evidence)])
+            text = msgspec.json.format(text, indent=1)[1:-2].replace(b"\n", b"\n ")
+            yield separator + text.decode()
             separator = ","
     yield ("\n " if separator else "") + after
 

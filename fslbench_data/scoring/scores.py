@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
@@ -202,7 +204,7 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
         if kind not in self.kinds:
             raise _no_interval(kind, self.kinds, self.why)
         interval = self.of_all(kind)[self.row]
-        return interval if self.holds else replace(interval, halfwidth=None)
+        return interval if self.holds else structs.replace(interval, halfwidth=None)
 
     def __contains__(self, kind: object) -> bool:
         return kind in self.kinds
