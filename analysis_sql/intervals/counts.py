@@ -130,7 +130,9 @@ def subtract(
     """Subtract counts x - y (..., T), in the least common multiple of both numbers of queries."""
     common = np.lcm(queries, versus_queries)
     a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))
-    return (x - y if (a == 1).all() and (b == 1).all() else a * x - b * y), common
+    if (a == 1).all() and (b == 1).all():
+        return np.subtract(x, y, dtype=np.result_type(x, y, np.int64)), common
+    return a * x - b * y, common
 
 
 @dataclass(frozen=True)
@@ -364,8 +366,7 @@ class Counts:
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
         """Subtract counts of second methods from those of first ones, over the first tasks."""
-        wide = np.result_type(self.correct, np.int64)
-        x, y = (self.correct[rows, :tasks].astype(wide) for rows in (methods, versus))
+        x, y = (self.correct[rows, :tasks] for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
         terms = self.terms_of_pairs(methods, versus)

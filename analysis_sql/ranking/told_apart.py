@@ -42,8 +42,8 @@ class Evidence(Struct, frozen=True):
     """Two-sided, of the test whose interval it is; None where T < 2."""
     p_sign_flip: float | None
     """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test, about new images of
-    these classes, tasks taken as independent; None where one of the two has several training runs,
-    of which it knows nothing."""
+    these classes, tasks taken as independent; None where training runs of one of the two differ, of
+    which it knows nothing."""
     detectable: float | None
     """The smallest true difference that these tasks would show four times in five, for new images
     of these classes, the tasks' standard deviation taken as true (percentage points); None where it
@@ -261,8 +261,10 @@ def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
 def lead(leader: Counts, others: Counts) -> Counts:
     """Return by how much the leader is ahead of each other, over the tasks that both answered."""
     width = others.correct.shape[1]
-    ahead, behind = leader.correct[0, :width].astype(np.int64), others.correct.astype(np.int64)
-    apart, common = subtract(ahead, leader.queries_per_task, behind, others.queries_per_task)
+    ahead = leader.correct[0, :width]
+    apart, common = subtract(
+        ahead, leader.queries_per_task, others.correct, others.queries_per_task
+    )
     apart[np.arange(width) >= others.tasks[:, None]] = 0
     variance = leader.run_variance + others.run_variance
     return Counts(apart, others.tasks, common, variance, leader.run_square + others.run_square)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
     FSLBenchError,
@@ -197,8 +195,7 @@ def _content(results: Sequence[Result]) -> str:
     parts = []
     for r in results:
         about = (r.method, r.info.text, r.runs, r.run_spread, r.stopped, r.transductive)
-        counts = hashlib.sha256(np.ascontiguousarray(r.counts, "<i8").tobytes()).hexdigest()
-        parts.append(f"{about!r} {counts}")
+        parts.append(f"{about!r} {hashlib.sha256(r.content).hexdigest()}")
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
 
 

@@ -36,15 +36,15 @@ could be the best."""
 class Result:
     """One method's answers to one task set: all that a leaderboard needs of them.
 
-    Counts are correct queries of each task, summed over runs, int16 or int32.  `stopped` is the
-    method that a run was compared with while it ran, if it stopped by a rule; of a `prefix` the
-    submitter chose how many tasks are answered; `of_one_model` is one training run of a method that
-    may differ from run to run.
+    Counts are correct queries of each task, summed over runs, int16 or int32; of episodes,
+    accuracies of 0 to 1.  `stopped` is the method that a run was compared with while it ran, if it
+    stopped by a rule; of a `prefix` the submitter chose how many tasks are answered; `of_one_model`
+    is one training run of a method that may differ from run to run.
     """
 
     method: str
     info: TaskSetInfo
-    counts: NDArray[np.integer]
+    counts: NDArray[Any]
     runs: int
     run_spread: float | None
     stopped: str | None
@@ -59,8 +59,14 @@ class Result:
 
     @property
     def queries_per_task(self) -> int:
-        """Queries in a task, over all runs."""
-        return self.info.protocol.n_query * self.runs
+        """Queries in a task, over all runs; 1 of accuracies."""
+        return 1 if self.counts.dtype.kind == "f" else self.info.protocol.n_query * self.runs
+
+    @property
+    def content(self) -> bytes:
+        """The counts as bytes, whatever their type and the machine."""
+        kind = "<f8" if self.counts.dtype.kind == "f" else "<i8"
+        return np.ascontiguousarray(self.counts, kind).tobytes()
 
 
 @dataclass(frozen=True)
@@ -245,8 +251,7 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
         result = entry.result
         between = (result.counts > 0) & (result.counts < result.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
-            counts = np.ascontiguousarray(result.counts, "<i8").tobytes()
-            key = hashlib.sha256(f"{result.queries_per_task} ".encode() + counts)
+            key = hashlib.sha256(f"{result.queries_per_task} ".encode() + result.content)
             groups[key.digest()].append(entry)
     return tuple(
         tuple(group)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from results_repository import Repository
 from scipy.stats import chisquare
 
 import fslbench_data as fb
@@ -28,6 +29,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.cli import main
+from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.sql import connect
 from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
@@ -151,6 +153,33 @@ def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) 
     assert score.runs == 2
     assert score.accuracy.mean == pytest.approx(one.accuracy.mean)
     assert score.run_means == pytest.approx({"0": one.accuracy.mean, "1": one.accuracy.mean})
+
+
+def test_a_leaderboard_of_episodes_says_what_a_score_says(
+    release: Release, answers: fb.Submission, tmp_path: Path
+) -> None:
+    """Their accuracies are no whole numbers; nobody of other accuracies is a copy."""
+    repository = Repository(tmp_path)
+    repository.add(answers)
+    (found,) = leaderboard(repository.files, [release]).boards[0].sets
+    assert not found.duplicates
+    rows = {row.method: row for row in found.rows()}
+    counts = replace(answers, table=answers.table.drop_columns(["predictions", "class_correct"]))
+    (scored,) = fb.score(counts, release).sets
+    own, *references = scored.scores  # a board takes no queries into account
+    assert rows["mine"].intervals["images"].accuracy == own.intervals["images"]
+    for score in references:
+        of_board = rows[score.method].intervals["images"].accuracy
+        assert of_board.mean == score.intervals["images"].mean
+    pairs = [pair for pair in scored.comparisons if found.leader in (pair.method, pair.versus)]
+    assert pairs
+    for pair in pairs:
+        sign = 1 if pair.versus == found.leader else -1
+        other = pair.method if sign > 0 else pair.versus
+        behind = rows[other].intervals["images"].difference
+        apart = pair.intervals["images"].difference
+        assert behind.mean == pytest.approx(sign * apart.mean, abs=1e-10)
+        assert behind.halfwidth == pytest.approx(apart.halfwidth, abs=1e-10)
 
 
 @pytest.mark.parametrize(
