@@ -98,12 +98,14 @@ def _between_levels(
     before = np.where(last > at**2, known, there) * low
     ratio = np.divide(grown, before, out=np.ones_like(size), where=before > 0)
     bent = far & bends & (ratio > high / low * (1.0 + 1e-9))
-    least, most = np.zeros_like(size), np.where(bent, np.log(ratio) / (high - low), 1.0)
+    some = 1.0 / high  # where it does not bend
+    grows = np.where(bent, ratio, 1.0)
+    least, most = np.zeros_like(size), np.where(bent, np.log(grows) / (high - low), some)
     for _ in range(_STEPS):
         b = (least + most) / 2.0
         short = np.expm1(b * high) < ratio * np.expm1(b * low)
         least, most = np.where(short, b, least), np.where(short, most, b)
-    b = np.where(bent, (least + most) / 2.0, 1.0)
+    b = np.where(bent, (least + most) / 2.0, some)
     unit = np.divide(before, np.expm1(b * low), out=np.zeros_like(size), where=bent)
 
     def of_tasks(z: Floats) -> Floats:

@@ -144,3 +144,10 @@ def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks: int, spread
     for level, verdict in ((1 - 1.01 * p, Verdict.BETTER), (1 - 0.99 * p, None)):
         (pair,) = carried_pairs(counts, "open", level).columns(first, second).intervals()
         assert (pair.verdict is Verdict.BETTER) == (verdict is Verdict.BETTER)
+
+
+@pytest.mark.filterwarnings("error")
+def test_far_p_values_of_what_does_not_bend_are_told_without_a_warning() -> None:
+    difference = _moments(20.0, 5.0, 400, 0.25, 0.25**2)
+    (p,) = np.atleast_1d(difference.p_for_new_runs(np.array([1e-200]), lambda: 1.3, bends=False))
+    assert 1e-200 < p < 0.05
