@@ -39,6 +39,9 @@ from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, s
 
 Floats = NDArray[np.float64]
 
+_ROUNDING = 1e-9
+"""Percentage points by which means that are equal may differ."""
+
 DATASET_MEANS = schema(
     ("ways shots datasets", int),
     ("about method versus", str),
@@ -294,6 +297,6 @@ def _verdict(identical: bool, mean: float, width: float | None) -> Verdict:
         return Verdict.IDENTICAL
     if width is None:
         return Verdict.NOT_ESTIMABLE
-    if abs(mean) <= width:
+    if abs(mean) <= width + _ROUNDING:
         return Verdict.INCONCLUSIVE
     return Verdict.BETTER if mean > 0 else Verdict.WORSE

@@ -166,6 +166,18 @@ def test_equal_differences_on_few_tasks_make_no_mean_sure(
     assert (str(row.verdict), row.halfwidth) == (expected, 0.0 if expected == "+" else None)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_differences_that_cancel_are_no_difference(tmp_path: Path, seed: int) -> None:
+    """Two right queries more on each task of a data set, one less on the others: 0 ± 0."""
+    parts = [answers(m, d, TASK_SET, 0.6, seed=seed) for m in "ab" for d in DATASETS]
+    for better, own, more in zip(parts[:3], parts[3:], (2, -1, -1), strict=True):
+        own["n_correct"] = [min(max(n, 1), 23) for n in own["n_correct"]]
+        better["n_correct"] = [n + more for n in own["n_correct"]]
+    row = _row(_scored(tmp_path, parts), "new images", "a", "b")
+    assert (row.difference, row.halfwidth) == (pytest.approx(0.0, abs=1e-12), 0.0)
+    assert str(row.verdict) == "0"
+
+
 @pytest.mark.parametrize(
     ("against", "orders", "expected"),
     [
