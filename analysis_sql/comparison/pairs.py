@@ -83,11 +83,18 @@ def pair_arrays(
         else:
             method = (own_mean[rows, None], own_width[rows, None])
             versus = (own_mean[None, block[1]], own_width[None, block[1]])
+        verdict = paired_verdicts(difference, widths, kind, level)
         arrays.difference[block] = difference.mean
-        arrays.halfwidth[block] = widths
-        arrays.verdict[block] = paired_verdicts(difference, widths, kind, level)
+        arrays.halfwidth[block] = _shown(widths, verdict)
+        arrays.verdict[block] = verdict
         arrays.direct[block] = direct_verdicts(*method, *versus)
     return arrays
+
+
+def _shown(widths: Any, verdict: NDArray[np.int8]) -> Floats:
+    """Return half-widths, NaN where equal differences allow no conclusion, 0 of identical ones."""
+    widths = np.where(verdict == NOT_ESTIMABLE, np.nan, widths)
+    return np.where((verdict == IDENTICAL) & np.isnan(widths), 0.0, widths)
 
 
 class Pairs:
@@ -137,8 +144,7 @@ class Pairs:
             independent = self._independent(tasks)  # takes long to find, and matters rarely
         verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
         if self.kind in ("closed", "open"):
-            paired = np.where(verdict == NOT_ESTIMABLE, np.nan, paired)
-            paired = np.where((verdict == IDENTICAL) & np.isnan(paired), 0.0, paired)
+            paired = _shown(paired, verdict)
         if self.kind in ("images", "classes", "superclasses"):  # as many right, but others
             verdict = np.where((verdict == IDENTICAL) & np.isnan(paired), NOT_ESTIMABLE, verdict)
         mean, halfwidth, constant = (

@@ -11,12 +11,15 @@ Ints = NDArray[np.int64]
 AnyInts = NDArray[np.integer[Any]]
 """Integers of any width, as files and callers have them."""
 
+_LEAST = 1e-290
+
 
 def settled(values: Floats) -> Floats:
     """Round values to ten significant digits.
 
     The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
+    Those that are too small to be scaled stay as they are.
     """
-    scaled = np.where((values > 0) & np.isfinite(values), values, 1.0)
+    scaled = np.where((values > _LEAST) & np.isfinite(values), values, 1.0)
     scale = 10.0 ** (9.0 - np.floor(np.log10(scaled)))
     return np.where(scaled == values, np.round(values * scale) / scale, values)

@@ -98,12 +98,14 @@ def _between_levels(
     before = np.where(last > at**2, known, there) * low
     ratio = np.divide(grown, before, out=np.ones_like(size), where=before > 0)
     bent = far & bends & (ratio > high / low * (1.0 + 1e-9))
-    least, most = np.zeros_like(size), np.where(bent, np.log(ratio) / (high - low), 1.0)
+    some = 1.0 / high  # where it does not bend
+    grows = np.where(bent, ratio, 1.0)
+    least, most = np.zeros_like(size), np.where(bent, np.log(grows) / (high - low), some)
     for _ in range(_STEPS):
         b = (least + most) / 2.0
         short = np.expm1(b * high) < ratio * np.expm1(b * low)
         least, most = np.where(short, b, least), np.where(short, most, b)
-    b = np.where(bent, (least + most) / 2.0, 1.0)
+    b = np.where(bent, (least + most) / 2.0, some)
     unit = np.divide(before, np.expm1(b * low), out=np.zeros_like(size), where=bent)
 
     def of_tasks(z: Floats) -> Floats:
@@ -194,18 +196,28 @@ class Moments:
         """What training anew adds: `run_variance` and `run_square`."""
         return self.run_variance, self.run_square
 
-    def p_for_new_runs(self, p: Any, widths: Callable[[], Any], *, bends: bool = True) -> Any:
+    def p_for_new_runs(
+        self, p: Any, widths: Callable[[], Any], *, bends: bool = True, alike: Any = None
+    ) -> Any:
         """Raise two-sided p-values to 1 minus the level from which on h' has 0, elementwise.
 
         From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN.
         Between that level and the one at which h ends at 0, h is taken for Student's, of as many
-        degrees as both say; or (h/z)² for linear in z², unless it `bends`.
+        degrees as both say; or (h/z)² for linear in z², unless it `bends`.  Where differences are
+        `alike`, by default where all are equal, p is that of the runs alone, if it is more.
         """
         if not np.any(self.run_variance):
             return p
-        known = np.where(self.constant, 0.0, widths())
+        alike = self.constant if alike is None else alike
+        known = np.where(alike, 0.0, widths())
         p, mean, own, variance, square = np.broadcast_arrays(p, self.mean, known, *self.run_terms)
         rows = (variance > 0) & (p < 1.0) & np.isfinite(own)  # a p of 1 stays, and one of NaN
+        alike = rows & alike
+        if alike.any():  # h is 0 at every level, and h' the runs' alone
+            whole, df = _law(0.0, variance[alike], square[alike])
+            p = p.astype(np.float64)
+            p[alike] = np.maximum(p[alike], 2.0 * stdtr(df, -np.abs(mean[alike]) / np.sqrt(whole)))
+        rows &= ~alike
         if not rows.any():
             return p
         size, own, v, w = (np.abs(a[rows]) for a in (mean, own, variance, square))

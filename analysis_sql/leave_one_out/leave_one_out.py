@@ -517,10 +517,11 @@ def _p_values(
         independent = design.disjoint_tasks(kind)
         widths = spread.halfwidth[at]
         own = np.where(np.isfinite(widths), settled(spread.p[at]), np.nan)
+        alike = constant & (independent > 0)
         if independent:
-            own = np.where(constant, constant_p(independent), own)
+            own = np.where(alike, constant_p(independent), own)
         at_reference = partial(settled, 100.0 * widths)
-        own = difference.p_for_new_runs(own, at_reference, bends=kind != "images")
+        own = difference.p_for_new_runs(own, at_reference, bends=kind != "images", alike=alike)
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p
 

@@ -244,7 +244,7 @@ class Planned:
     """Half-widths as if runs did not differ, where several were planned; the others count them."""
 
     def for_new_runs(self, terms: tuple[float, float], level: float) -> Planned:
-        """Return the same, widened by what training anew adds."""
+        """Return the same, widened by what training anew adds; for new classes by no less."""
         widened: dict[str, Any] = {}
         for kind in ("open", "class_aware"):
             width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
@@ -260,6 +260,12 @@ class Planned:
             widened[f"detectable_{kind}"] = wider[0]
             if len(wider) > 1:
                 widened[f"range_{kind}"] = min(wider), max(wider)
+        for name in ("", "detectable_", "range_"):  # h' falls with some h, and no report's does
+            images, classes = (widened.get(f"{name}{kind}") for kind in ("open", "class_aware"))
+            if images is not None and classes is not None:
+                widened[f"{name}class_aware"] = (
+                    max(images, classes) if name != "range_" else tuple(map(max, images, classes))
+                )
         return replace(self, **widened)
 
     @property

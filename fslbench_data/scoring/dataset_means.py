@@ -30,7 +30,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.pairs import PairArrays
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import for_new_runs
 from benchmark_spec.protocol import IntervalKind
@@ -38,6 +38,9 @@ from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
 
 Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-9
+"""Percentage points by which means that are equal may differ."""
 
 DATASET_MEANS = schema(
     ("ways shots datasets", int),
@@ -180,7 +183,7 @@ def _rows(
                 apart = _apart(sets, pairs, method, versus)
                 if apart is None:
                     continue
-                differences, widths = apart
+                differences, widths, identical = apart
                 w, u = slope[method], slope[versus]
                 square = w * u * widths**2
                 if harmonic:
@@ -198,7 +201,7 @@ def _rows(
                         versus=versus,
                         versus_mean=mean[versus],
                         difference=difference if harmonic else float(np.mean(differences)),
-                        verdict=_verdict(differences, difference, width),
+                        verdict=_verdict(identical, difference, width),
                         higher=higher,
                         lower=lower,
                         sign_p=sign_test(higher, lower),
@@ -222,17 +225,21 @@ def _asked(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int]
 
 def _apart(
     sets: Sequence[TaskSetReport], pairs: Sequence[PairArrays], method: str, versus: str
-) -> tuple[Floats, Floats] | None:
-    """Return differences of two methods and their half-widths, if all data sets compare the two."""
-    found = []
+) -> tuple[Floats, Floats, bool] | None:
+    """Return differences of two methods, their half-widths, and whether all are identical.
+
+    None unless all data sets compare the two.
+    """
+    found, identical = [], True
     for of, arrays in zip(sets, pairs, strict=True):
         asked = _asked(of, method, versus)
         if asked is None:
             return None
         at, sign = asked
         found.append((sign * arrays.difference[at], arrays.halfwidth[at]))
+        identical &= bool(arrays.verdict[at] == IDENTICAL)
     differences, widths = np.array(found).T
-    return differences, widths
+    return differences, widths, identical
 
 
 def _mean(values: Floats, harmonic: bool) -> float:
@@ -285,11 +292,11 @@ def _run_terms(scores: Sequence[Score], slopes: Floats) -> tuple[float, float]:
     return float(own.sum()), float((own**2 / freedom).sum())
 
 
-def _verdict(differences: Floats, mean: float, width: float | None) -> Verdict:
+def _verdict(identical: bool, mean: float, width: float | None) -> Verdict:
+    if identical and not width:
+        return Verdict.IDENTICAL
     if width is None:
         return Verdict.NOT_ESTIMABLE
-    if width == 0 and not differences.any():
-        return Verdict.IDENTICAL
-    if abs(mean) <= width:
+    if abs(mean) <= width + _ROUNDING:
         return Verdict.INCONCLUSIVE
     return Verdict.BETTER if mean > 0 else Verdict.WORSE

@@ -56,6 +56,9 @@ SHARES = {
 """By shots and queries: the share of the bound's extra variance that intervals for new images and
 new classes reach, median over image collections; made by ``python -m studies.reported.shares``."""
 
+_ROUNDING = 1e-9
+"""Accuracies in per cent that differ by less are equal."""
+
 _PRINTED = re.compile(
     r"(?P<mean>\d+(?:\.\d+)?)\s*%?\s*"
     r"(?:±|\+\s*/?\s*-|\\pm|\()\s*(?P<half>\d+(?:\.\d+)?)\s*%?\s*\)?\s*%?"
@@ -385,7 +388,8 @@ def _of_accuracies(
             expected=f"{tasks}, as there are accuracies, or none",
         )
     percent = accuracies * (100 / scale)
-    error = float(percent.std(ddof=1)) / sqrt(tasks)
+    alike = np.ptp(percent) < _ROUNDING
+    error = 0.0 if alike else float(percent.std(ddof=1)) / sqrt(tasks)
     known = any(given[name] is not None for name in given if name != "tasks")
     design = _design({**given, "tasks": tasks}) if known else None
     found = _widths("", float(percent.mean()), error, design, level)

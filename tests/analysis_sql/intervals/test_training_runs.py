@@ -129,3 +129,25 @@ def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(
     # p-values tell the same
     (told,) = paired_p(pair_differences(counts, np.array([0]), np.array([1])), kind) <= 0.05
     assert told == (verdict is Verdict.BETTER)
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("spread", [0.3, 3.0])
+def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks: int, spread: float) -> None:
+    counts = Counts.of(
+        [np.full(tasks, 65), np.full(tasks, 60)], [100, 100], [spread, spread], [4, 4]
+    )
+    first, second = np.array([0]), np.array([1])
+    (p,) = paired_p(pair_differences(counts, first, second), "open")
+    of_runs = 2 * stats.t.sf(5 / (spread / sqrt(2)), 6)
+    assert p == pytest.approx(max(2.0 ** (1 - tasks), of_runs))
+    for level, verdict in ((1 - 1.01 * p, Verdict.BETTER), (1 - 0.99 * p, None)):
+        (pair,) = carried_pairs(counts, "open", level).columns(first, second).intervals()
+        assert (pair.verdict is Verdict.BETTER) == (verdict is Verdict.BETTER)
+
+
+@pytest.mark.filterwarnings("error")
+def test_far_p_values_of_what_does_not_bend_are_told_without_a_warning() -> None:
+    difference = _moments(20.0, 5.0, 400, 0.25, 0.25**2)
+    (p,) = np.atleast_1d(difference.p_for_new_runs(np.array([1e-200]), lambda: 1.3, bends=False))
+    assert 1e-200 < p < 0.05

@@ -8,6 +8,7 @@ from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks, LeftOutKind, leave_one_out
+from analysis_sql.ranking.told_apart import lead
 
 TASKS, QUERIES, METHODS = 400, 25, 5
 
@@ -83,3 +84,18 @@ def test_one_sided_p_is_half_where_ahead(declared, counts: Counts, name: str) ->
     expected = (two / 2, 1.0) if leads else (1.0, two / 2)
     np.testing.assert_allclose(p[:2], expected, atol=1e-10)
     assert p[2] == 1
+
+
+def test_p_values_fall_to_0_and_are_never_missing(drawn) -> None:
+    """However small they are, down to the smallest number there is; rounding once lost some."""
+    noise = np.random.default_rng(0).integers(0, 100, TASKS)
+    ahead = [noise + more for more in range(0, 3000, 3)]
+    counts = Counts.of([np.full(TASKS, 5000), *(5000 - own for own in ahead)], [10_000] * 1001)
+    kind, design = LeftOutKind("images"), FirstTasks(TaskDesign.of(*drawn))
+    first, others = np.zeros(1000, int), np.arange(1, 1001)
+    two_sided = kind.p_values(design, counts, first, others)
+    one_sided = kind.one_sided_p(design, lead(counts.some([0]), counts.some(others)))
+    for p in (two_sided, one_sided):
+        assert (np.diff(p) <= 0).all()
+        assert ((p > 0) & (p < 1e-299)).any()
+        assert p[-1] == 0

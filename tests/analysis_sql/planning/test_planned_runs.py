@@ -61,6 +61,25 @@ def test_a_row_by_hand() -> None:
     assert wider.range_class_aware is None
 
 
+def test_new_classes_are_never_planned_narrower_than_new_images() -> None:
+    """By Satterthwaite's law the half-width of two runs falls as that of the tasks grows."""
+    shares, ranges = Shares(0.0, 0.0, 1.0), ((1.0, 3.0), (1.5, 9.0))
+    row = Planned(5, (30,), 0.5, 1.0, 2.0, 1.4, 2.8, shares, shares, None, *ranges)
+    v = 2.0
+    wider = row.for_new_runs((v, v**2), 0.95)
+
+    def width(h: float) -> float:
+        whole = (h / stats.norm.isf(0.025)) ** 2 + v
+        return float(stats.t.isf(0.025, whole**2 / v**2) * sqrt(whole))
+
+    assert width(2.0) < width(1.0) == pytest.approx(wider.open)
+    assert wider.class_aware == wider.open
+    assert wider.detectable_class_aware == wider.detectable_open
+    assert wider.range_open is not None
+    assert wider.range_class_aware is not None
+    assert all(np.greater_equal(wider.range_class_aware, wider.range_open))
+
+
 def test_tasks_that_reuse_images() -> None:
     # classes only: V = 4e-4 and s² = .04, of very many classes without a doubt
     part = Part(4e-4, 0.0, 0.0, 100_000, 0.0, 0.5)

@@ -141,6 +141,43 @@ def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_pa
     assert (row.difference, str(row.verdict), row.sign_p) == (0.0, "0", 1.0)
 
 
+def test_identical_methods_are_identical_for_new_classes_too(tmp_path: Path) -> None:
+    parts = [answers(m, d, TASK_SET, 0.8) for m in "ab" for d in DATASETS]
+    for own, same in zip(parts[:3], parts[3:], strict=True):
+        same["n_correct"] = own["n_correct"]
+    report = _scored(tmp_path, parts)
+    assert {str(c.intervals["class-aware"].verdict) for c in report.comparisons} == {"="}
+    assert str(_row(report, "new classes", "a", "b").verdict) == "="
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0.95, "+"), (0.99999, "?")])
+def test_equal_differences_on_few_tasks_make_no_mean_sure(
+    tmp_path: Path, level: float, expected: str
+) -> None:
+    """The 16 tasks of one data set say nothing at the higher level, the others' 28 and 33 do."""
+    parts = [answers(m, d, TASK_SET, 0.6) for m in "ab" for d in DATASETS]
+    for better, own in zip(parts[:3], parts[3:], strict=True):
+        better["n_correct"] = [n + 1 for n in own["n_correct"]]
+    write(tmp_path / "x.parquet", bare(joined(parts)))
+    report = fb.score(tmp_path / "x.parquet", level=level)
+    verdicts = {c.dataset: str(c.verdict) for c in report.comparisons}
+    assert verdicts == {"cub": "+", "aircraft": "+", "dtd": expected}
+    row = _row(report, "new images", "a", "b")
+    assert (str(row.verdict), row.halfwidth) == (expected, 0.0 if expected == "+" else None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_differences_that_cancel_are_no_difference(tmp_path: Path, seed: int) -> None:
+    """Two right queries more on each task of a data set, one less on the others: 0 ± 0."""
+    parts = [answers(m, d, TASK_SET, 0.6, seed=seed) for m in "ab" for d in DATASETS]
+    for better, own, more in zip(parts[:3], parts[3:], (2, -1, -1), strict=True):
+        own["n_correct"] = [min(max(n, 1), 23) for n in own["n_correct"]]
+        better["n_correct"] = [n + more for n in own["n_correct"]]
+    row = _row(_scored(tmp_path, parts), "new images", "a", "b")
+    assert (row.difference, row.halfwidth) == (pytest.approx(0.0, abs=1e-12), 0.0)
+    assert str(row.verdict) == "0"
+
+
 @pytest.mark.parametrize(
     ("against", "orders", "expected"),
     [

@@ -238,3 +238,11 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
         file.truncate(2**24 + 1)
     with pytest.raises(FSLBenchError, match="more than 16,777,216 bytes"):
         fb.reported(path)
+
+
+def test_equal_accuracies_say_nothing_of_other_images_however_they_round() -> None:
+    for accuracy in (0.5, 1 / 3, 0.1):
+        (alone,) = fb.reported([accuracy] * 50).results
+        assert alone.tasks == 0
+        with pytest.raises(FSLBenchError, match="tasks that do not differ"):
+            fb.reported([accuracy] * 50, **SIZES)
