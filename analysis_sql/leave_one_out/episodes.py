@@ -8,10 +8,11 @@ p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted 
     tot  = (n-1)/n Σ_u (Σ_b x r)² / B²
 
 with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b, if
-tasks are many (:data:`.design.FITTED`), and on its shape (K, 1/K, mean images a class, inverse); for classes on its shape alone. Where
-a task shows all images of a class none can be left out: x = 0 there, and what the class's images
-change is scaled up to all its tasks. Tasks with all classes say nothing of classes. Where all tasks
-have as many classes and images, V differs from that of :mod:`.jackknife` in its denominators alone.
+tasks are many (:data:`.design.FITTED`), and on its shape (K, 1/K, mean images a class, inverse);
+for classes on its shape alone. Where a task shows all images of a class none can be left out: x = 0
+there, and what the class's images change is scaled up to all its tasks. Tasks with all classes say
+nothing of classes. Where all tasks have as many classes and images, V differs from that of
+:mod:`.jackknife` in its denominators alone.
 """
 
 from __future__ import annotations
