@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from leave_one_out_tasks import uniform_tasks
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import FITTED, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
-from tests.support.leave_one_out_tasks import uniform_tasks
 
 CLASSES, SIZE, WAY, SHOTS, PER_CLASS, TASKS = 60, 8, 10, 1, 2, 100
 RUNS = 60
