@@ -36,6 +36,10 @@ LEAST_USES = 3
 
 LEAST_SUPERCLASSES = 6
 
+FITTED = 0.1
+"""Classes for each task, above which the fit of tasks by their classes would take away too much of
+what images do: V would come out too small by about the square of 1 less this share."""
+
 FEW_LEFT = 3.0
 """(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
 
@@ -191,9 +195,10 @@ class TaskDesign:
     def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
         """Take from values (M, B) their least-squares fit by the classes of tasks, or their mean.
 
-        For images the fit; for classes and superclasses, whose part it is, the mean alone.
+        For images the fit, which lessens noise, unless it has too few tasks for it
+        (:data:`FITTED`); for classes and superclasses, whose part it is, the mean alone.
         """
-        if name != "images":
+        if name != "images" or self.membership.class_names.size > FITTED * self.tasks:
             return np.asarray(values - values.mean(axis=1, keepdims=True))
         has = self.membership.has_class
         return np.asarray(values - (has @ (self._inverse @ (has.T @ values.T))).T)

@@ -7,11 +7,12 @@ p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted 
     V    = (n-1)/n Σ_u [ (Σ_b x r)² - Σ_b x² r² ] / (B(B-1))          over pairs of different tasks
     tot  = (n-1)/n Σ_u (Σ_b x r)² / B²
 
-with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b,
-and on its shape (K, 1/K, mean images a class, their inverse); for classes on its shape alone. Where
-a task shows all images of a class none can be left out: x = 0 there, and what the class's images
-change is scaled up to all its tasks. Tasks with all classes say nothing of classes. Where all tasks
-have as many classes and images, V differs from that of :mod:`.jackknife` in its denominators alone.
+with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b, if
+tasks are many (:data:`.design.FITTED`), and on its shape (K, 1/K, mean images a class, inverse);
+for classes on its shape alone. Where a task shows all images of a class none can be left out: x = 0
+there, and what the class's images change is scaled up to all its tasks. Tasks with all classes say
+nothing of classes. Where all tasks have as many classes and images, V differs from that of
+:mod:`.jackknife` in its denominators alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import variance_factor
-from analysis_sql.leave_one_out.design import LeftOut, few_appearances, few_uses, few_without
+from analysis_sql.leave_one_out.design import (
+    FITTED,
+    LeftOut,
+    few_appearances,
+    few_uses,
+    few_without,
+)
 from analysis_sql.leave_one_out.episode_queries import EpisodeQueries, loadings
 from analysis_sql.leave_one_out.jackknife import Jackknife
 
@@ -267,7 +274,7 @@ class EpisodeDesign:
         left, size, _ = np.linalg.svd(self._shape, full_matrices=False)
         shape = left[:, size > 1e-9 * size[0]]
         rest = values - (values @ shape) @ shape.T
-        if name == "classes":
+        if name == "classes" or len(self.labels) > FITTED * self.tasks:
             return np.asarray(rest)
         rows, places = np.nonzero(self.classes >= 0)
         entries = (1.0 / self.ways[rows], (rows, self.classes[rows, places]))

@@ -8,11 +8,12 @@ in b]/n_(-c), d_b the value of a task less the mean of all::
 
     V = (C-1)/C { Σ_c (U_(-c) - mean)² - Σ_b d_b² Σ_c (l_cb - mean_c l_cb)² }
 
-**Images.** The values are the residuals u of the regression on which classes are in a task. With
-I_i the n_i tasks that have image i, and J_c those of a class::
+**Images.** The values are the residuals u of the regression on which classes are in a task, or of
+the mean alone (:data:`analysis_sql.leave_one_out.design.FITTED`). With I_i the n_i tasks that have
+image i, and J_c those of a class::
 
     P_i = [(Σ_{I_i} u)² - Σ_{I_i} u²] / (n_i (n_i - 1))          over pairs of different tasks
-    P_c = -Σ_{J_c} u² / (J_c (J_c - 1))                          the same of a class
+    P_c = [(Σ_{J_c} u)² - Σ_{J_c} u²] / (J_c (J_c - 1))          the same of a class
     V   = Σ_c f_c mean_{i of c, n_i >= 2} (P_i - P_c)            f_c = (K/C)² m² (N_c-1)/(N_c-m)²
 
 **Groups**, of which a task may have several images, k_gb of them, with k̄_g the mean of k_gb over
@@ -277,7 +278,12 @@ def leave_out_images(tasks: Membership, classes: Bools | None = None) -> Jackkni
     noise = tasks.has_class @ (factors / np.maximum(uses * (uses - 1), 1)) - tasks.uses @ weights
     errors = np.where(counted, per_unit(tasks, factors / sizes) / np.maximum(n, 1), 0.0)
     return Jackknife(
-        tasks.uses, weights, totals, noise, _scale([errors], sizes), int(counted.sum())
+        csr_array(hstack([tasks.uses, tasks.has_class])),
+        np.concatenate([weights, -factors / np.maximum(uses * (uses - 1), 1)]),
+        np.concatenate([totals, -factors / np.maximum(uses, 1) ** 2]),
+        noise,
+        _scale([errors], sizes),
+        int(counted.sum()),
     )
 
 
@@ -310,8 +316,9 @@ def leave_out_groups(tasks: Membership) -> Jackknife:
     noise = -(squares @ weights) - tasks.has_class @ absent_squares
     x, of_classes = _class_slopes(tasks, slopes, mean), -factor / groups
     noise = noise - x.power(2) @ of_classes
+    of_mean = csr_array((mean, tasks.class_of_unit, np.arange(groups.sum() + 1)))
     return Jackknife(
-        csr_array(hstack([k, x])),
+        csr_array(hstack([k - tasks.has_class @ of_mean.T.tocsr(), x])),
         np.concatenate([weights, of_classes]),
         np.concatenate([w / safe2**2, np.zeros(classes)]),
         np.asarray(noise),

@@ -7,7 +7,8 @@ v_mc, the noise of finitely many tasks. With T = max(V, 0) + v_mc and τ the sta
     h = q √( T + (z²+1)/4 · τ²/(T+2τ) )
 
 where z is the normal quantile and q is z for images, Student's for classes and superclasses. Of a
-bound, a multiple of v_mc, τ is 0 and q Student's with B-1 degrees of freedom.
+bound, a multiple of v_mc, τ is 0 and q Student's with B-1 degrees of freedom, as it is for images
+by fewer than 30 tasks.
 
 Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of G =
 A W A'. Where two methods hardly differ this cancels, and the difference itself is taken.
@@ -38,7 +39,7 @@ from analysis_sql.intervals.counts import (
 )
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
-from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
+from analysis_sql.leave_one_out.design import LEAST_TASKS, LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
 from analysis_sql.leave_one_out.queries import ProductSums
@@ -196,7 +197,8 @@ class Influences:
             self._put_queries(parts, np.ix_(first, second), found, mean.shape)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
-        hardly = np.argwhere(~same & (noise <= _HARDLY * both))
+        nothing = _CONSTANT**2  # of two constant methods, rounding alone is left
+        hardly = np.argwhere(~same & (noise <= np.maximum(_HARDLY * both, nothing)))
         still = np.zeros(mean.shape, bool)
         step = max(1, _NUMBERS_AT_ONCE // (self._design.tasks * self._width))
         for start in range(0, len(hardly), step):
@@ -286,6 +288,8 @@ class Influences:
                     units = jackknife.units
                     tails = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
                     df = degrees_of_freedom(units, tails, whole.shape)
+                elif self._design.tasks < LEAST_TASKS:  # v_mc itself is hardly known
+                    df = np.full(mean.shape, self._design.tasks - 1.0)
             laws = (*laws, (whole, tau, df))
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
             shown = np.where(identical, 0.0, np.where(still, np.inf, widest))
@@ -521,7 +525,8 @@ def _p_values(
         if independent:
             own = np.where(alike, constant_p(independent), own)
         at_reference = partial(settled, 100.0 * widths)
-        own = difference.p_for_new_runs(own, at_reference, bends=kind != "images", alike=alike)
+        bends = bool(np.isfinite(spread.df).any())
+        own = difference.p_for_new_runs(own, at_reference, bends=bends, alike=alike)
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p
 

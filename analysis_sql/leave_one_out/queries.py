@@ -2,8 +2,9 @@
 
 What a query image does to a task of an inductive method is its own answer, seen without the noise
 of the task's other images; only what a support image does must be read from whole tasks. With u the
-residuals of tasks on their classes, e whether a query is right less the mean of its class, and ē
-the mean of e over a class's queries in a task, sums over pairs of different tasks b ≠ b'::
+residuals of tasks on their classes or mean (:attr:`.design.FITTED`), e whether a query is right
+less the mean of its class, and ē the mean of e over a class's queries in a task, sums over pairs of
+different tasks b ≠ b'::
 
     G_s = mean of u_b u_b'      over pairs in which an image is support in both
     G_q = mean of e_b e_b'      over pairs in which an image is query in both
@@ -79,6 +80,8 @@ class QueryDesign:
     """(B,): of u², to be taken off."""
     of_class: tuple[Floats, Floats, Floats]
     """Of Σe², Σē² and Σuē of each class, to be taken off or added."""
+    classes: tuple[csr_array, Floats]
+    """(B, C), which classes a task has, and of (Σu)² of each, to be taken off (C,)."""
     errors: tuple[float, Floats, Floats, Floats]
     """What τ² is in parts of σ_u⁴, and for each class of d_u², d_e² and d_u d_e."""
     rest: Jackknife | None
@@ -131,6 +134,7 @@ class QueryDesign:
             tuple(per_unit(tasks, w) for w in weights),  # type: ignore[arg-type]
             np.asarray(noise),
             (w_q[numbers], (parts[1] / pairs)[numbers], (parts[2] / pairs)[numbers]),
+            (tasks.has_class, parts[0] / pairs),
             _errors(tasks, shots, (w_s, w_q, w_x), overlap, numbers),
             None if large.all() else leave_out_images(tasks, ~large),
             tasks.way,
@@ -210,7 +214,9 @@ class QuerySums(ProductSums):
         u = np.ascontiguousarray(self._u.T)
         of_e, of_mean, of_both = made.of_class
         several, of_u2, of_e2, of_ue = made.errors
-        variance = -products(u, u, made.noise)
+        has, of_sum = made.classes
+        of_class = has.T @ u
+        variance = -products(u, u, made.noise) - products(of_class, of_class, of_sum)
         squares = several * (products(u, u) / len(u)) ** 2
         e = np.zeros((made.weights[0].size, u.shape[1]))
         means, weights = np.zeros((len(u) * made.way, u.shape[1])), np.zeros((2, len(u) * made.way))
