@@ -141,6 +141,7 @@ def import_accuracies(
     from fslbench_data.release.release import load_release
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import read_accuracies
+    from fslbench_data.tasks import Episodes
     from fslbench_data.validation.validate import check_not_taken
 
     check_submission(path, file)
@@ -155,7 +156,11 @@ def import_accuracies(
     info = opened.task_set_info(dataset, task_set)
     check_not_taken(method, opened.methods)
     values = read_accuracies(file)
-    submission = Submission.from_accuracies(values, info, method, percent=percent, where=str(file))
+    tasks = opened.task_set(dataset, task_set) if info.name.varies else None
+    queries = tasks.queries if isinstance(tasks, Episodes) else None
+    submission = Submission.from_accuracies(
+        values, info, method, percent=percent, queries=queries, where=str(file)
+    )
     submission.write(path)
     say(f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
-from benchmark_spec.errors import OutputError
+from benchmark_spec.errors import AccuracyError, OutputError
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
@@ -107,6 +107,7 @@ class Submission(AsFrame):
         method: str,
         *,
         percent: bool | None = None,
+        queries: ArrayLike | None = None,
         bind: bool = False,
         where: str = "the accuracies",
     ) -> Submission:
@@ -120,6 +121,9 @@ class Submission(AsFrame):
             The task set, such as ``release.task_set(...).info``.
         percent
             Whether they are percentages; by default, whether any is above 1.
+        queries
+            Number of queries of each task (T,), of task sets whose tasks differ in it, such as
+            ``release.task_set(...).queries``.
         bind
             Vouch that they were made on these very tasks. Otherwise the submission does not say,
             and scoring it needs ``allow_unbound``.
@@ -129,17 +133,32 @@ class Submission(AsFrame):
         Raises
         ------
         AccuracyError
-            If they are not the accuracies of that many tasks of K·Q queries.
+            If they are not the accuracies of that many tasks of so many queries, or tasks differ
+            in queries and `queries` does not say how.
         """
         values = np.asarray(accuracies, np.float64)
         if percent is None:
             percent = bool((values > 1.0).any())
-        counts = counts_of(values, info, 100.0 if percent else 1.0, where)
+        if info.name.varies and queries is None:
+            raise AccuracyError(
+                f"tasks of {info} differ in queries",
+                where=where,
+                fix="say how many each has: queries=release.task_set(...).queries",
+            )
+        asked = np.asarray(info.protocol.n_query if queries is None else queries, np.int64)
+        if asked.shape not in {(), (info.n_tasks,)} or (asked < 1).any():
+            raise AccuracyError(
+                f"the queries are of shape {asked.shape}, or below 1",
+                where=where,
+                expected=f"({info.n_tasks},), one number for each task of {info}",
+            )
+        asked = np.broadcast_to(asked, info.n_tasks)
+        counts = counts_of(values, info, asked, 100.0 if percent else 1.0, where)
         about = Method(check_method_name(method))
         bindings = (
             {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
         )
-        return cls(table_of(method, info, counts), {method: about}, bindings, where)
+        return cls(table_of(method, info, counts, asked), {method: about}, bindings, where)
 
     @property
     def columns(self) -> list[str]:

@@ -39,12 +39,16 @@ TOLERANCE = 1e-3
 
 
 def counts_of(
-    accuracies: NDArray[Any], info: TaskSetInfo, scale: float, where: str
+    accuracies: NDArray[Any],
+    info: TaskSetInfo,
+    queries: NDArray[np.int64],
+    scale: float,
+    where: str,
 ) -> NDArray[np.int64]:
     """Numbers of correct queries (T,) from accuracies (T,), of which `scale` means all right.
 
-    Raises an AccuracyError if there are not as many as the task set has tasks; or one is NaN, out
-    of range, or no multiple of 1/(K·Q).
+    Queries of each task are (T,). Raises an AccuracyError if there are not as many accuracies as
+    the task set has tasks; or one is NaN, out of range, or no multiple of 1/(K·Q).
     """
     if accuracies.shape != (info.n_tasks,):
         raise AccuracyError(
@@ -58,29 +62,30 @@ def counts_of(
             where=f"{where}, tasks {listing(bad.tolist())}",
             fix="run these tasks again",
         )
-    n_query = info.protocol.n_query
-    counts = accuracies.astype(np.float64) * n_query / scale
+    counts = accuracies.astype(np.float64) * queries / scale
     whole = np.rint(counts)
-    fits = np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE
-    bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= n_query)))
+    fits = np.abs(counts - whole) * 100.0 / queries <= TOLERANCE
+    bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= queries)))
     if bad.size:
+        one = "n, a task's number of queries" if info.name.varies else str(queries[bad[0]])
+        asked = "their tasks' queries" if info.name.varies else f"{one} queries (K·Q)"
         raise AccuracyError(
-            f"{bad.size} accuracies are no multiple of 1/{n_query}: "
+            f"{bad.size} accuracies are no multiple of 1/{one}: "
             f"{listing(accuracies[bad].tolist(), 4)}",
             where=f"{where}, tasks {listing(bad.tolist())}",
-            expected=f"{'percentages' if scale == 100 else 'fractions'} of {n_query} queries (K·Q) "
-            f"of {info}",
+            expected=f"{'percentages' if scale == 100 else 'fractions'} of {asked} of {info}",
             fix="check that these are unrounded results of this task set",
         )
     return whole.astype(np.int64)
 
 
-def table_of(method: str, info: TaskSetInfo, counts: NDArray[np.int64]) -> pa.Table:
+def table_of(
+    method: str, info: TaskSetInfo, counts: NDArray[np.int64], queries: NDArray[np.int64]
+) -> pa.Table:
     """Return the rows of a submission in which a method answers every task of a set (T,)."""
     names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
     columns = {name: pa.repeat(value, len(counts)) for name, value in names.items()}
-    n_query = pa.repeat(info.protocol.n_query, len(counts))
-    rows = {**columns, "task_id": range(len(counts)), "n_correct": counts, "n_query": n_query}
+    rows = {**columns, "task_id": range(len(counts)), "n_correct": counts, "n_query": queries}
     return canonical(pa.table({name: pa.array(values) for name, values in rows.items()}), method)
 
 

@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
+    AccuracyError,
     ContradictionError,
     CountError,
     FSLBenchError,
@@ -180,6 +181,34 @@ def test_a_leaderboard_of_episodes_says_what_a_score_says(
         apart = pair.intervals["images"].difference
         assert behind.mean == pytest.approx(sign * apart.mean, abs=1e-10)
         assert behind.halfwidth == pytest.approx(apart.halfwidth, abs=1e-10)
+
+
+def test_accuracies_of_episodes_are_imported(
+    release: Release, answers: fb.Submission, tmp_path: Path
+) -> None:
+    """Each is a multiple of one in its own task's queries."""
+    right, asked = (np.array(answers.table[name]) for name in ("n_correct", "n_query"))
+    np.save(tmp_path / "mine.npy", right / asked)
+    source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")
+    asks = ["--method", "mine", "--task-set", f"toy/{NAME}", "-o", made]
+    folder = str(release.files.folder)
+    run = CliRunner().invoke(main, ["import-accuracies", source, *asks, "--release", folder])
+    assert run.exit_code == 0, run.output
+    imported = fb.Submission.read(made)
+    assert imported.table["n_correct"].to_pylist() == right.tolist()
+    assert imported.table["n_query"].to_pylist() == asked.tolist()
+    own, of_answers = (
+        fb.score(some, release, allow_unbound=True).sets[0].scores[0].accuracy
+        for some in (imported, answers)
+    )
+    assert own == of_answers
+    info = release.task_set_info("toy", str(NAME))
+    with pytest.raises(AccuracyError, match="differ in queries"):
+        fb.Submission.from_accuracies(right / asked, info, "mine")
+    with pytest.raises(AccuracyError, match="number of queries"):
+        fb.Submission.from_accuracies(right / asked + 1e-3, info, "mine", queries=asked)
+    with pytest.raises(AccuracyError, match="shape"):
+        fb.Submission.from_accuracies(right / asked, info, "mine", queries=asked[1:])
 
 
 @pytest.mark.parametrize(
