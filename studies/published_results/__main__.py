@@ -74,7 +74,9 @@ def import_published(folder: Path, release: Release) -> Submission:
                 ),
             )
             info = release.task_set_info(dataset, str(name))
-            recorder.add_counts(info, counts_of(load_tensor(path), info, 100.0, str(path)))
+            queries = np.full(info.n_tasks, info.protocol.n_query)
+            counts = counts_of(load_tensor(path), info, queries, 100.0, str(path))
+            recorder.add_counts(info, counts)
     if not recorders:
         shots = ", ".join(sorted(path.name for path in results.glob("*-shot")))
         raise SourceError(f"{results} has results of other shots: {shots}", expected=LAYOUT)
