@@ -84,7 +84,7 @@ def test_every_count_survives_float32_percentages(embedded: Release) -> None:
     tasks = embedded.task_set_info("quickdraw", "published-5w10s7q")
     counts = np.arange(2000) % 36
     percentages = (100 * counts / 35).astype(np.float32)
-    assert counts_of(percentages, tasks, 100.0, "x").tolist() == counts.tolist()
+    assert counts_of(percentages, tasks, np.full(2000, 35), 100.0, "x").tolist() == counts.tolist()
 
 
 @pytest.mark.parametrize("value", [81.0, 101.0, -20.0, 120.0, float("nan"), float("inf"), 0.8])
@@ -95,7 +95,7 @@ def test_accuracies_that_no_count_gives(value: float, embedded: Release) -> None
     with pytest.raises(
         AccuracyError, match=r"1 accuracies are (no multiple of 1/25|NaN)(.|\n)*tasks 3"
     ):
-        counts_of(percentages, tasks, 100.0, "x")
+        counts_of(percentages, tasks, np.full(16, 25), 100.0, "x")
 
 
 class Payload:
