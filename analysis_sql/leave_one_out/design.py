@@ -38,7 +38,8 @@ LEAST_SUPERCLASSES = 6
 
 FITTED = 0.1
 """Classes for each task, above which the fit of tasks by their classes would take away too much of
-what images do: V would come out too small by about the square of 1 less this share."""
+what images do: V comes out too small by the square of 1 less this share, 19 % at the limit and 7 %
+with 20 classes in 600 tasks."""
 
 FEW_LEFT = 3.0
 """(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
