@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
@@ -234,7 +233,9 @@ class Comparison(Struct, frozen=True):
             return None
         beside = dict(self.intervals)
         del beside["closed"]
-        return replace(self, interval_kind="images", intervals=beside, verdict_closed=self.verdict)
+        return structs.replace(
+            self, interval_kind="images", intervals=beside, verdict_closed=self.verdict
+        )
 
     @property
     def shown(self) -> Comparison:

@@ -275,11 +275,12 @@ def leave_out_images(tasks: Membership, classes: Bools | None = None) -> Jackkni
     weights = np.where(counted, share / np.maximum(n * (n - 1), 1), 0.0)
     totals = np.where(counted, share / np.maximum(n, 1) ** 2, 0.0)
     uses = tasks.tasks_of_class
-    noise = tasks.has_class @ (factors / np.maximum(uses * (uses - 1), 1)) - tasks.uses @ weights
+    own = factors / np.maximum(uses * (uses - 1), 1)
+    noise = tasks.has_class @ own - tasks.uses @ weights
     errors = np.where(counted, per_unit(tasks, factors / sizes) / np.maximum(n, 1), 0.0)
     return Jackknife(
         csr_array(hstack([tasks.uses, tasks.has_class])),
-        np.concatenate([weights, -factors / np.maximum(uses * (uses - 1), 1)]),
+        np.concatenate([weights, -own]),
         np.concatenate([totals, -factors / np.maximum(uses, 1) ** 2]),
         noise,
         _scale([errors], sizes),

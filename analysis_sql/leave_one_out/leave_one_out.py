@@ -522,8 +522,7 @@ def _p_values(
         widths = spread.halfwidth[at]
         own = np.where(np.isfinite(widths), settled(spread.p[at]), np.nan)
         alike = constant & (independent > 0)
-        if independent:
-            own = np.where(alike, constant_p(independent), own)
+        own = np.where(alike, constant_p(independent), own)
         at_reference = partial(settled, 100.0 * widths)
         bends = bool(np.isfinite(spread.df).any())
         own = difference.p_for_new_runs(own, at_reference, bends=bends, alike=alike)

@@ -249,9 +249,10 @@ def _narrow(table: pa.Table) -> pa.RecordBatchReader:
     """Give a table with numbers in two bytes where these hold all: many rows take less memory."""
     schema = table.schema
     for at, each in enumerate(schema):
-        ends = pc.min_max(table.column(at)).as_py() if each.type == pa.int32() else {}
-        if all(end is not None and abs(end) < 1 << 15 for end in ends.values()) and ends:
-            schema = schema.set(at, each.with_type(pa.int16()))
+        if each.type == pa.int32():
+            least, most = pc.min_max(table.column(at)).as_py().values()
+            if least is not None and max(-least, most) < 1 << 15:
+                schema = schema.set(at, each.with_type(pa.int16()))
     batches = (batch.cast(schema) for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
 
