@@ -78,3 +78,25 @@ def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root
         asked = "SELECT method, mean FROM accuracies WHERE dataset = 'digits' ORDER BY ALL LIMIT 5"
         keep("sql", connection.execute(asked).fetchall())
     golden_commands.check("python", "".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("0.123456789012", "0.123456789013", True),
+        ("0.5", "0.50000000001", True),
+        ("1e-15", "-0.0", True),
+        ("0.123456789012", "0.123457789012", False),
+        ("1e-05", "1.00001e-05", False),
+        ("0.25", "-0.25", False),
+        ("7", "8", False),
+        ("better", "worse", False),
+    ],
+)
+def test_what_counts_as_the_same_text(old: str, new: str, same: bool) -> None:
+    lines = [f"a line: {0.1 + i / 7} and {1 / (i + 3)}\n" for i in range(400)]
+    texts = ["".join([*lines[:333], f"a value: {one}\n", *lines[333:]]) for one in (old, new)]
+    assert golden_commands.alike(old, new) == same
+    assert golden_commands.alike(*map(golden_commands.shortened, texts)) == same
+    swapped = golden_commands.shortened("".join([*lines[1:], lines[0]]))
+    assert not golden_commands.alike(swapped, golden_commands.shortened("".join(lines)))
