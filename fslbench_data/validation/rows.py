@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT, RightQueries, run_means
-from analysis_sql.queries.engine import make_facts, view_by_task, working_database
+from analysis_sql.queries.engine import make_facts, new_database, view_by_task, working_database
 from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
 from benchmark_spec.protocol import MAX_QUERIES, suite_of
 from fslbench_data.release.release import Release
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _ROWS = 1 << 18
-"""Rows whose counts come out of the database at once."""
+"""Rows whose counts come out of the database at once; of more, there is a database of their own."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,9 @@ def register(submission: Submission, release: Release) -> Rows:
     Raises an UnknownNameError for a data set or task set that the release has not.
     """
     keys, groups = numbered(submission, release)
-    table, connection = submission.table, working_database()
+    table = submission.table
+    # a database gives memory back when it is closed; opening one takes as long as checking a few
+    connection = new_database() if len(table) > _ROWS else working_database()
     columns: dict[str, Any] = {"group": pa.array(groups)}
     columns |= {name: table.column(name) for name in _VALUES if name in table.column_names}
     if "fingerprint" in table.column_names:
