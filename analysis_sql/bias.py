@@ -151,7 +151,7 @@ def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: flo
     classes = WEIGHTS @ np.exp(ways + right * log_expit(at) + (queries - right) * log_expit(-at))
 
     def tasks(least: int) -> Floats:
-        """How often n queries are right, and at least so many of each class."""
+        """Return how often n queries are right, and at least so many of each class."""
         one, power = np.where(right >= least, classes, 0.0), np.ones(1)
         for _ in range(way):
             power = np.convolve(power, one)
@@ -449,7 +449,7 @@ def _weights(stream: Stream, tasks: int, number: int) -> Floats:
 
 
 def _spearman(a: Floats, b: Floats) -> Floats:
-    """Of means column of means (M, B): float64 (B,), NaN where all means are equal.
+    """Correlate ranks of means column by column (M, B): (B,), NaN where all means are equal.
 
     Means that differ by rounding alone are ties.
     """

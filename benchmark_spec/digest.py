@@ -32,7 +32,7 @@ _VERSION = "fslbench-content-1"
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Logical name of an Arrow type, equal for types that hold the same values."""
+    """Return the logical name of an Arrow type, equal for types that hold the same values."""
     if pa.types.is_dictionary(kind):
         return type_name(kind.value_type)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -145,7 +145,7 @@ class _Column:
 
 
 def _lengths(array: Any) -> Any:
-    """Number of values of each list or bytes of each string, int64, 0 where null."""
+    """Count the values of each list or bytes of each string, int64, 0 where null."""
     import pyarrow.compute as pc
 
     of = pc.binary_length if _is_bytes(array.type) else pc.list_value_length
@@ -153,7 +153,7 @@ def _lengths(array: Any) -> Any:
 
 
 def _bytes_of(array: Any) -> pa.Buffer | bytes:
-    """Values of a null-free primitive array, as they lie in memory (Arrow is little-endian)."""
+    """Return the values of a null-free primitive array as in memory (Arrow is little-endian)."""
     if len(array) == 0:
         return b""
     width = array.type.bit_width // 8
@@ -166,7 +166,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _text_of(array: Any) -> pa.Buffer | bytes:
-    """Bytes of a null-free large_binary array, one after another."""
+    """Return the bytes of a null-free large_binary array, one after another."""
     _, offsets, data = array.buffers()
     if len(array) == 0 or data is None:
         return b""

@@ -50,7 +50,7 @@ def own_requirement() -> str:
 
 
 def _source(origin: dict[str, Any]) -> str:
-    """Where pip got the package from, as a requirement says it."""
+    """Say where pip got the package from, as a requirement says it."""
     if not origin:
         return ""
     repository = origin.get("vcs_info")
@@ -60,7 +60,7 @@ def _source(origin: dict[str, Any]) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Where pip got the package from, as PEP 610 says it; empty for an index."""
+    """Return where pip got the package from, as PEP 610 says it; empty for an index."""
     try:
         text = metadata.distribution("fslbench").read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # run from a folder that is not installed

@@ -121,7 +121,7 @@ class Table:
 
 
 def _within(value: Any, levels: int) -> bool:
-    """Whether tables and lists are nested at most so deep."""
+    """Tell whether tables and lists are nested at most so deep."""
     inside = value.values() if isinstance(value, Mapping) else value
     return levels > 0 and all(
         _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
@@ -301,7 +301,7 @@ class Manifest:
         return paths
 
     def to_json(self) -> str:
-        """The manifest as text, one table a line."""
+        """Return the manifest as text, one table a line."""
         head = {
             "name": self.name,
             "version": self.version,

@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def per_pair(ids: Array, y: Array) -> float:
-    """The half-width of one difference (T,), on its own."""
+    """Return the half-width of one difference (T,), on its own."""
     tasks = len(y)
     z = np.zeros((tasks, ids.max() + 1))
     z[np.arange(tasks)[:, None], ids] = 1

@@ -57,7 +57,7 @@ ARCHITECTURES = {
 
 
 def photographs(folder: Path, number: int, *, mixed: bool = False) -> ImageSet:
-    """JPEG files of five sizes of ImageNet's, or all of their own, cut out of photographs."""
+    """Return JPEG files of five sizes of ImageNet's, or of their own, cut out of photographs."""
     chance = np.random.default_rng(0)
     sources = [Image.fromarray(array) for array in load_sample_images().images]
     names = []
@@ -88,7 +88,7 @@ class Random(Network):
     """A network that is loaded with weights where they are at hand, and else with random ones."""
 
     def load(self) -> Backbone:
-        """The backbone; a process keeps the last one."""
+        """Return the backbone; a process keeps the last one."""
         return _backbone(self)
 
 
@@ -115,7 +115,7 @@ def _preprocessing(name: str, module: Any) -> Preprocessing:
 
 
 def compare(network: Network, images: ImageSet, rounds: int, settings: Settings) -> dict[str, Any]:
-    """Images a second of both, round by round."""
+    """Return images a second of both, round by round."""
     threads = settings.threads or default_threads(network.device)
     ((_, survey),) = settings.engine.run(
         Survey(network, threads, settings.batch, settings.block), [0]
@@ -150,7 +150,7 @@ def compare(network: Network, images: ImageSet, rounds: int, settings: Settings)
 
 
 def processor_time(images: ImageSet, backbone: Backbone, batch: int) -> tuple[float, float]:
-    """Milliseconds of one processor that a picture takes in the network, and to be made ready."""
+    """Measure milliseconds of one processor a picture, in the network and to be made ready."""
     ready = torch.rand(batch, 3, *backbone.preprocessing.crop)
     number = min(len(images.images), 64)
     with reproducible(1):

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 
 def pieces(images: int, *, rectified: bool, block: int = 8192) -> Iterator[Array]:
-    """Random features, float16 (n, 768), in blocks."""
+    """Yield random features, float16 (n, 768), in blocks."""
     rng = np.random.default_rng(0)
     spread = rng.gamma(2, 0.5, DIMENSIONS).astype(np.float32)
     for first in range(0, images, block):
@@ -63,7 +63,7 @@ def touch(array: Array) -> None:
 
 
 def measure(readers: dict[str, Callable[[], Array]]) -> dict[str, float]:
-    """GB/s of each reader, the median of rounds."""
+    """Return GB/s of each reader, the median of rounds."""
     rates: dict[str, list[float]] = {name: [] for name in readers}
     for _ in range(ROUNDS):
         for name, read in readers.items():
@@ -76,7 +76,7 @@ def measure(readers: dict[str, Callable[[], Array]]) -> dict[str, float]:
 
 
 def as_array(tables: list[pa.Table]) -> Array:
-    """The features of shards read by pyarrow."""
+    """Return the features of shards read by pyarrow."""
     flat = [t.column("feature").combine_chunks().flatten().to_numpy() for t in tables]
     return np.concatenate(flat).reshape(-1, DIMENSIONS)
 

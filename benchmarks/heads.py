@@ -39,7 +39,7 @@ Array = np.ndarray[Any, Any]
 
 
 def make_features() -> Array:
-    """Features float16 (N, D), in class order."""
+    """Return features float16 (N, D), in class order."""
     rng = np.random.default_rng(0)
     mean = 0.2 * rng.normal(size=(CLASSES, DIMENSIONS)) + rng.normal(size=DIMENSIONS)
     noise = rng.normal(size=(CLASSES, EACH, DIMENSIONS))
@@ -47,14 +47,14 @@ def make_features() -> Array:
 
 
 def make_tasks() -> TaskSet:
-    """A closed task set of such images."""
+    """Return a closed task set of such images."""
     name = TaskSetName("closed", Protocol(WAY, SHOT, QUERY))
     table, _ = draw_task_set("made", name, [EACH] * CLASSES, tasks=TASKS)
     return TaskSet.from_table(TaskSetInfo("made", name, len(table), ""), table)
 
 
 def easyfsl_loop(features: Array, support: Array, query: Array) -> Array:
-    """PrototypicalNetworks, on features that it normalises."""
+    """Time PrototypicalNetworks, on features that it normalises."""
     peer = PrototypicalNetworks(torch.nn.Identity(), feature_normalization=2.0)
     table, labels = torch.from_numpy(features), torch.arange(WAY).repeat_interleave(SHOT)
     found = []
@@ -66,7 +66,7 @@ def easyfsl_loop(features: Array, support: Array, query: Array) -> Array:
 
 
 def sklearn_loop(unit: Array, support: Array, query: Array) -> Array:
-    """LogisticRegression, on normalised features."""
+    """Time LogisticRegression, on normalised features."""
     labels = np.repeat(np.arange(WAY), SHOT)
     found = []
     for s, q in zip(support, query, strict=True):

@@ -29,7 +29,7 @@ LIMIT = 2.0
 
 
 def captions() -> list[list[set[str]]]:
-    """Attributes of each image of each class: few are usual, most are rare."""
+    """Return the attributes of each image of each class: few are usual, most are rare."""
     rng = np.random.default_rng(0)
     found = []
     for _ in range(CLASSES):
@@ -54,7 +54,7 @@ class Plain:
             self._spurious.append(sorted(a for a, n in count.items() if n < len(of_class)))
 
     def task(self) -> list[tuple[list[int], list[int]]]:
-        """Support and queries of each class."""
+        """Return support and queries of each class."""
         while True:
             classes = self._chance.sample(range(len(self._images)), PROTOCOL.way)
             chosen = [self._chance.choice(self._spurious[c]) for c in classes]

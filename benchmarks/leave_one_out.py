@@ -35,7 +35,7 @@ def drawn(tasks: int, seed: int) -> Tasks:
 
 
 def values(tasks: Tasks, methods: int, seed: int) -> np.ndarray:
-    """Accuracies (M, B) with effects of images and classes, in 25ths."""
+    """Return accuracies (M, B) with effects of images and classes, in 25ths."""
     ids, images, owner = tasks
     rng = np.random.default_rng(seed)
     of_class = rng.normal(0.0, 0.08, (methods, CLASSES))
@@ -47,7 +47,7 @@ def values(tasks: Tasks, methods: int, seed: int) -> np.ndarray:
 
 
 def ours(sets: list[tuple[Tasks, np.ndarray]]) -> float:
-    """Seconds for all pairs of some sets by all kinds."""
+    """Return seconds for all pairs of some sets by all kinds."""
     start = time.perf_counter()
     superclasses = np.arange(CLASSES) // 3
     for tasks, y in sets:
@@ -60,7 +60,7 @@ def ours(sets: list[tuple[Tasks, np.ndarray]]) -> float:
 
 
 def literal(tasks: Tasks, y: np.ndarray) -> float:
-    """Seconds for one pair by leaving out the tasks of one image, then of one class, literally."""
+    """Return seconds for a pair by leaving out tasks of an image, then of a class, literally."""
     ids, images, owner = tasks
     apart = y[0] - y[1]
     start = time.perf_counter()

@@ -49,7 +49,7 @@ def made(path: Path, folder: Path) -> None:
 
 
 def answers(page: Path) -> dict[str, list[float]]:
-    """Milliseconds that each choice takes, by what is chosen; and of the first drawing."""
+    """Return milliseconds that each choice takes, by what is chosen; and of the first drawing."""
     from playwright.sync_api import sync_playwright
 
     found: dict[str, list[float]] = {}

@@ -72,7 +72,7 @@ def _coded(codes: object, names: list[str]) -> object:
 
 
 def made_up_release() -> Any:
-    """What scoring asks of a release, with 5 of 40 classes in each task."""
+    """Return what scoring asks of a release, with 5 of 40 classes in each task."""
     from types import SimpleNamespace
 
     import numpy as np

@@ -12,7 +12,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")  # not of pictures
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """The page's text for the site."""
+    """Return the page's text for the site."""
     if page.file.src_uri == "index.md":
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         markdown = text.replace("](docs/", "](")

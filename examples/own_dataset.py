@@ -33,7 +33,7 @@ ABOUT = {
 
 
 def specification(raw: Path, protocols: Sequence[str]) -> ReleaseSpec:
-    """What SPEC.toml would say: open sets, and closed ones to compare with."""
+    """Return what SPEC.toml would say: open sets, and closed ones to compare with."""
     birds = DatasetSpec(
         name="birds",
         source="image_folder",

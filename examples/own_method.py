@@ -24,7 +24,7 @@ RIDGE = 0.05  # about the largest variance of such features within a class
 def scatter_metric(
     support: NDArray[Any], query: NDArray[Any], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Positions (B, K·Q) for B tasks at once: support (B, K, S, D), query (B, K·Q, D)."""
+    """Return positions (B, K·Q) for B tasks at once: support (B, K, S, D), query (B, K·Q, D)."""
     support, query = unit(support), unit(query)
     way, shot, dimensions = support.shape[1:]
     means = support.mean(axis=2)  # (B, K, D)
@@ -36,7 +36,7 @@ def scatter_metric(
 
 
 def unit(features: NDArray[Any]) -> NDArray[np.float64]:
-    """Vectors of length 1."""
+    """Return vectors of length 1."""
     return np.asarray(features / np.linalg.norm(features, axis=-1, keepdims=True), np.float64)
 
 

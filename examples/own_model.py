@@ -43,7 +43,7 @@ class NearestMean:
     def __call__(
         self, support: Sequence[Sequence[Path]], query: Sequence[Path], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Positions (K·Q,) of queries, from K lists of S paths and one of K·Q."""
+        """Return positions (K·Q,) of queries, from K lists of S paths and one of K·Q."""
         means = torch.stack([self._features(paths).mean(dim=0) for paths in support])
         means = torch.nn.functional.normalize(means, dim=1)
         return np.asarray((self._features(query) @ means.T).argmax(dim=1))

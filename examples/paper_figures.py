@@ -35,7 +35,7 @@ Z = float(ndtri((1 + LEVEL) / 2))
 
 
 def variances(seeds: int) -> Figure:
-    """Figure 2: variance of the mean accuracy over new images, points squared.
+    """Compute figure 2: variance of the mean accuracy over new images, points squared.
 
     The line is equation 7, K/(NC)·(αQ + β/Q + γ), with α, β and γ by quadrature. Points are the
     variance of the means of `seeds` task sets, whose T are whole numbers.
@@ -110,7 +110,7 @@ def endless_variance(shot: int, points: int = 160) -> float:
 
 
 def tasks_growing(seeds: int) -> Figure:
-    """Figure 3: half-widths against T, and how often the closed interval holds the accuracy.
+    """Compute figure 3: half-widths by T, and how often the closed interval holds the accuracy.
 
     Needed is 1.96 standard deviations of the closed mean over new images,
     sqrt(V + (v - V)/T), where v is the variance of a task and V that of endlessly many tasks.
@@ -178,7 +178,7 @@ FEATURES = (
 
 
 def widths_on_features(seeds: int) -> Figure:
-    """Figure 4: the open interval against Q on the features in the package, 5 ways, NCC."""
+    """Compute figure 4: the open interval against Q on the features in the package, 5 ways, NCC."""
     from builders.query_size.sweep import QuerySets, sweep
     from fslbench_data import load_release
 
@@ -208,7 +208,7 @@ def widths_on_features(seeds: int) -> Figure:
 
 
 def best_queries(seeds: int) -> Figure:
-    """Figure 5: the Q of the narrowest open interval against S.
+    """Compute figure 5: the Q of the narrowest open interval against S.
 
     The formula is sqrt(β/α); the best Q has Student's t and whole T, too. Points are the best Q by
     α and w as they are estimated from `seeds` task sets of Q = 10 together.

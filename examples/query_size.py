@@ -38,7 +38,7 @@ QUERIES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)
 
 
 def exact(shot: int) -> VarianceModel:
-    """α and w by Gauss-Hermite quadrature.
+    """Return α and w by Gauss-Hermite quadrature.
 
     The midpoint M ~ N(0, 1/(2S)) of the two support means and their difference D ~ N(2, 2/S) are
     independent.  Given M the class accuracies are Φ(1+M) and Φ(1-M), or one less these where D is
@@ -57,12 +57,12 @@ def exact(shot: int) -> VarianceModel:
 
 
 def tasks_of(query: int, shot: int) -> int:
-    """T: how many tasks 500 images of each class are enough for."""
+    """Return T: how many tasks 500 images of each class are enough for."""
     return PER_CLASS // (shot + query)
 
 
 def task_counts(images: NDArray[np.float64], shot: int, query: int) -> NDArray[np.int64]:
-    """Correct queries of each class, int (T, 2), of tasks made of images (2, N) in any order."""
+    """Count correct queries of each class, int (T, 2), of tasks of images (2, N) in any order."""
     tasks = images.shape[1] // (shot + query)
     blocks = images[:, : tasks * (shot + query)].reshape(2, tasks, shot + query)
     low, high = blocks[:, :, :shot].mean(axis=2)
@@ -106,7 +106,7 @@ def simulate(shot: int, seeds: int) -> Simulation:
 
 
 def all_tasks(shot: int) -> dict[int, int]:
-    """T of every Q with at least two tasks."""
+    """Return T of every Q with at least two tasks."""
     return {query: tasks_of(query, shot) for query in range(1, PER_CLASS // 2 - shot + 1)}
 
 
@@ -120,20 +120,20 @@ def exact_widths(shot: int) -> dict[int, float]:
 
 
 def holds(found: QueryChoice, best: int) -> bool:
-    """Whether an interval of Q* holds the right one; an undetermined upper end is none."""
+    """Tell whether an interval of Q* holds the right one; an undetermined upper end is none."""
     return (
         found.low is not None and found.low <= best and (found.high is None or best <= found.high)
     )
 
 
 def mean_text(values: NDArray[np.float64], digits: int) -> str:
-    """Mean and its standard error."""
+    """Return the mean and its standard error."""
     error = values.std(ddof=1) / np.sqrt(values.size)
     return f"{values.mean():.{digits}f} ({error:.{digits}f})"
 
 
 def variance_rows(shot: int, simulation: Simulation) -> Iterator[str]:
-    """Table 1: α and w."""
+    """Compute table 1: α and w."""
     model = exact(shot)
     for i, (name, right) in enumerate((("α", model.alpha), ("w", model.w))):
         found = np.array([(each.alpha, each.w)[i] for each in simulation.estimates])
@@ -145,7 +145,7 @@ def variance_rows(shot: int, simulation: Simulation) -> Iterator[str]:
 
 
 def choice_row(shot: int, simulation: Simulation) -> str:
-    """Table 2: Q*."""
+    """Compute table 2: Q*."""
     model, widths, tasks = exact(shot), exact_widths(shot), all_tasks(shot)
     best = best_query(model.w / model.alpha, width_factors(tasks, LEVEL))
     costs = " | ".join(f"{100 * (widths[q] / widths[best] - 1):.1f} %" for q in (1, 5, 7))
@@ -159,7 +159,7 @@ def choice_row(shot: int, simulation: Simulation) -> str:
 
 
 def width_row(query: int, simulations: dict[int, Simulation]) -> str:
-    """Table 3: T, exact and observed half-width at each S."""
+    """Compute table 3: T, exact and observed half-width at each S."""
     cells = [str(query)]
     for shot, simulation in simulations.items():
         width = f"{exact_widths(shot)[query]:.2f}"
@@ -168,7 +168,7 @@ def width_row(query: int, simulations: dict[int, Simulation]) -> str:
 
 
 def tables(seeds: int) -> Iterator[str]:
-    """The lines of the three tables."""
+    """Yield the lines of the three tables."""
     found = {shot: simulate(shot, seeds) for shot in SHOTS}
     yield "| S | | exact | mean of estimates | their sd | jackknife's sd |"
     yield "|---:|---|---:|---:|---:|---:|"

@@ -30,12 +30,12 @@ SLOW = 12
 
 
 def ridge_classifier(support: Array, query: Array, rng: np.random.Generator) -> Array:
-    """The example's own method."""
+    """Return the example's own method."""
     return ridge(support.astype(np.float64), query.astype(np.float64))
 
 
 def nearest_image(support: Array, query: Array, rng: np.random.Generator) -> Array:
-    """The class of the support image at the smallest angle."""
+    """Return the class of the support image at the smallest angle."""
     way, shot, dimensions = support.shape
     images = support.reshape(way * shot, dimensions)
     images = images / np.linalg.norm(images, axis=1, keepdims=True)

@@ -71,18 +71,18 @@ class HubAddress:
 
 
 def is_repo_id(text: str) -> bool:
-    """Whether a text has the form ``ORG/NAME``."""
+    """Tell whether a text has the form ``ORG/NAME``."""
     return _REPO.fullmatch(text) is not None and ".." not in text
 
 
 def is_address(text: str) -> bool:
-    """Whether a text has the form of an address; a folder may be called so, too."""
+    """Tell whether a text has the form of an address; a folder may be called so, too."""
     repo_id, at, revision = text.partition("@")
     return is_repo_id(repo_id) and (not at or _is_revision(revision))
 
 
 def meant_address(text: str) -> str:
-    """The address that somebody may have meant by another way to write it; empty for none."""
+    """Return the address that another way to write it may have meant; empty for none."""
     match = re.fullmatch(
         rf"\s*(?:https?://[^/\s]+/|hf://)?(?:datasets/)?({_NAME}/{_NAME}?)"
         r"(?:[@:/](?:(?:tree|blob|resolve)/)?([^/\s]*).*)?\s*",
@@ -97,12 +97,12 @@ def meant_address(text: str) -> str:
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is a whole commit, which names the same files for ever."""
+    """Tell whether a revision is a whole commit, which names the same files for ever."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 def version_of(tag: str) -> tuple[int, int, int] | None:
-    """The version that a tag such as v1.0.0 names; None for any other tag."""
+    """Return the version that a tag such as v1.0.0 names; None for any other tag."""
     match = _TAG.fullmatch(tag)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
@@ -121,7 +121,7 @@ _SECRET = re.compile(
 
 
 def api() -> HfApi:
-    """The Hub's client, with the token of its own login, which is never looked at here."""
+    """Return the Hub's client, with the token of its own login, which is never looked at here."""
     from huggingface_hub import HfApi
 
     return HfApi(library_name="fslbench", library_version=__version__)
@@ -147,7 +147,7 @@ def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
 
 
 def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | None:
-    """The first cause of an exception that this package has an error for."""
+    """Return the first cause of an exception that this package has an error for."""
     cause: BaseException | None = error
     causes: list[BaseException] = []
     while cause is not None and cause not in causes:
@@ -168,7 +168,7 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
 
 
 def _is_of_xet(error: BaseException) -> bool:
-    """Whether the Hub's client raised an error while it used xet.
+    """Tell whether the Hub's client raised an error while it used xet.
 
     hf_xet has few exceptions of its own: it raises Python's, such as ConnectionError and
     RuntimeError.  What they come from is told by the functions that they came through.
@@ -230,7 +230,7 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
 
 
 def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
-    """What an answer with an error status means."""
+    """Return the error that an answer with an error status means."""
     from huggingface_hub import errors
 
     status = error.response.status_code
@@ -294,7 +294,7 @@ def _not_cached(where: str) -> HubUnreachableError:
 
 
 def plain(error: object) -> str:
-    """First line of a foreign message, printable, without anything that looks like a secret."""
+    """Return a foreign message's first line, printable, without what looks like a secret."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = "".join(c if c.isprintable() else "?" for c in (lines[0] if lines else "")[:300])
     return _SECRET.sub("…", text)
@@ -345,11 +345,11 @@ class Memory:
         self._folder = Path(constants.HF_ASSETS_CACHE) / "fslbench" / repo_id.replace("/", "--")
 
     def pin_path(self, tag: str) -> Path:
-        """The file that remembers a tag."""
+        """Return the file that remembers a tag."""
         return self._folder / "tags" / f"{tag}.json"
 
     def pin(self, tag: str) -> Pin | None:
-        """What the tag named when it was first loaded, if that is known."""
+        """Return what the tag named when it was first loaded, if that is known."""
         try:
             pin: Pin = parsed_json(read_kept(self.pin_path(tag)), Pin)
         except (OSError, ValueError):
@@ -361,12 +361,12 @@ class Memory:
         self._write(self.pin_path(tag), json.dumps(asdict(pin)))
 
     def tags(self) -> list[str]:
-        """The tags of versions that were loaded before."""
+        """Return the tags of versions that were loaded before."""
         tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
         return sorted(tag for tag in tags if version_of(tag) is not None)
 
     def is_whole(self, path: Path, sha256: str) -> bool:
-        """Whether a cached file was found to have that SHA-256, and was not touched since."""
+        """Tell whether a cached file was found to have that SHA-256, and was not touched since."""
         try:
             return read_kept(self._mark(sha256)) == file_state(path).encode()
         except (OSError, ValueError):

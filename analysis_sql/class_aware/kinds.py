@@ -120,7 +120,7 @@ class _Prefix:
 def _blocks(
     design: Any, counts: Counts, u: Floats, methods: Ints, versus: Ints
 ) -> Iterator[tuple[slice, Floats]]:
-    """Some pairs at a time, and the coordinates (P, k) of their differences, in units of these.
+    """Yield some pairs at a time, and the coordinates (P, k) of their differences, in their units.
 
     They are those of the methods, `u` (M, k), less each other; where queries per task differ, of
     the exact differences, since most of two large numbers may cancel there.
@@ -138,7 +138,7 @@ def _blocks(
 
 
 def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:
-    """The designs of the first T tasks, for each T above 0, and where it stands in `tasks`."""
+    """Yield the designs of the first T tasks, for each T above 0, and its places in `tasks`."""
     for number in np.unique(tasks[tasks > 0]).tolist():
         yield design.prefix(number), np.flatnonzero(tasks == number)
 

@@ -132,7 +132,7 @@ class Shares:
 
     @classmethod
     def of(cls, design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Shares:
-        """Shares of coordinates u (P, k) in scatters `norm2` (P,), all above 0."""
+        """Return shares of coordinates u (P, k) in scatters `norm2` (P,), all above 0."""
         squares = np.square(np.asarray(u, np.float64)) / np.asarray(norm2, np.float64)[:, None]
         if design.rank == design.tasks - 1:
             return cls(design, squares, np.zeros(len(squares)))
@@ -140,11 +140,11 @@ class Shares:
         return cls(design, squares, np.maximum(1.0 - squares.sum(axis=1), least))
 
     def scales(self) -> Floats:
-        """q(g) / |y - ȳ|² on the grid (P, G)."""
+        """Return q(g) / |y - ȳ|² on the grid (P, G)."""
         return product_by_row(self.squares, grid(self.design).shrunk) + self.rest[:, None]
 
     def log_likelihoods(self, scales: Floats | None = None) -> Floats:
-        """Ln L on the grid (P, G), less a constant of each row; `scales` if known already."""
+        """Return ln L on the grid (P, G), less a constant a row; `scales` if known already."""
         scales = self.scales() if scales is None else scales
         spread, freedom = grid(self.design).spread, self.design.tasks - 1
         return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
@@ -184,7 +184,7 @@ def variance_components(
 
 
 def _best(shares: Shares) -> Floats:
-    """The ratio g (P,) of the greatest likelihood: 0, or to ``_ENOUGH`` in ln g.
+    """Return the ratio g (P,) of the greatest likelihood: 0, or to ``_ENOUGH`` in ln g.
 
     The best point of the grid, then Newton's method on the slope in s = ln(λ̄g) between its two
     neighbours, or halving where that leaves them.

@@ -352,7 +352,7 @@ def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
 def _(
     design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
 ) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Rows at a time, with the weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
+    """Yield rows at a time: weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
     for start in range(0, len(norm2), ROWS):
         rows = slice(start, start + ROWS)
         some = coordinates[rows], norm2[rows]

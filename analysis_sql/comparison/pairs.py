@@ -171,7 +171,7 @@ def carried_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:
-    """Moments of the differences of pairs of methods, arrays (P,), over the tasks of both."""
+    """Compute moments of differences of pairs of methods, arrays (P,), on the tasks of both."""
     tasks = counts.tasks
     if first.size < len(counts) and (tasks == tasks[0]).all():  # no need of all pairs
         return counts.differences(first, second, tasks[0]).moments()
@@ -196,7 +196,7 @@ class _Products:
             self._squared = _Factor(x.astype(np.result_type(x, np.int64)) ** 2)
 
     def moments(self, rows: slice, columns: slice) -> tuple[Moments, Moments, Moments]:
-        """Moments of `rows`, of `columns` and of their differences, or that broadcast to these."""
+        """Return moments of `rows`, `columns` and their differences, or that broadcast to these."""
         block, units = (rows, columns), self._counts.queries_per_task
         products = self._x.times(self._x, *block)
         if not self.lengths_differ:
@@ -248,7 +248,7 @@ class _Factor:
         self._as: dict[Any, NDArray[Any]] = {}
 
     def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[Any]:
-        """Some rows and columns of A B'; exact integers, if both are of integers."""
+        """Return some rows and columns of A B'; exact integers, if both are of integers."""
         if self._floats or other._floats:
             return np.asarray(self._in(np.float64)[rows] @ other._in(np.float64)[columns].T)
         bound = self._largest * other._largest * self._values.shape[1]

@@ -36,7 +36,7 @@ class Adjusted:
     """float64: adjusted, of the shape they came in; NaN where they were."""
 
     def apart(self, level: float) -> NDArray[np.bool_]:
-        """Which comparisons are conclusive: the adjusted p is at most 1 - level.  NaN is not."""
+        """Return which comparisons are conclusive: the adjusted p, no NaN, is at most 1 - level."""
         return conclusive(self.p, level)
 
 

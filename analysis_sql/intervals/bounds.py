@@ -79,7 +79,7 @@ def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[in
 def _packing(
     members: Sequence[int], clashes: Sequence[int], way: int, steps: int
 ) -> tuple[int, ...]:
-    """The search of :func:`disjoint_tasks`, over sets of tasks that are the bits of an integer."""
+    """Search for :func:`disjoint_tasks` over sets of tasks that are the bits of an integer."""
     best: tuple[int, ...] = ()
     stack: list[tuple[int, tuple[int, ...]]] = [((1 << len(clashes)) - 1, ())]
     while stack:

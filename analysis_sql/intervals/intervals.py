@@ -81,13 +81,13 @@ def check_level(level: float) -> float:
 
 
 def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
-    """Return half-widths, elementwise, in percentage points; NaN where T < 2."""
+    """Return the half-widths, elementwise, in percentage points; NaN where T < 2."""
     widths = task_halfwidths(moments, kind, level)
     return widths if kind == "closed" else for_new_runs(widths, moments.run_terms, level)
 
 
 def task_halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
-    """Half-width of the same interval as if runs did not differ."""
+    """Return the half-width of the same interval as if runs did not differ."""
     tasks = np.asarray(moments.tasks)
     if (tasks == tasks.flat[0]).all():
         return halfwidth_per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
@@ -98,7 +98,7 @@ def task_halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
 
 @lru_cache(maxsize=10_000)
 def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
-    """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
+    """Return the half-width of an interval in standard deviations; NaN for fewer than two tasks."""
     if tasks < 2:
         return nan
     tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest

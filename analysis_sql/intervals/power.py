@@ -99,7 +99,7 @@ hours."""
 
 
 def _power(noncentrality: float, freedom: int, critical: float) -> float:
-    """Both tails of the noncentral t distribution."""
+    """Return both tails of the noncentral t distribution."""
     above = 1.0 - nctdtr(freedom, noncentrality, critical)
     if noncentrality > _FAR:
         return float(above)

@@ -46,12 +46,12 @@ class Stream:
         self.position = position
 
     def words(self, count: int) -> Words:
-        """The next `count` words, uint64."""
+        """Return the next `count` words, uint64."""
         self.position += count
         return self._generator.random_raw(count)
 
     def integers(self, bounds: Ints) -> Ints:
-        """One integer for each bound, uniform in 0..bound-1, without bias: int64 of the same shape.
+        """Draw an integer for each bound, uniform in 0..bound-1, without bias: int64, of its shape.
 
         The bounds are positive, and are read in C order.
         """
@@ -71,7 +71,7 @@ class Stream:
         return result.reshape(bounds.shape)
 
     def subsets(self, sizes: Ints, count: int) -> Ints:
-        """For each size n, draw `count` distinct integers below n, in random order."""
+        """Draw `count` distinct integers below n for each size n, in random order."""
         chosen = self.integers(sizes[:, None] - np.arange(count))
         for i in range(1, count):
             for taken in np.sort(chosen[:, :i], axis=1).T:
@@ -79,7 +79,7 @@ class Stream:
         return chosen
 
     def permutations(self, rows: int, length: int) -> Ints:
-        """`rows` independent uniform permutations of 0..length-1, int64 (rows, length)."""
+        """Return `rows` independent uniform permutations of 0..length-1, int64 (rows, length)."""
         result = np.empty((rows, length), np.int64)
         done = 0
         while done < rows:

@@ -129,12 +129,12 @@ _LEAST_LEVEL = 0.9
 
 
 def tolerable_capital(level: float) -> float:
-    """The misleading capital from which on sequences of a level conclude wrongly too often."""
+    """Return the misleading capital above which sequences of a level are too often wrong."""
     return _TOLERABLE * 2.0 / (1.0 - max(check_level(level), _LEAST_LEVEL))
 
 
 def misleading_capital(class_ids: AnyInts) -> float:
-    """The most capital against methods that are equal over the set, 1 if none; see the module.
+    """Return the most capital against methods that are equal over the set, 1 if none.
 
     `class_ids` are the classes of each task, int (T, K), in the order of the tasks.
     """
@@ -158,7 +158,7 @@ def misleading_capital(class_ids: AnyInts) -> float:
 
 
 def _peak(y: Floats) -> float:
-    """The most that the bets make of differences (T,) in [-1, 1] against a mean of at most 0."""
+    """Return the most that bets make of differences (T,) in [-1, 1] if their mean is at most 0."""
     capital = np.cumsum(np.log1p(BETS[:, None] * y), axis=1) + LOG_WEIGHTS[:, None]
     with np.errstate(over="ignore"):  # infinitely much is too much
         return float(np.exp(np.logaddexp.reduce(capital, axis=0).max()))

@@ -43,7 +43,7 @@ _NINE = np.arange(9)
 
 @lru_cache(maxsize=64)
 def _pieces(freedom: int) -> Floats:
-    """The coefficients of each piece's polynomial in -1..1, (points, pieces)."""
+    """Return the coefficients of each piece's polynomial in -1..1, (points, pieces)."""
     points = chebyshev.chebpts1(_POINTS)
     farthest = min(_FARTHEST, math.isqrt(600 * freedom))
     z = (np.arange(farthest * _PIECES) + 0.5 + points[:, None] / 2.0) / _PIECES

@@ -217,7 +217,7 @@ class TaskDesign:
 
 
 def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:
-    """Number the superclasses of the classes that may be drawn; None where one has none."""
+    """Give numbers to the superclasses of classes that may be drawn; None where one has none."""
     if superclass_of_class is None:
         return None
     names = np.asarray(superclass_of_class)

@@ -94,7 +94,7 @@ def most_tasks(uses: Ints, way: int) -> int:
 
 
 def _open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
-    """Algorithm 2 on classes, task by task."""
+    """Run Algorithm 2 on classes, task by task."""
     left: list[int] = uses.tolist()
     there = [c for c, n in enumerate(left) if n]
     words = iter(stream.words(min(most, sum(left) // way) * way).tolist())
@@ -113,7 +113,7 @@ def _open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
 
 
 def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
-    """As many tasks as can be, each class in them as evenly as its size allows."""
+    """Draw as many tasks as can be, each class in them as evenly as its size allows."""
     tasks = min(most, most_tasks(uses, way))
     if not tasks:
         return np.zeros((0, way), np.int64)
@@ -388,7 +388,7 @@ def _of_design(
 
 
 def _points(fraction: float) -> float | None:
-    """A fraction in percentage points; None where it is not a number, or nothing varies."""
+    """Return a fraction in percentage points; None where it is not a number, or nothing varies."""
     return 100.0 * fraction if fraction > 0 else None
 
 

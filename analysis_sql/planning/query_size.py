@@ -60,7 +60,7 @@ class VarianceModel:
         return self.w + self.alpha * self.shot
 
     def task_variance(self, query: float) -> float:
-        """Variance of one task's accuracy with Q queries per class: α + w/Q."""
+        """Return the variance of one task's accuracy with Q queries per class: α + w/Q."""
         return self.alpha + self.w / query
 
 
@@ -82,16 +82,16 @@ class Estimate:
         return VarianceModel(self.way, shot, self.alpha, self.w)
 
     def quantile(self, level: float) -> float:
-        """Two-sided Student quantile at a confidence level."""
+        """Return the two-sided Student quantile at a confidence level."""
         return float(-stdtrit(self.freedom, (1.0 - check_level(level)) / 2.0))
 
     def alpha_interval(self, level: float) -> tuple[float, float]:
-        """Confidence interval of α; its lower end may be negative."""
+        """Return the confidence interval of α; its lower end may be negative."""
         reach = self.quantile(level) * float(np.sqrt(self.covariance[0][0]))
         return self.alpha - reach, self.alpha + reach
 
     def w_interval(self, level: float) -> tuple[float, float]:
-        """Confidence interval of w."""
+        """Return the confidence interval of w."""
         reach = self.quantile(level) * float(np.sqrt(self.covariance[1][1]))
         return self.w - reach, self.w + reach
 
@@ -134,7 +134,7 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
 
 
 def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
-    """Estimates from Σd and Σd² of each class of each task (T, K)."""
+    """Return estimates from Σd and Σd² of each class of each task (T, K)."""
     tasks, way = d.shape
     n_query, pairs = way * query * unit, (way * unit) ** 2 * query * (query - 1)
     total = d.sum(axis=1)
@@ -164,12 +164,12 @@ def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
 
 
 def _variance(tasks: int, total: Any, squares: Any, n_query: int) -> Any:
-    """Sample variance of x / n_query from T, Σx and Σx², elementwise."""
+    """Return the sample variance of x / n_query from T, Σx and Σx², elementwise."""
     return (tasks * squares - total * total) / (tasks * (tasks - 1) * n_query**2)
 
 
 def as_covariance(matrix: Floats) -> Covariance:
-    """A 2 by 2 array as plain numbers."""
+    """Return a 2 by 2 array as plain numbers."""
     (a, b), (c, d) = matrix.tolist()
     return (a, b), (c, d)
 
@@ -257,7 +257,7 @@ def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -
 
 
 def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
-    """Weighted mean over sets of α, w, the three covariances and T-1."""
+    """Return the weighted mean over sets of α, w, the three covariances and T-1."""
     weights = np.array([e.freedom / (1.0 + shot / e.query) ** 2 for e in seed])
     values = [
         (e.alpha, e.w, e.covariance[0][0], e.covariance[0][1], e.covariance[1][1], e.freedom)
@@ -324,7 +324,7 @@ class QueryChoice:
     """Of every Q tried."""
 
     def cost_of(self, query: int) -> Cost:
-        """The cost of one of the Q tried."""
+        """Return the cost of one of the Q tried."""
         for cost in self.costs:
             if cost.query == query:
                 return cost
@@ -369,7 +369,7 @@ def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) ->
 
 
 def best_query(ratio: float, factors: Factors) -> int:
-    """Q* for a given w/α, which may be infinite; the smaller one of equals."""
+    """Return Q* for a given w/α, which may be infinite; the smaller one of equals."""
     widths = _widths(ratio, factors)
     return min(widths, key=lambda query: (widths[query], query))
 
@@ -442,7 +442,7 @@ def _choice(
 
 
 def _widths(ratio: float, factors: Factors) -> dict[int, float]:
-    """Half-widths by Q, up to a factor that they share."""
+    """Return the half-widths by Q, up to a factor that they share."""
     alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
     return {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
 

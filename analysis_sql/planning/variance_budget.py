@@ -64,23 +64,23 @@ class Components:
     endless queries; w, of one query per class."""
 
     def within(self, query: int) -> float:
-        """σ_e² of a task beyond its classes with Q queries per class: a + w/Q."""
+        """Return σ_e² of a task beyond its classes with Q queries per class: a + w/Q."""
         return self.images + self.queries / query
 
     def variance_of_mean(self, design: ClassDesign, query: int) -> float:
-        """Var(mean) over new classes."""
+        """Return Var(mean) over new classes."""
         return self.classes * design.concentration + self.within(query) / design.tasks
 
     def between_tasks(self, design: ClassDesign, query: int) -> float:
-        """E[s²], the expected sample variance between the tasks of a set; NaN for one task."""
+        """Return E[s²], the expected sample variance between a set's tasks; NaN for one task."""
         return self.classes * between_classes(design) + self.within(query)
 
     def budget(self, design: ClassDesign, query: int) -> Shares:
-        """Shares of Var(mean) over new classes."""
+        """Return shares of Var(mean) over new classes."""
         return self._shares(self.classes * design.concentration, design.tasks, query)
 
     def open_budget(self, design: ClassDesign, query: int) -> Shares:
-        """Shares of E[s²]/T, the squared width of the open interval."""
+        """Return shares of E[s²]/T, the squared width of the open interval."""
         part = self.classes * between_classes(design) / design.tasks
         return self._shares(part, design.tasks, query)
 
@@ -92,7 +92,7 @@ class Components:
 
 
 def between_classes(design: ClassDesign) -> float:
-    """R: how many times σ_b² the classes add to the variance between a set's tasks."""
+    """Return R: how many times σ_b² the classes add to the variance between a set's tasks."""
     if design.tasks < 2:
         return float("nan")
     own = design.tasks * (design.way - design.concentration)
@@ -124,7 +124,7 @@ def components_of(
 
 
 def task_counts(design: ClassDesign, sums: AnyInts) -> tuple[Ints, Floats]:
-    """Counts of the tasks (1, T) and their squares about the mean (1,), exactly 0 if constant."""
+    """Count tasks (1, T), and their squares about the mean (1,), exactly 0 if constant."""
     values = np.asarray(sums).sum(axis=1, dtype=np.int64)[None, :]
     scatter = design.tasks * int((values * values).sum()) - int(values.sum()) ** 2
     return values, np.array([scatter / design.tasks])
@@ -230,21 +230,21 @@ class LikelyComponents:
         return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
 
     def within_at(self, query: int) -> Floats:
-        """σ_e² (N,) with Q queries per class."""
+        """Return σ_e² (N,) with Q queries per class."""
         queries = np.minimum(self.queries, self.within * self.query)
         return np.asarray(self.within + queries * (1.0 / query - 1.0 / self.query))
 
     def between_tasks(self, design: ClassDesign, query: int) -> Floats:
-        """E[s²] (N,), the expected sample variance between the tasks of a set."""
+        """Return E[s²] (N,), the expected sample variance between the tasks of a set."""
         return self.classes * between_classes(design) + self.within_at(query)
 
     def class_share(self, design: ClassDesign, query: int) -> Floats:
-        """The share (N,) of the classes in Var(mean) over new classes."""
+        """Return the share (N,) of the classes in Var(mean) over new classes."""
         classes = self.classes * design.concentration
         return np.asarray(classes / (classes + self.within_at(query) / design.tasks))
 
     def range(self, values: Floats, level: float) -> Range:
-        """The ends between which values (N,) lie with probability `level`."""
+        """Return the ends between which values (N,) lie with probability `level`."""
         order = np.argsort(values, kind="stable")
         weights = self.weights[order]
         below = weights.cumsum() - weights / 2.0
@@ -254,7 +254,7 @@ class LikelyComponents:
 
 
 def _with_none(weights: Floats, on: Grid) -> Floats:
-    """Weights of the grid (G,) whose first point, no class effect, gets that of x below 1 more."""
+    """Return weights (G,) of the grid; no class effect, the first, gets that of x below 1 more."""
     shifted = weights.copy()
     shifted[0] *= 1.0 + on.prior[on.shares < 1.0].sum() / on.prior[0]
     return np.asarray(shifted / shifted.sum())

@@ -36,13 +36,13 @@ _EXPLAIN = re.compile(
 
 
 def query_names() -> list[str]:
-    """Names of the package's queries, sorted."""
+    """Return the names of the package's queries, sorted."""
     paths = (files("analysis_sql") / "queries").iterdir()
     return sorted(f.name.removesuffix(".sql") for f in paths if f.name.endswith(".sql"))
 
 
 def query_text(name: str) -> str:
-    """SQL of a query; raises UnknownNameError with the names there are."""
+    """Return the SQL of a query; an UnknownNameError says which there are."""
     if name not in query_names():
         fix = "fslbench sql --list describes the tables that are not made in SQL, too"
         raise UnknownNameError("query", name, query_names(), fix=fix)
@@ -50,7 +50,7 @@ def query_text(name: str) -> str:
 
 
 def query_question(name: str) -> str:
-    """What a query asks: its first line."""
+    """Say what a query asks: its first line."""
     return query_text(name).splitlines()[0].removeprefix("-- ")
 
 
@@ -159,7 +159,7 @@ def _check_kind(sql: str) -> None:
 
 
 def _statements(sql: str) -> tuple[list[str], list[str]]:
-    """Kinds and texts of the statements."""
+    """Return kinds and texts of the statements."""
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
@@ -168,7 +168,7 @@ def _statements(sql: str) -> tuple[list[str], list[str]]:
 
 
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The result with text where a type is not plain, and with a name of its own per column."""
+    """Make text of types that are not plain, and give each column a name of its own."""
     names = _distinct(result.columns)
     plain = [_is_plain(kind) for kind in result.types]
     if names == result.columns and all(plain):
@@ -181,7 +181,7 @@ def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
-    """Whether a type of DuckDB is plain, and what it is made of."""
+    """Tell whether a type of DuckDB is plain, and what it is made of."""
     if kind.id in ("list", "array", "struct") and depth < _DEEPEST:
         inner = kind.children if kind.id == "struct" else kind.children[:1]
         # a struct of nothing is not for Parquet
@@ -201,7 +201,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _first_line(error: Exception) -> str:
-    """The error and DuckDB's hint, without the excerpt of the query below them."""
+    """Return the error and DuckDB's hint, without the excerpt of the query below them."""
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
 
 

@@ -21,7 +21,7 @@ _UNITS = {"": 1} | {
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes of an amount such as ``1GB`` or ``1G`` (10^9) or ``512MiB`` (512 · 2^20).
+    """Return the bytes of an amount such as ``1GB`` or ``1G`` (10^9) or ``512MiB`` (512 · 2^20).
 
     Raises a QueryError if it is no amount, or less than 10 MB.
     """

@@ -86,7 +86,7 @@ def _or_none(value: float) -> float | None:
 
 
 def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | None:
-    """What T tasks without an error, or without a difference, leave open; None for closed sets."""
+    """Say what T tasks without an error, or a difference, leave open; None for closed sets."""
     if design is None or tasks < 1:
         return None
     disjoint = design.prefix(tasks).disjoint_tasks
@@ -243,7 +243,7 @@ def contest(
 
 
 def claim(level: float) -> str:
-    """What a table of such a set claims, and all that it does."""
+    """Say what a table of such a set claims, and all that it does."""
     return (
         f"with {100 * level:.8g} % confidence a best method is among those marked yes, and for "
         "each of the others there is a method that is at least as good; that they are worse than "
@@ -253,7 +253,7 @@ def claim(level: float) -> str:
 
 
 def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
-    """The highest mean among the ordinary methods that answered most tasks; the first of equals."""
+    """Find the highest mean of the ordinary methods with most tasks; the first of equals."""
     most = tasks[ordinary].max()
     return int(np.argmax(np.where(ordinary & (tasks == most), np.asarray(means, float), -np.inf)))
 
@@ -271,6 +271,6 @@ def lead(leader: Counts, others: Counts) -> Counts:
 
 
 def could_be_best(p: NDArray[np.float64], compared: int, level: float) -> Bools:
-    """Which methods are not excluded: one-sided p above (1 - level)/(M - 1), or NaN."""
+    """Return which methods are not excluded: one-sided p above (1 - level)/(M - 1), or NaN."""
     limit = (1.0 - level) / max(compared - 1, 1)
     return np.asarray(~(p <= limit * (1.0 + 1e-12)))

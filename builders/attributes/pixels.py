@@ -135,7 +135,7 @@ def _inside(ink: NDArray[np.bool_], side: int) -> int:
 def _hue(
     cells: NDArray[np.int64], largest: NDArray[np.int64], chroma: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Hue in whole degrees, 0 to 359, rounded down; 0 where there is none."""
+    """Return the hue in whole degrees, 0 to 359, rounded down; 0 where there is none."""
     red, green, blue = (cells[..., i] for i in range(3))
     some = np.maximum(chroma, 1)
     sixths = [60 * (green - blue), 60 * (blue - red) + 120 * some, 60 * (red - green) + 240 * some]

@@ -39,7 +39,7 @@ class Tagger(ABC):
 
     @abstractmethod
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lemmas of the nouns and adjectives of each text, in their order, of cleaned texts."""
+        """Yield lemmas of nouns and adjectives of each text, in their order, of cleaned texts."""
 
     @abstractmethod
     def singular(self, word: str) -> str:
@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 
 def counts(word: str) -> bool:
-    """Whether a lemma can be an attribute."""
+    """Tell whether a lemma can be an attribute."""
     return len(word) >= MIN_LETTERS and word.isalpha()
 
 

@@ -158,7 +158,7 @@ class Journal:
 
 
 def digest_of(made_of: Sequence[Any]) -> str:
-    """SHA-256 (hex) of what something is made of, as JSON."""
+    """Return the SHA-256 (hex) of what something is made of, as JSON."""
     return hashlib.sha256(json.dumps(list(made_of), sort_keys=True).encode()).hexdigest()
 
 

@@ -29,7 +29,7 @@ class ReleaseFile:
     digest: str = ""
 
     def is_as(self, remote: RepoFile | None) -> bool:
-        """Whether a file of a repository has the same content."""
+        """Tell whether a file of a repository has the same content."""
         if remote is None or remote.size != self.size:
             return False
         if remote.lfs is not None:
@@ -107,7 +107,7 @@ class Repository:
         return branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags}
 
     def is_private(self) -> bool:
-        """Whether only its owners see it."""
+        """Tell whether only its owners see it."""
         with hub_errors("asking whether it is private", self.id):
             return bool(self._api.dataset_info(self.id).private)
 

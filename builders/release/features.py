@@ -43,14 +43,14 @@ def networks(spec: ReleaseSpec) -> list[str]:
 
 
 def uses_networks(spec: ReleaseSpec) -> bool:
-    """Whether making a release takes a network: for its features, or for reference methods."""
+    """Tell whether making a release takes a network: for its features, or for reference methods."""
     names = [name for dataset in spec.datasets for name in dataset.every_backbone]
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
     return tuned or any(is_network(base_of(name)[0]) for name in names)
 
 
 def uses_captioners(spec: ReleaseSpec) -> bool:
-    """Whether making a release takes a network that writes captions."""
+    """Tell whether making a release takes a network that writes captions."""
     recipes = [recipe for dataset in spec.datasets for recipe in dataset.attributes.values()]
     return any(Recipe.parse(recipe).captioner for recipe in recipes)
 

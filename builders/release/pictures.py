@@ -27,7 +27,7 @@ _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP
 
 
 def passed_on(licence: str) -> bool:
-    """Whether a licence is one of these, also as SPDX writes it: CC-BY-4.0."""
+    """Tell whether a licence is one of these, also as SPDX writes it: CC-BY-4.0."""
     return _plain(licence) in map(_plain, PASSED_ON)
 
 
@@ -72,7 +72,7 @@ def picture_tables(
 
 
 def _licences(images: ImageSet) -> list[str]:
-    """The licence of each image: its own, or else that of the data set."""
+    """Return the licence of each image: its own, or else that of the data set."""
     return [own or images.about.licence for own in images.images.column("licence").to_pylist()]
 
 

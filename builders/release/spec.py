@@ -30,7 +30,7 @@ LEFT_OPEN = re.compile(r"(?:(.*)-)?([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s")
 
 
 def _ways_and_shots(text: str) -> WayShot | None:
-    """K and S of a protocol or task set that leaves Q open, or None."""
+    """Return K and S of a protocol or task set that leaves Q open, or None."""
     match = LEFT_OPEN.fullmatch(text)
     return match and (int(match[2]), int(match[3]))
 
@@ -162,7 +162,7 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     options: Mapping[str, Any] = {}
 
     def number_of_tasks(self, suite: str) -> int | None:
-        """How many are asked for; of suites that reuse images as many as `closed` ones.
+        """Return how many are asked for; of suites that reuse images as many as `closed` ones.
 
         `pooled` sets have a number of their own where none is asked for, and `allway` draws none.
         """

@@ -61,7 +61,7 @@ def first_spec(folder: Path, file: str = "") -> str:
 
 
 def _is_list(file: Path, header: str) -> bool:
-    """Whether a file is there that begins with a header."""
+    """Tell whether a file is there that begins with a header."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
             return lines.readline().strip() == header
@@ -90,7 +90,7 @@ class _SpecFile(Struct, forbid_unknown_fields=True):
 
 
 def find_spec(path: Path) -> Path:
-    """The file at `path`, or the specification of that name that comes with the package."""
+    """Return the file at `path`, or the specification of that name that comes with the package."""
     shipped = {file.stem: file for file in Path(str(files("builders") / "specs")).glob("*.toml")}
     if not path.is_file() and str(path) in shipped:
         return shipped[str(path)]

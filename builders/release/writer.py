@@ -301,7 +301,7 @@ class ReleaseWriter:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a folder holds a release whose build has ended."""
+    """Tell whether a folder holds a release whose build has ended."""
     return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
 
 
@@ -324,5 +324,5 @@ def finished_release(folder: Path, name: str, version: str, recipe: str) -> Mani
 
 
 def _specification_of(recipe: str) -> str:
-    """SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
+    """Return the SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
     return hashlib.sha256(recipe.encode("utf-8")).hexdigest() if recipe else ""

@@ -171,7 +171,7 @@ def number_images(
     picture: Callable[[str], Picture],
     file: Callable[[str], Path | None] | None = None,
 ) -> ImageSet:
-    """Number the images of classes, in their order; empty classes go."""
+    """Give numbers to the images of classes, in their order; empty classes go."""
     classes = {label: items for label, items in classes.items() if items}
     images = [image for of_class in classes.values() for image in of_class]
     groups: dict[Hashable, int] = {}

@@ -94,7 +94,7 @@ def fonts_of(file: Path) -> Iterator[Any]:
 
 
 def _plain(font: Any) -> bool:
-    """Whether a font has outlines of one colour and one style, and states what style it is."""
+    """Tell whether a font has outlines of one colour and one style, and states what style it is."""
     tables = {*font.keys()}
     return bool(tables & _OUTLINES) and not tables & _NOT_PLAIN and tables >= _STATED
 

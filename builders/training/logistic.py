@@ -91,7 +91,7 @@ class Problem:
 
     @classmethod
     def of(cls, gram: Tensor, target: Tensor, penalty: float) -> Problem:
-        """From centred G (B, n, n), Y (K, n) and λ."""
+        """Make the problem of centred G (B, n, n), Y (K, n) and λ."""
         torch = require("torch")
         way, n = target.shape
         jitter = _JITTER * torch.eye(n, dtype=gram.dtype, device=gram.device)
@@ -103,21 +103,21 @@ class Problem:
         return cls(z, target, penalties)
 
     def logits(self, v: Tensor) -> Tensor:
-        """F (B, K, n) of V (B, K, n+1)."""
+        """Return F (B, K, n) of V (B, K, n+1)."""
         return require("torch").bmm(v, self.z.mT)
 
     def value(self, v: Tensor, logits: Tensor) -> Tensor:
-        """Φ (B,) of V and its F."""
+        """Return Φ (B,) of V and its F."""
         loss = logits.logsumexp(dim=1).sum(dim=1) - (logits * self.target).flatten(1).sum(dim=1)
         return loss + _inner(self.penalties * v, v) / 2
 
     def gradient(self, v: Tensor, probabilities: Tensor) -> Tensor:
-        """Φ' (B, K, n+1) of V and its P."""
+        """Return Φ' (B, K, n+1) of V and its P."""
         residual = probabilities - self.target
         return require("torch").bmm(residual, self.z) + self.penalties * v
 
     def curvature(self, u: Tensor, probabilities: Tensor) -> Tensor:
-        """Φ''[U] (B, K, n+1) of a direction U, where P is what it is."""
+        """Return Φ''[U] (B, K, n+1) of a direction U, where P is what it is."""
         t = probabilities * self.logits(u)
         t -= probabilities * t.sum(dim=1, keepdim=True)
         return require("torch").bmm(t, self.z) + self.penalties * u

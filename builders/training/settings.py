@@ -245,7 +245,7 @@ def _check_together(settings: RunSettings) -> None:
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:
-    """Whether JSON can say a value: TOML also has dates, and numbers that are none."""
+    """Tell whether JSON can say a value: TOML also has dates, and numbers that are none."""
     if isinstance(value, dict | list):
         inside = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_is_plain(one, depth - 1) for one in inside)

@@ -277,6 +277,6 @@ def as_run(made: Submission, seed: int) -> Submission:
 
 
 def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
-    """Whether a method can answer tasks of so many ways."""
+    """Tell whether a method can answer tasks of so many ways."""
     own = trained.settings.training.protocol.way
     return not trained.method.keeps_way or info.protocol.way == own

@@ -125,7 +125,7 @@ def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]
 
 
 def _datasets(release: Release, datasets: Sequence[str]) -> Table:
-    """Return one row a data set: how much there is of it."""
+    """Return one row per data set: how much there is of it."""
     from fslbench_data.render.table import Column, Table, right
 
     held, about = _held(release, datasets), {d.name: d for d in release.manifest.datasets}
@@ -166,7 +166,7 @@ def _methods_text(methods: Sequence[str]) -> str:
 
 
 def _table(release: Release, datasets: Collection[str]) -> Table:
-    """Return one row a task set."""
+    """Return one row per task set."""
     from fslbench_data.render.table import Column, Table, right
 
     about = {d.name: d for d in release.manifest.datasets}

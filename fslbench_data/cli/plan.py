@@ -140,7 +140,7 @@ def plan(
 
 
 def _pilot(text: str, methods: tuple[str, ...]) -> tuple[Path | None, str]:
-    """The file and the method that ``--pilot`` names; either may be absent."""
+    """Return the file and the method that ``--pilot`` names; either may be absent."""
     if not text or text in methods:
         return None, text
     file, mark, method = text.partition("::")

@@ -189,7 +189,7 @@ class _Estimator:
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """The estimator, with seeds where a `random_state` of it or of its parts is None."""
+    """Return the estimator, with seeds where a `random_state` of it or of its parts is None."""
     if not hasattr(estimator, "get_params"):
         return estimator
     seeds = {

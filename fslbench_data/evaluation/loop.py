@@ -294,7 +294,7 @@ def _chosen(
     features: str | FeaturesOf | None,
     images: str | Path | Literal[True] | None,
 ) -> list[TaskSetInfo]:
-    """Task sets to run: those asked for, or all whose inputs the release has.
+    """Return task sets to run: those asked for, or all whose inputs the release has.
 
     Sets of all classes and of episodes are run if they are asked for, or nothing else is there.
     """

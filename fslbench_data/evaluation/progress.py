@@ -20,7 +20,7 @@ class Progress(Protocol):
     """Is told of answered tasks, or of whatever else is counted."""
 
     def __call__(self, tasks: int, /, *, resumed: bool = False) -> None:
-        """`tasks` more are answered, or were so already in an earlier run."""
+        """Add `tasks` that are answered, or were so already in an earlier run."""
 
 
 @contextmanager

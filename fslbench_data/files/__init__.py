@@ -117,7 +117,7 @@ def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False
 
 
 def temporary_of(name: str) -> str | None:
-    """The name of the file that a temporary one is to become; None for any other name."""
+    """Return the name of the file that a temporary one is to become; None for any other name."""
     match = _TEMPORARY.fullmatch(name)
     return match[1] if match else None
 
@@ -148,7 +148,7 @@ def _replaced(name: Path, follow: bool = True) -> Path | None:
 
 
 def _descriptor(name: Path) -> int | None:
-    """The number of the open file of this process that a name such as ``/dev/stdout`` leads to."""
+    """Return the number of the open file that a name such as ``/dev/stdout`` leads to."""
     own = Path(f"/proc/{os.getpid()}/fd")
     for _ in range(40):  # links, as many as the system follows
         if not name.is_symlink():
@@ -211,7 +211,7 @@ def unlock(handle: int | None) -> None:
 
 
 def file_state(path: Path) -> str:
-    """Size, time and inode of the file behind a path, symbolic links followed.
+    """Return the size, time and inode of the file behind a path, symbolic links followed.
 
     They are others as soon as somebody writes to the file or puts another in its place.
     """
@@ -220,7 +220,7 @@ def file_state(path: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 (hex) of a file."""
+    """Return the SHA-256 (hex) of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -301,7 +301,7 @@ def read_kept(path: Path) -> bytes:
 
 
 def _is_own(state: os.stat_result) -> bool:
-    """Whether it belongs to this user, or to root, who may prepare a cache for others."""
+    """Tell whether it belongs to this user, or to root, who may prepare a cache for others."""
     return not hasattr(os, "geteuid") or state.st_uid in (os.geteuid(), 0)
 
 

@@ -122,7 +122,7 @@ class FolderFiles:
         return path
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Number files by the commits of git that added them; the others came last."""
+        """Give files numbers by the commits of git that added them; the others came last."""
         commits = arrivals(self.folder, SUBMISSIONS)
         return {name: commits[name] for name in names if name in commits}
 
@@ -216,7 +216,7 @@ class HubResults:
         return fetch(self.address.repo_id, name, self.commit)
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Number each file by the commit that brought it, since dates are whatever authors say."""
+        """Give each file the number of the commit that brought it: dates are what authors say."""
         from huggingface_hub.hf_api import RepoFile
 
         repo_id, came = self.address.repo_id, dict[str, int]()
@@ -391,7 +391,7 @@ def check_is_no_pointer(path: Path) -> None:
 
 
 def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """Number the files below a folder of a checkout, by path, by the commit that added each.
+    """Give files below a folder of a checkout, by path, numbers by the commits that added them.
 
     Commits are counted along the first parents of HEAD: a commit's date is whatever its author
     says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit

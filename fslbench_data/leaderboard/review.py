@@ -278,7 +278,7 @@ def _rejection(one: Rejected) -> str:
 
 
 def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
-    """Where the methods of one file would stand, and how they compare with the references."""
+    """Yield where the methods of one file would stand, and how they compare with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
     rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())

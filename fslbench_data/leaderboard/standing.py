@@ -327,7 +327,7 @@ def ranked(
 
 
 def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
-    """The first :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
+    """Return :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
     came: dict[int, int] = {}
     for entry in entries:
         came.setdefault(len(entry.result.counts), entry.came)

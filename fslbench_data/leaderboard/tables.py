@@ -65,13 +65,13 @@ def leaderboard_tables(
 
 
 def leaderboard_legend(ranking: Leaderboard) -> list[str]:
-    """What the columns mean; nothing where there is no table."""
+    """Say what the columns mean; nothing where there is no table."""
     sets = [standing for board in ranking.boards for standing in board.sets]
     return [legend_of(sets)] if sets else []
 
 
 def legend_of(sets: Sequence[Standing]) -> str:
-    """What the columns of these tables mean, of which there is at least one."""
+    """Say what the columns of these tables mean, of which there is at least one."""
     text = ""
     if any(standing.claiming for standing in sets):
         level = sets[0].level
@@ -118,7 +118,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
 
 
 def summary(standing: Standing) -> str:
-    """Among how many methods a best one is, as one sentence."""
+    """Say among how many methods a best one is, as one sentence."""
     if not standing.claiming or standing.leader is None:
         return NO_CLAIM
     first, *others = standing.claiming
@@ -130,7 +130,7 @@ def summary(standing: Standing) -> str:
 
 
 def duplicates_text(standing: Standing) -> list[str]:
-    """Which methods of the whole table have the same counts, as one sentence; the first of them."""
+    """Say which methods of the whole table have the same counts; of several groups the first."""
     groups = [
         " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
         for group in standing.duplicates[:_MOST_GROUPS]
@@ -140,13 +140,13 @@ def duplicates_text(standing: Standing) -> list[str]:
 
 
 def from_where(entry: Entry) -> str:
-    """What a method is called, and where it is from."""
+    """Say what a method is called, and where it is from."""
     origin = origins(entry.source, entry.also)
     return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
 
 
 def origins(source: str, also: Sequence[str]) -> str:
-    """First digits of the files that an entry is from, the first ones, or ``reference``."""
+    """Return first digits of the first files that an entry is from, or ``reference``."""
     if source == REFERENCE:
         return source
     files = (source, *also)
@@ -163,7 +163,7 @@ def label(row: Row) -> str:
 
 
 def behind(row: Row) -> str:
-    """The difference from the leader as text."""
+    """Return the difference from the leader as text."""
     difference = row.difference
     if difference is None:
         return "leader" if row.rank == 1 else ""
@@ -192,7 +192,7 @@ def _claim(kind: IntervalKind, row: Row) -> str:
 
 
 def marks(rows: Sequence[Row]) -> list[str]:
-    """What the marks in these rows mean, and how much runs differ."""
+    """Say what the marks in these rows mean, and how much runs differ."""
     runs = "; ".join(
         f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}, "
         "counted in intervals"
@@ -261,7 +261,7 @@ def leaderboard_csv(ranking: Leaderboard) -> str:
 
 
 def leaderboard_json(ranking: Leaderboard) -> str:
-    """Signature, tables, and the files that are refused or ignored, all of them."""
+    """Return the signature, tables, and the files that are refused or ignored, all of them."""
     sets = [standing for board in ranking.boards for standing in board.sets]
     kinds = {kind for standing in sets for kind in standing.kinds}
     claims = any(standing.claiming for standing in sets)

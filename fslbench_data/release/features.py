@@ -37,7 +37,7 @@ _VERSION = "fslbench-features-1"
 
 
 def copies_folder() -> Path:
-    """The folder of the copies."""
+    """Return the folder of the copies."""
     from huggingface_hub import constants
 
     return Path(constants.HF_ASSETS_CACHE) / "fslbench" / "features"
@@ -180,7 +180,7 @@ def multiplied(values: NDArray[Any], scale: float | None) -> Features:
 
 
 def are_steps(values: NDArray[Any], scale: float) -> bool:
-    """Whether float32 features are -127..127 times their scale, to the last bit."""
+    """Tell whether float32 features are -127..127 times their scale, to the last bit."""
     with np.errstate(all="ignore"):  # values of strangers
         steps = np.rint(values / np.float32(scale))
     few = bool((np.abs(steps) <= MOST_STEPS).all())

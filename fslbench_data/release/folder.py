@@ -267,7 +267,7 @@ def _tags(repo_id: str) -> list[str]:
 
 
 def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError:
-    """The error about a revision that is not there, with those that are."""
+    """Return the error about a revision that is not there, with those that are."""
     try:
         tags = _tags(address.repo_id)
     except HubError:

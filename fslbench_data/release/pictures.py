@@ -75,7 +75,7 @@ def some_pictures(
 
 
 def _tables(release: Release, dataset: str) -> list[Table]:
-    """The tables of a data set's pictures; an UnknownNameError if there are none."""
+    """Return the tables of a data set's pictures; an UnknownNameError if there are none."""
     held = release.datasets_with("pictures")
     if dataset not in held:
         raise UnknownNameError(
@@ -153,24 +153,24 @@ _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
 
 
 def picture_name(image_id: int) -> str:
-    """The name of an image's file, such as 00000017.png."""
+    """Return the name of an image's file, such as 00000017.png."""
     return f"{image_id:08d}.png"
 
 
 def mark_of(images: pa.Table) -> str:
-    """What :data:`MARK` holds for an images table: their number, and a digest of what they are."""
+    """Return the :data:`MARK` of an images table: their number, and a digest of what they are."""
     columns = (images.column(name).to_pylist() for name in ("path", "sha256"))
     digest = hashlib.sha256(json.dumps(list(zip(*columns, strict=True))).encode("utf-8"))
     return json.dumps({"images": len(images), "sha256": digest.hexdigest()}) + "\n"
 
 
 def is_numbered(folder: Path) -> bool:
-    """Whether it is such a folder, perhaps one that is not finished."""
+    """Tell whether it is such a folder, perhaps one that is not finished."""
     return (folder / MARK).is_file() or (folder / picture_name(0)).is_file()
 
 
 def has_other_mark(folder: Path, images: pa.Table) -> bool:
-    """Whether the folder says that its pictures are of other images."""
+    """Tell whether the folder says that its pictures are of other images."""
     mark = folder / MARK
     return mark.is_file() and mark.read_bytes() != mark_of(images).encode("utf-8")
 
@@ -221,5 +221,5 @@ def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) 
 
 
 def _is_picture_file(name: str | None) -> bool:
-    """Whether a path of an images table is a whole file, and one of pixels."""
+    """Tell whether a path of an images table is a whole file, and one of pixels."""
     return name is not None and not _PART.search(name) and not name.endswith(".svg")

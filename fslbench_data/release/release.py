@@ -158,7 +158,7 @@ class Release:
         return tuple(dict.fromkeys(table.name for table in self._tables("attributes")))
 
     def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
-        """Data sets of which there are tables of a kind, such as the features of a backbone."""
+        """Return the data sets with tables of a kind, such as the features of a backbone."""
         return tuple(dict.fromkeys(t.dataset for t in self._tables(kind) if t.name == name))
 
     @cached_property
@@ -170,12 +170,12 @@ class Release:
         )
 
     def task_set(self, dataset: str, name: str) -> TaskSet:
-        """The tasks of ``name`` (such as ``open-5w5s5q``) of a data set."""
+        """Return the tasks of ``name`` (such as ``open-5w5s5q``) of a data set."""
         info = self.task_set_info(dataset, name)
         return TaskSet.from_table(info, self.task_table(info))
 
     def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
-        """What the release says of a task set, without its tasks."""
+        """Return what the release says of a task set, without its tasks."""
         self._about(dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
@@ -184,19 +184,19 @@ class Release:
         raise UnknownNameError("task set", name, names, where=f"{dataset} of release {self}")
 
     def task_table(self, info: TaskSetInfo) -> pa.Table:
-        """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
+        """Return the table of a task set: :func:`benchmark_spec.schemas.task_set`."""
         return self._tasks(self._find("tasks", info.dataset, str(info.name)))
 
     def provenance(self, info: TaskSetInfo) -> Mapping[str, Any]:
-        """What it takes to draw a task set again."""
+        """Return what it takes to draw a task set again."""
         return self._find("tasks", info.dataset, str(info.name)).provenance
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
-        """Classes of each task of a set, int32 (T, K), without its images."""
+        """Return the classes of each task of a set, int32 (T, K), without its images."""
         return self._column(info, "class_ids")
 
     def query_labels(self, info: TaskSetInfo) -> NDArray[np.integer[Any]]:
-        """Positions in its classes of each task's queries, int8 (T, K·Q), without its images.
+        """Return positions of queries in a task's classes, int8 (T, K·Q), without its images.
 
         Of a set with more classes they are int16.
         """
@@ -227,7 +227,7 @@ class Release:
         return check_tasks(table, entry, self._about(entry.dataset), name.protocol)
 
     def classes(self, dataset: str) -> pa.Table:
-        """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
+        """Return a data set's :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
         if dataset in self._classes:
             return self._classes[dataset]
         entry, where = self._find("classes", dataset, ""), f"classes of {dataset}"
@@ -237,36 +237,36 @@ class Release:
         return self._classes.setdefault(dataset, checked)
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
-        """The superclass of each class of a data set, in the order of classes; None without any."""
+        """Return the superclass of each class of a data set, in their order; None without any."""
         columns = self.classes(dataset).to_pydict()
         return tuple(columns["superclass"]) if "superclass" in columns else None
 
     def images(self, dataset: str) -> pa.Table:
-        """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
+        """Return a data set's :data:`benchmark_spec.schemas.IMAGES`, where they are known."""
         entry = self._find("images", dataset, "")
         table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
         return check_images(table, entry, self._about(dataset))
 
     def groups(self, dataset: str) -> NDArray[np.int64] | None:
-        """The group of each image of a data set, -1 of one without; None where none are known."""
+        """Return the group of each image of a data set, -1 without one; None if none are known."""
         if dataset not in self.datasets_with("images"):
             return None
         return groups_of(self.images(dataset))
 
     def paths(self, dataset: str) -> list[str]:
-        """The path of each image of a data set, empty where it has none."""
+        """Return the path of each image of a data set, empty where it has none."""
         paths: list[str] = self.images(dataset).column("path").fill_null("").to_pylist()
         return paths
 
     def features(self, dataset: str, backbone: str) -> Features:
-        """Features of a data set's images, (N, D), read-only: row i is image id i.
+        """Return features of a data set's images, (N, D), read-only: row i is image id i.
 
         float16, or float32 where they were rounded to steps of a scale.
         """
         return read_features(self._shards("features", dataset, backbone), self.files.path)
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
-        """Attributes of images, row i of image id i: :data:`benchmark_spec.schemas.ATTRIBUTES`."""
+        """Return :data:`benchmark_spec.schemas.ATTRIBUTES` of images, row i of image id i."""
         entry = self._find("attributes", dataset, name)
         table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
         return check_attributes(table, entry)
@@ -274,7 +274,7 @@ class Release:
     def references(
         self, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
     ) -> tuple[Submission, ...]:
-        """The reference methods' results, a submission each, which may be left without rows.
+        """Return the reference methods' results, a submission each, which may be left without rows.
 
         With `only`, results on other task sets are left out; their rows are not even checked.
         """
@@ -306,7 +306,7 @@ class Release:
     def reference(
         self, name: str, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
     ) -> Submission:
-        """One reference method's results, or what is to be kept of them.
+        """Return one reference method's results, or what is to be kept of them.
 
         With `only`, none that answer no such task set.
         """

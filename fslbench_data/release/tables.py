@@ -288,7 +288,7 @@ def _in_range(values: NDArray[np.integer], entry: Table, name: str, most: int) -
 
 
 def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
-    """Values of a column without nulls, or of its lists."""
+    """Return the values of a column without nulls, or of its lists."""
     column = table.column(name).combine_chunks()
     if pa.types.is_nested(column.type):
         column = column.flatten()

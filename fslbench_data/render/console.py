@@ -74,7 +74,7 @@ _PART = r"[^ /]*[ /]|[^ /]+"
 
 
 def _parts(name: str, width: int) -> Iterator[str]:
-    """Parts of a name of at most so many characters' width, as large as they may be."""
+    """Yield parts of a name of at most so many characters' width, as large as they may be."""
     for word in re.findall(_PART, name):
         if cell_len(word.rstrip()) <= width:
             yield word
@@ -120,7 +120,7 @@ WIDEST, LONGEST = 1000, 10_000
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output or error, as wide as it is, within bounds; nothing in a text is markup.
+    """Open standard output or error, as wide as it is, within bounds; no text is markup.
 
     Standard error shows how far a job is, for which it has to be a terminal: FORCE_COLOR, which
     asks for colours, makes a file none.
@@ -139,7 +139,7 @@ def _bounded(width: int, height: int) -> tuple[int, int]:
 
 @contextmanager
 def screen() -> Iterator[Console]:
-    """Standard output; where it is no terminal, plain lines without trailing blanks."""
+    """Open standard output; where it is no terminal, plain lines without trailing blanks."""
     terminal = console()
     if terminal.is_terminal:
         yield terminal
@@ -151,7 +151,7 @@ def screen() -> Iterator[Console]:
 
 @contextmanager
 def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callable[[], str]]]:
-    """A console without a terminal, of some size, and what gives its text."""
+    """Yield a console without a terminal, of some size, and what gives its text."""
     width, height = _bounded(*(size or shutil.get_terminal_size(PAGE)))
     file = io.StringIO()
     on_page = Console(
@@ -216,7 +216,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def screenful(console: Console) -> int:
-    """How many rows of a table are shown at once."""
+    """Return how many rows of a table are shown at once."""
     return max(10, console.height - 4)
 
 

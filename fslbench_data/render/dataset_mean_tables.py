@@ -41,7 +41,7 @@ def values(means: Sequence[DatasetMean]) -> Table:
 
 
 def _table(title: str, rows: Sequence[DatasetMean]) -> Table:
-    """Return a row a method, or a pair, with half-widths for what intervals are about."""
+    """Return a row per method, or a pair, with half-widths for what intervals are about."""
     lines: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         line = lines.setdefault((row.ways, row.shots, row.method, row.versus), {})

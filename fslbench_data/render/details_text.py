@@ -157,7 +157,7 @@ def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Colu
 
 
 def _closed_too(each: TaskSetReport) -> bool:
-    """Whether intervals of another set, whose tasks reuse images, are there too."""
+    """Tell whether intervals of another set, whose tasks reuse images, are there too."""
     return each.interval_kind != "closed" and each.has_closed
 
 

@@ -123,7 +123,7 @@ def labels(scores: Iterable[Score]) -> dict[str, str]:
 
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:
-    """An interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
+    """Return an interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
     mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
     if interval.halfwidth is None:
         return f"{mean}, no interval"
@@ -133,7 +133,7 @@ def plus_minus(interval: Interval, *, signed: bool = False) -> str:
 
 
 def width_text(halfwidth: float) -> str:
-    """Two decimals, or two significant digits where these would round to nothing."""
+    """Give two decimals, or two significant digits where these would round to nothing."""
     return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
 
 
@@ -238,7 +238,7 @@ def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
 
 
 def stopped_text(scores: Iterable[Score]) -> list[str]:
-    """What holds of runs that were stopped when they were conclusive."""
+    """Say what holds of runs that were stopped when they were conclusive."""
     sentences = []
     for s in scores:
         if s.stopped is None:
@@ -265,7 +265,7 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
 
 
 def unseen_text(classes: int, level: float) -> str:
-    """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
+    """Say what verdicts for new classes cannot know: of kinds of classes that the set lacks."""
     bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "

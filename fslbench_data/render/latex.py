@@ -225,7 +225,7 @@ _MARKS = re.compile(r"[-+0=?·]+")
 
 
 def tex(text: str) -> str:
-    """Text for LaTeX: specials escaped, a sign before a number and those of verdicts set as one."""
+    """Return text for LaTeX: specials escaped, signs of numbers and of verdicts set as one."""
     text = unicodedata.normalize("NFC", one_line(text))
     if text.startswith("*"):  # which the end of the row before would take for its own
         return f"{{*}}{tex(text[1:])}"

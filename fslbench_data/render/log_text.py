@@ -170,7 +170,7 @@ def _about(log: LogFacts, kind: IntervalKind) -> str:
 
 
 def _methods(each: TaskSetReport, log: LogFacts) -> Table:
-    """Return one row a method, a half-width for each kind."""
+    """Return one row per method, a half-width for each kind."""
     protocol, level = each.scored.name.protocol, f"{100 * each.level:.8g} %"
 
     def own_width(kind: IntervalKind, score: Score) -> str:

@@ -49,7 +49,7 @@ NOTES: dict[str, str] = {
 
 
 def cell_text(cell: PaperCell) -> str:
-    """Return mean and half-width, or what marks explain instead."""
+    """Return the mean and half-width, or what marks explain instead."""
     if cell.verdict == "=":
         return "identical"
     signed = cell.verdict is not None

@@ -49,7 +49,7 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
 
 
 def title(each: SetPlan, plan: Plan) -> str:
-    """What is planned."""
+    """Say what is planned."""
     pilot = each.pilot
     what = pilot.name if pilot.versus else f"accuracy of {pilot.name}"
     if isinstance(each, DatasetPlan):
@@ -62,7 +62,7 @@ def title(each: SetPlan, plan: Plan) -> str:
 
 
 def pilot_text(each: SetPlan, level: float | None) -> str:
-    """What the pilot found; with a level, the parts of its variance, too."""
+    """Say what the pilot found; with a level, the parts of its variance, too."""
     pilot = each.pilot
     mean = f"mean {pilot.mean:+.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
     found = ""
@@ -84,7 +84,7 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
 
 
 def plain_sentences(each: SetPlan) -> list[str]:
-    """What stands below the table, in plain words."""
+    """Say what stands below the table, in plain words."""
     if isinstance(each, DatasetPlan):
         row, choice = each.shown, each.choice
         best = "not determined by this pilot"
@@ -121,7 +121,7 @@ def _range(choice: QueryChoice) -> str:
 
 
 def plain_notes(plan: Plan) -> list[str]:
-    """What the columns mean, in short."""
+    """Say what the columns mean, in short."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
     of_pairs = any(each.pilot.versus for each in plan.sets)
     usual = "" if plan.suite == POOLED else f" usual: as papers print it, {CLOSED_TASKS} tasks."
@@ -183,7 +183,7 @@ def table(each: SetPlan) -> Table:
 
 
 def sentences(each: SetPlan) -> list[str]:
-    """What stands below the table, but for training runs."""
+    """Say what stands below the table, but for training runs."""
     if isinstance(each, DatasetPlan):
         return [budget_text(each), choice_text(each)]
     lines = []
@@ -215,7 +215,7 @@ def _half(one: UnitsForHalf, unit: str) -> str:
 
 
 def budget_text(each: DatasetPlan) -> str:
-    """What the widths at one Q come from."""
+    """Say what the widths at one Q come from."""
     row = each.shown
     likely = ""
     if row.class_share is not None:
@@ -229,7 +229,7 @@ def budget_text(each: DatasetPlan) -> str:
 
 
 def choice_text(each: DatasetPlan) -> str:
-    """Q*, its interval, and what it minimises."""
+    """Return Q*, its interval, and what it minimises."""
     if each.choice.best is None:
         return (
             "Q* is undetermined: the pilot's tasks differ no more than the luck of their queries "
@@ -239,7 +239,7 @@ def choice_text(each: DatasetPlan) -> str:
 
 
 def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]:
-    """What training runs do to a half-width, what more of them would, and which are unknown."""
+    """Say what training runs do to a half-width, what more of them would, and which are unknown."""
     lines = []
     if told is not None:
         of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
@@ -262,7 +262,7 @@ def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]
 
 
 def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[str, Any]:
-    """The same for machines; nothing of a half-width where no two runs differ."""
+    """Return the same for machines; nothing of a half-width where no two runs differ."""
     widths = dict.fromkeys(("halfwidth", "of_tasks", "tasks_alone")) | {"more": []}
     if told is not None:
         more = [{"runs": n, "halfwidth": width} for n, width in told.more]
@@ -280,7 +280,7 @@ def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[s
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the columns mean."""
+    """Say what the columns mean."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
     detectable = (
         "detectable: the smallest true difference that the interval excludes 0 for "
@@ -465,7 +465,7 @@ def plain(value: Any) -> Any:
 
 
 def best_text(choice: QueryChoice) -> str:
-    """Q* and its large-sample value with their intervals."""
+    """Return Q* and its large-sample value with their intervals."""
     root = choice.root
     return (
         f"{range_text(choice)}; "
@@ -474,7 +474,7 @@ def best_text(choice: QueryChoice) -> str:
 
 
 def range_text(choice: QueryChoice) -> str:
-    """Q* and its interval."""
+    """Return Q* and its interval."""
     return (
         f"Q* = {_query(choice.best, choice)}, {100 * choice.level:.8g} % interval "
         f"{_query(choice.low, choice)} to {_query(choice.high, choice)}"

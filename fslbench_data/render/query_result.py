@@ -19,14 +19,14 @@ _ROWS = 4096
 
 
 def csv_pieces(table: pa.Table) -> Iterator[str]:
-    """CSV, its header first; a list as a JSON array, as submissions have them."""
+    """Yield CSV, its header first; a list as a JSON array, as submissions have them."""
     yield _csv([table.column_names])
     for rows in _rows(table):
         yield _csv(rows)
 
 
 def json_pieces(table: pa.Table) -> Iterator[str]:
-    """A JSON array of an object a row."""
+    """Yield a JSON array of an object a row."""
     before = "[\n"
     for rows in _rows(table):
         objects = (dict(zip(table.column_names, map(_portable, row), strict=True)) for row in rows)
@@ -47,7 +47,7 @@ def table_of(result: pa.Table) -> Table:
 
 
 def _rows(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
-    """Rows of values, some at a time."""
+    """Yield rows of values, some at a time."""
     for batch in table.to_batches(max_chunksize=_ROWS):
         if batch.num_rows:
             yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
@@ -74,7 +74,7 @@ def _cell(i: int, row: tuple[Any, ...]) -> str | None:
 
 
 def _portable(value: Any) -> Any:
-    """The value as JSON can have it: as text what is no number there."""
+    """Return the value as JSON can have it: as text what is no number there."""
     if isinstance(value, list):
         return [_portable(item) for item in value]
     if isinstance(value, dict):

@@ -167,7 +167,7 @@ def _names(summary: Summary) -> Name:
 
 
 def _features(summary: Summary) -> str:
-    """The features that names are written without; empty if two names would be alike."""
+    """Return the features that names are written without; empty if two names would be alike."""
     features = summary.rows[0].score.backbone if summary.rows else ""
     names = {score.method for score in summary.scores}
     short = {name.removeprefix(f"{features}/") for name in names}

@@ -190,7 +190,7 @@ def json_text(content: dict[str, Any]) -> str:
 
 
 def _md(text: str) -> str:
-    """Text for Markdown: neither markup nor formula, and no link, call or reference.
+    """Return text for Markdown: neither markup nor formula, and no link, call or reference.
 
     Sites make links of addresses, of @names and of #numbers by themselves, unless something that
     is not seen parts them, perhaps already.

@@ -107,12 +107,12 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 
 
 def neutral(text: str) -> str:
-    """The text on one printable line, its mentions, references, links and emoji broken."""
+    """Return the text on one printable line, its mentions, references, links and emoji broken."""
     return _LINKED.sub(lambda match: match[0] + BREAK, one_line(text, most=1000))
 
 
 def escaped(text: str) -> str:
-    """The text as Markdown that shows it as it is, within a line or a cell of a table."""
+    """Return the text as Markdown that shows it as it is, within a line or a cell of a table."""
     shown = _MARKDOWN.sub(r"\\\1", neutral(text))
     return re.sub(r"^(\d*)([-+=.])", r"\1\\\2", shown)  # no list, no heading
 

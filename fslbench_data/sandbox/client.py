@@ -388,7 +388,7 @@ class QueryProcess(AbstractContextManager["QueryProcess"]):
         return pa.concat_tables(answers)
 
     def _error_of(self, ended: EndedError) -> QueryError:
-        """What a query has done to the process that ran it."""
+        """Return the error for what a query has done to the process that ran it."""
         if ended.cause == "late":
             return QueryError(
                 f"the query ran for more than {self._seconds:g} seconds",

@@ -68,7 +68,7 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
 
 
 def whole_content(path: Path, where: str, limits: Limits) -> bytes:
-    """The file in memory, where it cannot change, once its footer is found small enough."""
+    """Return the file in memory, where it cannot change, once its footer is found small enough."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size  # so much memory is taken, whatever is read
         data = file.read(min(size, limits.file_bytes) + 1)
@@ -80,7 +80,7 @@ def whole_content(path: Path, where: str, limits: Limits) -> bytes:
 
 
 def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    """A Parquet file; nothing is asked of its metadata, which can end the process that asks."""
+    """Open a Parquet file without its metadata, which can end the process that asks."""
     return pq.ParquetFile(
         pa.BufferReader(data),
         read_dictionary=list(texts),
@@ -93,7 +93,7 @@ def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.Parquet
 def _batches(
     file: pq.ParquetFile, names: Sequence[str], where: str, limits: Limits
 ) -> Iterator[pa.RecordBatch]:
-    """Some columns' rows, some at a time; names and lists in the types that they shall have."""
+    """Yield rows of some columns, some at a time; names and lists in the types they shall have."""
     rows = 0
     values = dict.fromkeys(_LISTS, 0)
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
@@ -119,7 +119,7 @@ def _batches(
 
 
 def _check_groups(table: pa.Table, where: str, limits: Limits) -> None:
-    """The different names of the whole table, and how many of their combinations there are."""
+    """Refuse too many different names of the table, or combinations of them."""
     group = np.zeros(table.num_rows, np.int64)
     for name in set(_NAMES) & set(table.column_names):
         column = table.column(name).combine_chunks()
@@ -148,7 +148,7 @@ def _at_most(limit: int, number: int, what: str, where: str) -> None:
 
 
 def unreadable(where: str, reason: Exception | str) -> UnreadableError:
-    """The error about a file that is no Parquet file."""
+    """Return the error about a file that is no Parquet file."""
     return UnreadableError(
         f"{where} cannot be read as parquet: {printable(reason)}",
         expected="a whole Parquet file, neither cut short nor encrypted; texts in UTF-8",
@@ -221,7 +221,7 @@ def read_parquet_table(
 
 
 def _texts(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:
-    """Paths of the texts among the wanted columns, within lists too."""
+    """Return the paths of the texts among the wanted columns, within lists too."""
     leaves = [file.schema.column(number) for number in range(len(file.schema))]
     return [
         leaf.path
@@ -250,7 +250,7 @@ def _column_batches(
 
 
 def _values(array: pa.Array) -> int:
-    """Entries of a column, of its innermost lists."""
+    """Return entries of a column, of its innermost lists."""
     while pa.types.is_nested(array.type) and hasattr(array, "flatten"):
         if pa.types.is_struct(array.type):
             return sum(map(_values, array.flatten()))

@@ -63,7 +63,7 @@ def _end_with(parent: int) -> None:
 
 
 def _reading() -> Answer:
-    """Reads strangers' files; `taken` before any of them counts for none of them."""
+    """Read strangers' files; `taken` before any of them counts for none of them."""
     from fslbench_data.sandbox import reader
 
     taken = _address_space()
@@ -89,7 +89,7 @@ def _reading() -> Answer:
 
 
 def _querying() -> Answer:
-    """Opens a database over the tables that it gets, and then runs queries of it."""
+    """Open a database over the tables that it gets, and then run queries of it."""
     from analysis_sql.queries import engine
     from analysis_sql.queries.limits import memory_bytes
 
@@ -139,7 +139,7 @@ def write_stream(sink: Any, table: pa.Table) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space that this process has taken with all its packages."""
+    """Return the bytes of address space that this process has taken with all its packages."""
     if sys.platform != "linux":
         return 0
     pages = int(Path("/proc/self/statm").read_text().split()[0])

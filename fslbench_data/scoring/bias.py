@@ -356,7 +356,7 @@ def bias(
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:
-    """Worst-class accuracies and gaps of the methods of a submission, beside the references.
+    """Return worst-class accuracies and gaps of the methods of a submission, beside the references.
 
     Without a submission only methods that the selection is `against` are compared with each other.
 

@@ -132,11 +132,11 @@ class OwnRelease(Release):
         )
 
     def classes(self, dataset: str) -> pa.Table:
-        """The classes that may be drawn, with their sizes."""
+        """Return the classes that may be drawn, with their sizes."""
         return self.tables[self._find("classes", dataset, "").path]
 
     def images(self, dataset: str) -> pa.Table:
-        """The images that may be drawn; `path` is what the log calls an image, if it shows it."""
+        """Return the images that may be drawn; `path` is what the log calls one, if it shows it."""
         return self.tables[self._find("images", dataset, "").path]
 
     def task_set(self, dataset: str, name: str) -> TaskSet:
@@ -456,7 +456,7 @@ def _release(
     infos: Sequence[TaskSetInfo],
     how: Mapping[str, Any] | None = None,
 ) -> OwnRelease:
-    """Number images class by class, and put classes, images and tasks in tables."""
+    """Give numbers to images class by class, and put classes, images and tasks in tables."""
     order = np.argsort(pool.class_of_image, kind="stable")
     place = np.argsort(order)
     sizes = np.bincount(pool.class_of_image, minlength=len(pool.classes))

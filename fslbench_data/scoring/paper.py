@@ -255,7 +255,7 @@ def _by_queries(
 def _accuracies(
     each: TaskSetReport, kind: IntervalKind, rows: Sequence[PaperRow], unbound: Collection[str]
 ) -> tuple[tuple[PaperCell | None, ...], int]:
-    """Cells of methods, and of how many pairs who is told from the best."""
+    """Return cells of methods, and of how many pairs who is told from the best."""
     there = {name: i for i, name in enumerate(each.methods)}
     positions = {row.method: there[row.method] for row in rows if row.method in there}
     whole = each.counts.tasks == each.scored.n_tasks
@@ -332,7 +332,7 @@ def _mean_cell(mean: DatasetMean, kind: IntervalKind, tasks: int, highest: float
 def _differences(
     each: TaskSetReport, kind: IntervalKind, rows: Sequence[PaperRow], unbound: Collection[str]
 ) -> tuple[tuple[PaperCell | None, ...], int]:
-    """Cells of differences; each stands alone."""
+    """Return cells of differences; each stands alone."""
     cells: list[PaperCell | None] = []
     for row in rows:
         names = row.method, row.versus

@@ -117,7 +117,7 @@ class Results:
         return [found[method] for method in methods if method in found]
 
     def only_method(self) -> str:
-        """The method to plan with where none is named: the submission's, or the first reference."""
+        """Return the method to plan with if none is named: the file's, or the first reference."""
         if not self.parts:
             raise SubmissionError(
                 f"release {self.release} has no reference results to plan with",
@@ -267,7 +267,7 @@ class DatasetPlan:
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
     def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """What training runs do to the open interval at one Q, and what it is called."""
+        """Return what training runs do to the open interval at one Q, and what it is called."""
         row = self.shown
         told = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
         return told, f"the open interval at Q = {row.query}"
@@ -294,7 +294,7 @@ class PooledSetPlan:
         return int(self.pilot.variances.sizes.sum())
 
     def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """What training runs do to the interval for new images of the usual number of tasks."""
+        """Return what training runs do to new images of the usual number of tasks, and its name."""
         tasks = self.usual or CLOSED_TASKS
         of_tasks = {row.tasks: row.of_tasks for row in self.rows if row.kind == "images"}
         width, least = of_tasks.get(tasks), of_tasks.get(None)

@@ -225,7 +225,7 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
 def _set_report(
     info: TaskSetInfo, selected: Selected, level: float, other: TaskSetReport | None
 ) -> TaskSetReport:
-    """Scores and pairs on a task set that the submission answers."""
+    """Return scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
     groups = [group for part in parts for group in part.on(info.dataset, name)]
     methods = [group.method for group in groups]
@@ -265,7 +265,7 @@ def _scores(
     designs: Designs,
     why: Mapping[IntervalKind, str],
 ) -> tuple[Counts, tuple[Score, ...]]:
-    """Counts and accuracies of everything that the parts answer of a task set, in order."""
+    """Compute counts and accuracies of all that the parts answer of a task set, in order."""
     groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
     if not groups:
         return Counts(np.zeros((0, 0), np.int16), np.zeros(0, np.int64), 1), ()
@@ -322,7 +322,7 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
-    """Which pairs to compare, (own, methods): every unordered pair once.
+    """Return which pairs to compare, (own, methods): every unordered pair once.
 
     Each method with the later ones and the references; with `against`, only with those.
     """
@@ -514,7 +514,7 @@ def answered_by_one(both: Submission, selection: Selection) -> list[str]:
 
 
 def find_method(text: str, release: Release) -> Submission:
-    """The results of one method: of a file, or of the release."""
+    """Return the results of one method: of a file, or of the release."""
     submission = _methods_of(text, release)
     if len(names := _names(submission)) > 1:
         raise SubmissionError(
@@ -543,7 +543,7 @@ def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
 
 
 def _is_name(source: Source) -> bool:
-    """Whether something is the name of a reference method, and no file."""
+    """Tell whether something is the name of a reference method, and no file."""
     if not isinstance(source, str | Path):
         return False
     file = Path(str(source).partition("::")[0])
@@ -553,7 +553,7 @@ def _is_name(source: Source) -> bool:
 def _methods_of(
     source: Source, release: Release, features: Collection[str] = frozenset()
 ) -> Submission:
-    """The results of the methods that are named: of a file, of one method of it, a reference."""
+    """Return the results of methods that are named: of a file, a method of it, a reference."""
     if not isinstance(source, str | Path):
         return merge(source)
     text = str(source)
@@ -574,7 +574,7 @@ def _methods_of(
 
 
 def selected(submission: Submission, method: str) -> Submission:
-    """The rows of one method of a submission."""
+    """Return the rows of one method of a submission."""
     column = submission.table.column("method").cast(pa.string())
     table = submission.table.filter(pc.equal(column, pa.scalar(method)))
     return replace(
@@ -586,6 +586,6 @@ def selected(submission: Submission, method: str) -> Submission:
 
 
 def _names(submission: Submission) -> list[str]:
-    """Names of its methods, in the order of their first row."""
+    """Return the names of its methods, in the order of their first row."""
     names: list[str] = submission.table.column("method").unique().to_pylist()
     return names

@@ -273,7 +273,7 @@ class ScoredSet:
 
 
 def scored_set(info: TaskSetInfo) -> ScoredSet:
-    """A task set of a release as a report names it."""
+    """Return a task set of a release as a report names it."""
     return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
 
 

@@ -80,7 +80,7 @@ def whole_name(
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether a method's name can be printed so."""
+    """Tell whether a method's name can be printed so."""
     first, cut, last = text.partition(CUT)
     if not cut:
         return bool(text) and name.endswith(f"/{text}")
@@ -261,7 +261,7 @@ def _with_whole_names(
 def reference_results(
     release: Release, infos: Collection[TaskSetInfo] | None = None, kept: Kept = "counts"
 ) -> Validated | None:
-    """The reference methods' results on some task sets and their closed twins, or on all.
+    """Return the reference methods' results on some task sets and their closed twins, or on all.
 
     None where a release has no such methods; without groups where they answer none of these.
     """
@@ -311,13 +311,13 @@ def _references_alone(
 
 
 def _answered(answers: Validated, release: Release) -> list[TaskSetInfo]:
-    """The task sets that are answered, in the release's order."""
+    """Return the task sets that are answered, in the release's order."""
     answered = {group.info.text for group in answers.groups}
     return [info for info in release.task_sets if info.text in answered]
 
 
 def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
-    """Those of the answered task sets that are asked for."""
+    """Return those of the answered task sets that are asked for."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
     chosen = _named(infos, selection)
@@ -329,12 +329,12 @@ def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
 
 
 def _near(infos: Collection[TaskSetInfo], selection: Selection) -> Collection[TaskSetInfo]:
-    """Those of the data sets of a selection, if it names any that there are."""
+    """Return those of the data sets of a selection, if it names any that there are."""
     return [info for info in infos if info.dataset in selection.datasets] or infos
 
 
 def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
-    """Those of some task sets that a selection names, or all."""
+    """Return those of some task sets that a selection names, or all."""
     task_sets = task_set_names(selection.task_sets)
     return [
         info

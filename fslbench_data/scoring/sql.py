@@ -109,7 +109,7 @@ def tables(
     *,
     allow_unbound: bool = False,
 ) -> dict[str, pa.Table | MadeWhenRead]:
-    """Tables of :data:`VIEWS` over a release and submissions to it.
+    """Return tables of :data:`VIEWS` over a release and submissions to it.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def only_named(
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
-    """The views of a connection: name, what it holds, and its columns with their types."""
+    """Return the views of a connection: name, what it holds, and its columns with their types."""
     from analysis_sql.queries.engine import query_names, query_question
 
     about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
@@ -227,7 +227,7 @@ def _task_sets(release: Release) -> pa.Table:
 
 
 def _tasks(release: Release) -> pa.Table:
-    """All task sets in one table; lists are of free length, since protocols differ."""
+    """Return all task sets in one table; lists are of free length, since protocols differ."""
     parts = []
     for info in release.task_sets:
         table = release.task_table(info)

@@ -191,7 +191,7 @@ def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
 
 
 def _plain(table: pa.Table, where: str) -> pa.Table:
-    """Return names of tasks as texts and lists as lists, however a file has them."""
+    """Return the names of tasks as texts and lists as lists, however a file has them."""
     made = {}
     for name in table.column_names:
         column = table.column(name)
@@ -336,7 +336,7 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: st
 def _runs(
     table: pa.Table, method: Ints, task: Ints, shots: Ints, where: str
 ) -> tuple[Any, Ints, str]:
-    """Return names of training runs, the run of each row (R,), and the column that names them.
+    """Return the names of training runs, the run of each row (R,), and the column that names them.
 
     Without `run`, another column is taken if only it tells rows of one method and task apart.
     Tasks of other numbers of shots may have the same names.

@@ -156,7 +156,7 @@ class Scores(AsFrame, Sequence[Score]):
         return f"<Scores: {len(self)} on {many(len(sets), 'task set')}; .to_pandas(), .to_arrow()>"
 
     def to_arrow(self) -> pa.Table:
-        """The scores as a table, one row a score and kind of interval."""
+        """Return the scores as a table, one row a score and kind of interval."""
         return pa.Table.from_batches([score_batch(self)], SCORES)
 
 
@@ -203,7 +203,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
         return f"<Comparisons: {about}; .to_pandas(), .to_arrow()>"
 
     def to_arrow(self) -> pa.Table:
-        """The comparisons as a table, one row a comparison and kind of interval."""
+        """Return the comparisons as a table, one row a comparison and kind of interval."""
         return pa.Table.from_batches(comparison_batches(self._sets), COMPARISONS)
 
 

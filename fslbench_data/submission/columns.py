@@ -284,7 +284,7 @@ WIDE = dict.fromkeys(("n_correct", "n_query"), WIDE_COUNTS) | dict.fromkeys(
 
 
 def canonical(table: pa.Table, where: str) -> pa.Table:
-    """The table with the columns of a submission, in their order and of their types.
+    """Return the table with the columns of a submission, in their order and of their types.
 
     Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
     doubled or of another type, or holds what it cannot.  A column of names has one dictionary,
@@ -309,7 +309,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
 
 
 def known_columns(table: pa.Table, where: str) -> pa.Table:
-    """The columns in their order, or an error if one is missing, unknown or doubled.
+    """Return the columns in their order, or an error if one is missing, unknown or doubled.
 
     The index of a pandas frame is passed over, unless it holds a column that there must be.
     """
@@ -335,7 +335,7 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
 
 
 def holds_all_ways(columns: Iterable[str]) -> bool:
-    """Whether these are the columns of one's own results with all classes at once."""
+    """Tell whether these are the columns of one's own results with all classes at once."""
     return {"image", "class", "predicted"} <= {*columns}
 
 
@@ -356,7 +356,7 @@ def commas(columns: list[str]) -> str:
 
 
 def column_remedy(columns: list[str], missing: list[str]) -> str:
-    """What to do about columns, guessed from what they are called."""
+    """Say what to do about columns, guessed from what they are called."""
     if fix := commas(columns):
         return fix
     if {"support_ids", "query_ids", "image_ids"} & {*columns}:
@@ -394,7 +394,7 @@ def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
 
 
 def printable(error: Exception | str) -> str:
-    """An error's first line, without what a terminal could not print."""
+    """Return an error's first line, without what a terminal could not print."""
     first = (str(error).splitlines() or [type(error).__name__])[0]
     first = first.partition(" Detail: Python exception:")[0][:200]  # with which Arrow ends
     return "".join(c if c.isprintable() else "?" for c in first)

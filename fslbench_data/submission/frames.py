@@ -34,10 +34,10 @@ class AsFrame(ABC):
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame, numbered from 0."""
+        """Return the rows as a pandas frame, numbered from 0."""
         return self.to_arrow().to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -167,7 +167,7 @@ class Submission(AsFrame):
         return names
 
     def on(self, infos: Collection[TaskSetInfo]) -> Submission:
-        """What it answers of some task sets; perhaps no row."""
+        """Return what it answers of some task sets; perhaps no row."""
         wanted = {(info.dataset, str(info.name)) for info in infos}
         bindings = {key: bound for key, bound in self.bindings.items() if key[1:] in wanted}
         datasets, task_sets = (
@@ -213,12 +213,12 @@ class Submission(AsFrame):
             pq.write_table(self.bound_table(), temporary, compression="zstd")
 
     def bound_table(self) -> pa.Table:
-        """The table as a file holds it: with the metadata that says what it is bound to."""
+        """Return the table as a file holds it: with the metadata that says what it is bound to."""
         metadata = written_metadata(self.methods, self.bindings, self.package_version)
         return self.table.replace_schema_metadata({METADATA_KEY: metadata})
 
     def to_arrow(self) -> pa.Table:
-        """The table with its metadata, as :meth:`write` writes it, and two columns more.
+        """Return the table with its metadata, as :meth:`write` writes it, and two columns more.
 
         pandas and polars keep no metadata: `fingerprint` and `transductive` say there which tasks
         were answered, and which methods use a task's queries together.  What a method says

@@ -45,7 +45,7 @@ def counts_of(
     scale: float,
     where: str,
 ) -> NDArray[np.int64]:
-    """Numbers of correct queries (T,) from accuracies (T,), of which `scale` means all right.
+    """Count correct queries (T,) by accuracies (T,), of which `scale` means all right.
 
     Queries of each task are (T,). Raises an AccuracyError if there are not as many accuracies as
     the task set has tasks; or one is NaN, out of range, or no multiple of 1/(K·Q).
@@ -131,7 +131,7 @@ _LINE = 1 << 24
 
 
 def is_log(source: object) -> bool:
-    """Whether a file or a frame holds own tasks, by their class_ids or all classes at once."""
+    """Tell whether a file or a frame holds own tasks, by their class_ids or all classes at once."""
     names = columns_of(source)
     return ("class_ids" in names or holds_all_ways(names)) and "task_set" not in names
 
@@ -164,12 +164,12 @@ def _columns_in(path: Path, changed: int) -> list[str]:
 
 
 def is_all_ways(source: object) -> bool:
-    """Whether it holds the predicted class of every test image, with all classes at once."""
+    """Tell whether it holds the predicted class of every test image, with all classes at once."""
     return holds_all_ways(columns_of(source))
 
 
 def is_by_image(source: object) -> bool:
-    """Whether it answers a release's tasks of all classes with a row an image."""
+    """Tell whether it answers a release's tasks of all classes with a row an image."""
     return {"task_set", "image_id", "predicted"} <= {*columns_of(source)}
 
 

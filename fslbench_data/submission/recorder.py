@@ -164,7 +164,7 @@ class Recorder:
         self._stopping[str(info)] = stopping
 
     def submission(self) -> Submission:
-        """Everything recorded so far.
+        """Return everything recorded so far.
 
         Raises
         ------
@@ -276,7 +276,7 @@ def array_of(answer: Any, where: str, kind: type[FSLBenchError] = PredictionErro
 def _predictions(
     answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
 ) -> NDArray[Any]:
-    """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
+    """Return predictions as an integer array (m, K·Q), m at most the rows of `label`."""
     array = array_of(answers, where)
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     n_query = label.shape[1]
@@ -312,7 +312,7 @@ def _second(
     info: TaskSetInfo,
     where: str,
 ) -> NDArray[Any] | None:
-    """Second-best classes as an integer array (m, K·Q), none of which is predicted."""
+    """Return second-best classes as an integer array (m, K·Q), none of which is predicted."""
     if answers is None:
         return None
     where += ", second"

@@ -95,7 +95,7 @@ class TaskSet:
 
     @classmethod
     def from_table(cls, info: TaskSetInfo, table: pa.Table) -> TaskSet:
-        """Task set of a table of the schema :func:`benchmark_spec.schemas.task_set`."""
+        """Return the task set of a table of the schema :func:`benchmark_spec.schemas.task_set`."""
         protocol = info.protocol
         if info.name.varies:
             names = ("class_ids", "support", "query", "query_label", "support_label")
@@ -165,7 +165,7 @@ def padded_lists(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A fixed-size-list column as a read-only array (rows, *shape)."""
+    """Return a fixed-size-list column as a read-only array (rows, *shape)."""
     lists = table.column(column).combine_chunks()
     array: NDArray[Any] = lists.flatten().to_numpy().reshape(len(table), *shape)
     array.flags.writeable = False
@@ -179,7 +179,7 @@ def by_class(values: NDArray[Any], query_label: NDArray[Any]) -> NDArray[Any]:
 
 
 def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; a single text is one name."""
+    """Return the names as a tuple; a single text is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -192,7 +192,7 @@ def count_until_exhausted(sizes: NDArray[np.int64], protocol: Protocol, key: Key
 def exhaust(
     sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
 ) -> DrawnTasks:
-    """Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
+    """Run Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
     check_number(max_tasks, False, str(key[1]))
     class_ids = _class_sequence(
         sizes // protocol.per_class, protocol.way, Stream(*key, "classes"), max_tasks

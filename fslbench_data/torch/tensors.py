@@ -119,7 +119,7 @@ def tensor_inputs(
 
 
 def task_tensors(images: ImageTensors, tasks: Sequence[Task]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tensors of the support (B, K, S, ...) and the query (B, K·Q, ...) of B tasks."""
+    """Return tensors of the support (B, K, S, ...) and the query (B, K·Q, ...) of B tasks."""
     if tasks[0].info.name.varies:
         raise SpecError(
             f"tasks of {tasks[0].info} differ in shots, and make no one tensor",

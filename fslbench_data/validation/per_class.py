@@ -17,7 +17,7 @@ from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 
 def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
-    """The rows of one method on one task set, in the order of tasks.
+    """Return the rows of one method on one task set, in the order of tasks.
 
     The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`);
     of several runs the rows of a task follow each other.
@@ -30,7 +30,7 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
-    """Correct queries of each class of each task (T, K); None where some row does not say."""
+    """Count correct queries of each class of each task (T, K); None where some row does not say."""
     way = tasks.class_ids.shape[1]
     if (counts := _lists(rows, "class_correct", way)) is not None:
         return counts.astype(np.int64)
@@ -49,7 +49,7 @@ def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
 def class_differences(
     answers: Sequence[Sequence[pa.Table]], tasks: TaskSet
 ) -> tuple[Ints, Ints, int] | None:
-    """Σd and Σd² of each class of each task (T, K), and the unit of d; None where not said.
+    """Return Σd and Σd² of each class of each task (T, K), and the unit of d; None where not said.
 
     d of a query is the share of runs of the first method that answer it rightly, less that of the
     second method, if any; in parts of the unit, the least common multiple of the numbers of runs.
@@ -75,7 +75,7 @@ def class_differences(
 
 
 def _right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
-    """Which queries are answered rightly (T, K·Q), in the frozen order; None where not said."""
+    """Return which queries are right (T, K·Q), in the frozen order; None where not said."""
     told = _lists(rows, "correct", tasks.query_label.shape[1])
     if told is not None:
         return np.asarray(told == 1)
@@ -86,7 +86,7 @@ def _right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
 
 
 def _by_class(values: NDArray[Any], tasks: TaskSet) -> Ints:
-    """Sums (T, K) over the queries of each class of values (T, K·Q)."""
+    """Sum values (T, K·Q) over the queries of each class: (T, K)."""
     labels = tasks.query_label[: len(values)]
     way = tasks.class_ids.shape[1]
     sums = [np.where(labels == k, values, 0).sum(axis=1, dtype=np.int64) for k in range(way)]
@@ -94,7 +94,7 @@ def _by_class(values: NDArray[Any], tasks: TaskSet) -> Ints:
 
 
 def _lists(rows: pa.Table, name: str, length: int) -> NDArray[Any] | None:
-    """A list column as an array (rows, length); None where it is missing or has a null."""
+    """Return a list column as an array (rows, length); None where it is missing or has a null."""
     if name not in rows.column_names or not rows.num_rows:
         return None
     column = rows.column(name).combine_chunks()

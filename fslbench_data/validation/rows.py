@@ -97,7 +97,7 @@ class Rows:
         return answers
 
     def binding(self, key: Key) -> Binding | None:
-        """What the metadata says of a group."""
+        """Return what the metadata says of a group."""
         return self.submission.bindings.get(key.bound_by) if self.submission.bindings else None
 
     @cached_property
@@ -131,7 +131,7 @@ class Rows:
         return True
 
     def counts(self) -> list[Array]:
-        """Correct queries of each task of each answer, all of whose runs have as many tasks.
+        """Count correct queries of each task of each answer, all of whose runs have as many tasks.
 
         Read from the view `by_task`, int16 (expected,), or int32 if there are runs or more than
         32,767 queries: all rules are met. Of episodes, which differ in queries, accuracies.
@@ -260,7 +260,7 @@ def _narrow(table: pa.Table) -> pa.RecordBatchReader:
 
 
 def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
-    """Number groups in the order of their first rows.
+    """Give numbers to groups in the order of their first rows.
 
     Returns the first row of each group, and the group of each row, int16 where these suffice.
     """

@@ -49,7 +49,7 @@ FINGERPRINT_DIGITS = 12
 
 
 def _declared_rows(answers: Rows, _: Terms) -> None:
-    """Every group that the metadata declares must have rows: none may get lost unnoticed."""
+    """Check that every group that the metadata declares has rows: none is lost unnoticed."""
     there = {key.bound_by for key in answers.keys}
     if lost := [key for key in answers.submission.bindings if key not in there]:
         named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
@@ -73,7 +73,7 @@ def check_not_taken(method: str, taken: Collection[str], where: str = "") -> Non
 
 
 def _names(answers: Rows, terms: Terms) -> None:
-    """Methods and runs must have names that can be shown, methods such that are not taken."""
+    """Check that names can be shown, and that no method's is taken."""
     methods: dict[str, int] = {}
     runs: dict[str, int] = {}
     for key, row in zip(answers.keys, answers.first, strict=True):
@@ -89,7 +89,7 @@ def _names(answers: Rows, terms: Terms) -> None:
 
 
 def _runs(answers: Rows, _: Terms) -> None:
-    """A method's answers to a task set are all in named runs, or none is."""
+    """Check that a method's answers to a task set are all in named runs, or none is."""
     for members in answers.answers.values():
         loose = next((group for group in members if answers.keys[group].run is None), None)
         if len(members) > 1 and loose is not None:
@@ -102,7 +102,7 @@ def _runs(answers: Rows, _: Terms) -> None:
 
 
 def _fingerprints(answers: Rows, _: Terms) -> None:
-    """The metadata's fingerprints must be the release's."""
+    """Check that the metadata's fingerprints are the release's."""
     for key in answers.keys:
         binding = answers.binding(key)
         if binding is not None and not fits(binding.fingerprint, key.info):
@@ -112,7 +112,7 @@ def _fingerprints(answers: Rows, _: Terms) -> None:
 
 
 def _bound(answers: Rows, terms: Terms) -> None:
-    """Every group must say which tasks it answers, unless it need not; then how many, and why."""
+    """Check that every group says which tasks it answers, unless it need not, and how many."""
     if not terms.allow_unbound and not all(answers.bound):
         groups = zip(answers.keys, answers.bound, strict=True)
         loose = [str(key) for key, is_bound in groups if not is_bound]
@@ -139,7 +139,7 @@ def _bound(answers: Rows, terms: Terms) -> None:
 
 
 def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
-    """Whether a fingerprint, or its first twelve or more digits, is the task set's."""
+    """Tell whether a fingerprint, or its first twelve or more digits, is the task set's."""
     return (
         fingerprint is not None
         and len(fingerprint) >= FINGERPRINT_DIGITS
@@ -148,7 +148,7 @@ def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
 
 
 def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
-    """What is wrong with a fingerprint that does not fit, what was expected and how to fix it."""
+    """Say what is wrong with a fingerprint that does not fit, what was expected, and the fix."""
     if fingerprint is None:
         return (
             "the fingerprint is left out of some rows",
@@ -277,7 +277,7 @@ def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _episodes(answers: Rows, terms: Terms) -> None:
-    """Numbers of queries, counts and lists must be those of each episode, which differ in shape."""
+    """Check that queries, counts and lists are those of each episode, which differ in shape."""
     by_class, by_query = "class_correct" in answers.columns, answers.predictions is not None
     if by_query:
         answers.facts("predicted")
@@ -327,7 +327,7 @@ def _episodes(answers: Rows, terms: Terms) -> None:
 
 
 def _given_once(answers: Rows, terms: Terms) -> None:
-    """A method must give predictions of a task set, or say which queries are right, not both."""
+    """Refuse predictions of a task set beside which queries are right, of one method."""
     if answers.predictions is not None and (bad := answers.predictions.given_twice()).size:
         raise PredictionError(
             "there are both predictions and correct",
@@ -338,7 +338,7 @@ def _given_once(answers: Rows, terms: Terms) -> None:
 
 
 def _second_bests(answers: Rows, terms: Terms) -> None:
-    """Second-best classes must be other ones than those predicted, of tasks of all classes."""
+    """Check that second-best classes are not those predicted, of tasks of all classes."""
     if "second" not in answers.columns:
         return
     if answers.predictions is None:
@@ -530,7 +530,7 @@ class Validated:
         return groups
 
     def is_prefix(self, group: Group) -> bool:
-        """Whether a group answers the first tasks of its set, as many as the submitter chose.
+        """Tell whether a group answers the first tasks of its set, as many as the submitter chose.
 
         Who looks before choosing how many finds a number that flatters.  A rule to stop, the maker
         of a release, and a suite that declares half of its set, have not looked.
@@ -542,12 +542,12 @@ class Validated:
         return group.tasks not in group.info.name.declared_tasks(group.info.n_tasks)
 
     def of_one_model(self, group: Group) -> bool:
-        """Whether a group is one run's of a method that may differ from run to run."""
+        """Tell whether a group is one run's of a method that may differ from run to run."""
         about = self.submission.methods.get(group.method)
         return len(group.runs) < 2 and (about is None or about.trained is not False)
 
     def on(self, dataset: str, task_set: str) -> list[Group]:
-        """What was answered of a task set, a group a method."""
+        """Return what was answered of a task set, a group a method."""
         return self._by_set.get(f"{dataset}/{task_set}", [])
 
 
@@ -604,7 +604,7 @@ def validate(
 
 
 def _checked(submission: Submission, terms: Terms) -> Validated:
-    """What was answered, if every rule is met."""
+    """Return what was answered, if every rule is met."""
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     answers = register(submission, terms.release)
@@ -618,7 +618,7 @@ def _checked(submission: Submission, terms: Terms) -> Validated:
 
 
 def _marked(answers: Rows) -> dict[str, Method]:
-    """The methods' metadata, and what the column `transductive` says of those without any."""
+    """Return the metadata of methods, and what the column `transductive` says of the others."""
     methods = dict(answers.submission.methods)
     if "transductive" in answers.columns:
         answers.facts("marks")

@@ -27,7 +27,7 @@ SPANS = {
 
 
 def rows() -> Iterator[Sequence[str]]:
-    """A row a ladder, method and span of steps."""
+    """Yield a row per ladder, method and span of steps."""
     for name, spans in SPANS.items():
         dataset, _, task_set = name.partition("/")
         asked = Selection.of(against=METHODS, datasets=dataset, task_sets=task_set)

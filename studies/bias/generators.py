@@ -38,7 +38,7 @@ def short(method: str) -> str:
 
 
 def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterator[Sequence[str]]:
-    """A row a protocol, generator and method."""
+    """Yield a row per protocol, generator and method."""
     for protocol in protocols:
         for family, suite in ((PAPER, "biased"), (CODE, "released")):
             report = by.get(f"{protocol}{family}")
@@ -65,7 +65,7 @@ def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterat
 def difference_rows(
     protocols: Sequence[str], by: dict[str, LadderReport]
 ) -> Iterator[Sequence[str]]:
-    """A row a protocol and method: what more is lost on the released code's tasks."""
+    """Yield a row per protocol and method: what more is lost on the released code's tasks."""
     for protocol in protocols:
         paper = {method.method: method for method in by[f"{protocol}{PAPER}"].methods}
         for method in by[f"{protocol}{CODE}"].methods:
@@ -81,7 +81,7 @@ def difference_rows(
 def rank_rows(
     protocols: Sequence[str], by: dict[str, LadderReport], level: float
 ) -> Iterator[Sequence[str]]:
-    """A row a protocol: how alike the two rank the methods, and either and random tasks."""
+    """Yield a row per protocol: how alike the two rank the methods, and either and random tasks."""
     for protocol in protocols:
         paper, code = by[f"{protocol}{PAPER}"], by[f"{protocol}{CODE}"]
         one, other = (np.array([report.last[m] for m in paper.last]) for report in (paper, code))
@@ -91,7 +91,7 @@ def rank_rows(
 
 
 def ablation_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterator[Sequence[str]]:
-    """A row a protocol and method: wAcc with each support set, and what each step loses."""
+    """Yield a row per protocol and method: wAcc with each support set, and what each step loses."""
     for protocol in protocols:
         for method in by[f"{protocol}{ABLATION}"].methods:
             gaps = {(before, after): gap for before, after, gap in method.gaps}
@@ -109,7 +109,7 @@ def ablation_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iter
 def step_rows(
     protocols: Sequence[str], by: dict[str, LadderReport], family: str = PAPER
 ) -> Iterator[Sequence[str]]:
-    """A row a protocol and method: wAcc lost from each step of the ladder to the next."""
+    """Yield a row per protocol and method: wAcc lost from each step of the ladder to the next."""
     for protocol in protocols:
         for method in by[f"{protocol}{family}"].methods:
             yield protocol, short(method.method), *(signed(gap.worst) for *_, gap in method.gaps)

@@ -41,7 +41,7 @@ Spectra = NDArray[Any]
 
 
 def spectra(photo: Picture) -> Spectra:
-    """Fourier transforms of a photo at three sizes: (3, 3, 128, 65) complex.
+    """Return Fourier transforms of a photo at three sizes: (3, 3, 128, 65) complex.
 
     Of the fine structure, of its square, and of the mask of where there is any.
     """
@@ -58,7 +58,7 @@ def spectra(photo: Picture) -> Spectra:
 
 
 def similarity(one: Spectra, other: Spectra) -> float:
-    r"""Largest correlation of two photos over displacements d and sizes.
+    r"""Return the largest correlation of two photos over displacements d and sizes.
 
     .. math:: \max_d \frac{\sum_x a(x)\,b(x-d)}{\sqrt{\sum_x a(x)^2\;\sum_x b(x-d)^2}},
 
@@ -78,7 +78,7 @@ def similarity(one: Spectra, other: Spectra) -> float:
 def similarities(
     photos: Mapping[str, Spectra], progress: Progress = silent
 ) -> dict[tuple[str, str], float]:
-    """Similarity of every pair of photos."""
+    """Return the similarity of every pair of photos."""
     found = {}
     for done, (one, other) in enumerate(combinations(sorted(photos), 2)):
         if done % 500 == 0:
@@ -90,7 +90,7 @@ def similarities(
 def scene_similarities(
     photos: dict[str, bytes], progress: Progress = silent
 ) -> dict[tuple[str, str], float]:
-    """Similarity of all pairs of photos of the same class and part (about a minute)."""
+    """Return the similarity of all pairs of photos of the same class and part (about a minute)."""
     together: dict[tuple[str, str], list[str]] = {}
     for name in photos:
         together.setdefault((groceries.fine_class(name), name.split("/")[0]), []).append(name)

@@ -16,7 +16,7 @@ SEEDS = 100
 
 
 def tasks_of_algorithm_2(sizes: Sequence[int], protocol: Protocol, seeds: int) -> NDArray[np.int64]:
-    """T of runs of Algorithm 2 side by side; classes by the smallest of random keys."""
+    """Return T of runs of Algorithm 2 side by side; classes by the smallest of random keys."""
     left = np.tile(np.array(sizes) // protocol.per_class, (seeds, 1))
     tasks = np.zeros(seeds, np.int64)
     rng = np.random.default_rng(20240902)

@@ -72,7 +72,7 @@ def simulated(
 
 
 def of_binomials(effect: float, luck: float) -> Components:
-    """Components of :func:`pilots`: standard deviations of a class's effect, and of luck."""
+    """Return what :func:`pilots` has: standard deviations of a class's effect, and of luck."""
     return Components((effect / 5) ** 2, luck**2, (0.25 - effect**2 - luck**2) / 5)
 
 

@@ -18,7 +18,7 @@ from first_conclusive import first_conclusive  # type: ignore[import-not-found]
 def nulls(
     rng: np.random.Generator, shape: tuple[int, int]
 ) -> dict[str, tuple[NDArray[np.int64], int]]:
-    """Differences of mean 0 and their unit."""
+    """Return differences of mean 0 and their unit."""
     skill = rng.beta(5, 2, shape)
     return {
         "two equal methods": (rng.binomial(25, skill) - rng.binomial(25, skill), 25),

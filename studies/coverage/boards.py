@@ -69,17 +69,17 @@ def equal(methods: int) -> tuple[float, ...]:
 
 
 def nearly_equal(methods: int) -> tuple[float, ...]:
-    """One is better by a thousandth of a point."""
+    """Let one be better by a thousandth of a point."""
     return (0.60001, *equal(methods - 1))
 
 
 def spread(methods: int) -> tuple[float, ...]:
-    """Evenly over 10 points."""
+    """Spread means evenly over 10 points."""
     return tuple(0.6 - np.linspace(0, 0.1, methods))
 
 
 def one_sided(x: Array) -> tuple[Array, Array]:
-    """Totals (boards, M), and p-values (boards, M, M) of "the row is better than the column".
+    """Return totals (boards, M), and p (boards, M, M) of "the row is better than the column".
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def one_sided(x: Array) -> tuple[Array, Array]:
 
 
 def noes(x: Array) -> dict[str, Array]:
-    """Which methods each rule says "no" to, bool (boards, M)."""
+    """Return which methods each rule says "no" to, bool (boards, M)."""
     boards, methods = x.shape[:2]
     total, p = one_sided(x)
     every = np.arange(boards)
@@ -123,7 +123,7 @@ def noes(x: Array) -> dict[str, Array]:
 
 
 def run(cell: Cell) -> dict[str, Noes]:
-    """What each rule says on the boards of a cell."""
+    """Return what each rule says on the boards of a cell."""
     accuracies, best = np.array(cell.accuracies), cell.best
     methods = accuracies.size
     rng = np.random.default_rng([cell.seed, methods, cell.tasks])
@@ -144,7 +144,7 @@ def run(cell: Cell) -> dict[str, Noes]:
 
 
 def new_classes(cell: Cell) -> tuple[int, int]:
-    """In how many boards a best method gets a "no" for new images, and for new classes."""
+    """Count in how many boards a best method gets a "no" for new images, and for new classes."""
     accuracies, best = np.array(cell.accuracies), cell.best
     rng = np.random.default_rng([cell.seed, 1, accuracies.size])
     ids = np.stack([rng.permutation(CLASSES)[:WAY] for _ in range(cell.tasks)])

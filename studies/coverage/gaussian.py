@@ -55,7 +55,7 @@ class Found:
 
 
 def correct(support: Array, query: Array) -> tuple[Array, Array]:
-    """Correct answers of each task on 8 and on 6 dimensions, (tasks,) each.
+    """Count correct answers of each task on 8 and on 6 dimensions, (tasks,) each.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _normal(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def answers(rng: np.random.Generator, centres: Array, protocol: Protocol) -> tuple[Array, Array]:
-    """Correct answers (tasks,) on new images of classes with these centres (D, K, tasks)."""
+    """Count correct answers (tasks,) on new images of classes with these centres (D, K, tasks)."""
     shape = centres.shape
     support = centres + _normal(rng, *shape) / np.float32(np.sqrt(protocol.shot))
     query = centres[:, :, None] + _normal(rng, *shape[:2], protocol.query, shape[2])
@@ -89,7 +89,7 @@ def answers(rng: np.random.Generator, centres: Array, protocol: Protocol) -> tup
 def data_sets(
     rng: np.random.Generator, ids: Array, sets: int, classes: int, protocol: Protocol, spread: float
 ) -> tuple[Array, Array]:
-    """Correct answers (sets, T) of both methods on data sets of new classes."""
+    """Count correct answers (sets, T) of both methods on data sets of new classes."""
     tasks = len(ids)
     step = max(1, _TASKS_AT_ONCE // tasks)
     parts = []
@@ -105,7 +105,7 @@ def data_sets(
 
 @lru_cache(maxsize=100)
 def truth(shot: int, spread: float, seed: int, tasks: int = TRUTH_TASKS) -> tuple[float, float]:
-    """Accuracies over new classes, from fresh tasks with 5 queries a class."""
+    """Return accuracies over new classes, from fresh tasks with 5 queries a class."""
     rng = np.random.default_rng([seed, 1, shot])
     protocol = Protocol(WAY, shot, 5)
     both = np.zeros(2)
@@ -117,7 +117,7 @@ def truth(shot: int, spread: float, seed: int, tasks: int = TRUTH_TASKS) -> tupl
 
 
 def spread_for(shot: int, accuracy: float, seed: int) -> float:
-    """The τ, to three digits, at which NCC on all dimensions has an accuracy."""
+    """Return the τ, to three digits, at which NCC on all dimensions has an accuracy."""
     low, high = 0.1, 20.0
     while high - low > 1e-3 * low:
         middle = (low + high) / 2
@@ -127,7 +127,7 @@ def spread_for(shot: int, accuracy: float, seed: int) -> float:
 
 
 def run(cell: Cell, sequence: int, with_closed: bool = True) -> Found:
-    """One class sequence of a cell, with its share of the data sets."""
+    """Return one class sequence of a cell, with its share of the data sets."""
     protocol, sizes = cell.protocol, [cell.images] * cell.classes
     name = f"{cell.classes} classes of {cell.images}"
     ids = draw_open(sizes, protocol, dataset=name, seed=cell.seed + sequence).class_ids
@@ -152,7 +152,7 @@ _NOTHING = ((np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0)))
 def _closed(
     rng: np.random.Generator, cell: Cell, sequence: int
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Closed sets of 600 tasks on some data sets, whose images are reused."""
+    """Return closed sets of 600 tasks on some data sets, whose images are reused."""
     protocol, sizes = cell.protocol, [cell.images] * cell.classes
     drawn: DrawnTasks = draw_closed(
         sizes, protocol, dataset="closed", seed=cell.seed + sequence, tasks=CLOSED_TASKS
@@ -175,7 +175,7 @@ def _closed(
 
 
 def gathered(parts: list[Found]) -> tuple[Judged, Judged, float, float]:
-    """All sequences of a cell: both judged, and the closed intervals' coverage in per cent."""
+    """Return all sequences of a cell, both judged, and closed intervals' coverage in per cent."""
     coverage = []
     for which in (0, 1):
         errors, widths = (np.concatenate([p.closed[which][i] for p in parts]) for i in (0, 1))

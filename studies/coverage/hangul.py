@@ -72,13 +72,13 @@ ABSENT = "\uffff"
 
 
 def syllables() -> list[str]:
-    """The 2350 syllables of KS X 1001."""
+    """Return the 2350 syllables of KS X 1001."""
     every = (chr(code) for code in range(0xAC00, 0xD7A4))
     return [c for c in every if len(c.encode("euc_kr", "ignore")) == 2]
 
 
 def population(raw: Path) -> Population:
-    """The population, from packages that are fetched into `raw` unless they are there."""
+    """Return the population, from packages that are fetched into `raw` unless they are there."""
     folders = fetch(PACKAGES, raw)
     files = sorted(p for f in folders for p in f.rglob("*") if p.suffix in {".ttf", ".otf"})
     characters = syllables()
@@ -95,7 +95,7 @@ def population(raw: Path) -> Population:
 
 
 def _drawn(file: Path, characters: list[str]) -> Array | None:
-    """Each character in a font (C, side, side), ink 1; None if the font lacks one."""
+    """Return each character in a font (C, side, side), ink 1; None if the font lacks one."""
     font = require("PIL.ImageFont").truetype(str(file), POINTS)
     absent = _one(font, ABSENT)
     found = []

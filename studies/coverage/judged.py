@@ -40,7 +40,7 @@ def judge(design: ClassDesign, counts: Array, unit: int, truth: float) -> Judged
 
 
 def closed(counts: Array, unit: int, truth: float) -> tuple[Array, Array]:
-    """Errors and half-widths (sets,) of closed sets (sets, T)."""
+    """Return errors and half-widths (sets,) of closed sets (sets, T)."""
     x = counts.astype(np.int64)
     tasks = np.full(len(x), x.shape[1])
     moments = Moments(tasks, x.sum(axis=1), np.einsum("st,st->s", x, x), unit)
@@ -48,7 +48,7 @@ def closed(counts: Array, unit: int, truth: float) -> tuple[Array, Array]:
 
 
 def together(parts: Iterable[Judged]) -> Judged:
-    """Judged data sets of several designs as one."""
+    """Join judged data sets of several designs as one."""
     columns = zip(*((p.error, p.open, p.aware) for p in parts), strict=True)
     return Judged(*(np.concatenate(c) for c in columns))
 
@@ -78,7 +78,7 @@ class Summary:
 
     @classmethod
     def of(cls, judged: Judged) -> Summary:
-        """Summary of judged data sets."""
+        """Return the summary of judged data sets."""
         size = np.abs(judged.error)
         has_open, has_aware = ~np.isnan(judged.open), ~np.isnan(judged.aware)
         deviation = float(judged.error.std())

@@ -57,7 +57,7 @@ class Held:
 
 
 def rare_kinds() -> list[Kind]:
-    """Populations with a rare kind of classes."""
+    """Return populations with a rare kind of classes."""
     return [
         Kind(f"{share:.0%}".replace("%", " %"), c, n, partial(_rare, share, c), -share * LOSS)
         for c, n in SIZES
@@ -66,7 +66,7 @@ def rare_kinds() -> list[Kind]:
 
 
 def superclass_kinds() -> list[Kind]:
-    """Populations whose classes come in superclasses."""
+    """Return populations whose classes come in superclasses."""
     return [
         Kind(
             f"{groups} superclasses, {common:.0%}".replace("%", " %"),

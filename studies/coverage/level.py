@@ -33,28 +33,28 @@ def normal(rng: np.random.Generator) -> Array:
 
 
 def recurring(rng: np.random.Generator) -> Array:
-    """Of 30 classes, the same in all tasks, that are normal."""
+    """Draw normal effects of 30 classes, the same in all tasks."""
     classes = 1.2 * rng.standard_normal(30)
     return classes[np.argsort(rng.random((TASKS, 30)), axis=1)[:, :WAY]]
 
 
 def difficult(rng: np.random.Generator) -> Array:
-    """Normal, and tasks differ by a standard deviation of 1 besides."""
+    """Draw the same, with a normal effect of each task besides."""
     return normal(rng) + rng.standard_normal((TASKS, 1))
 
 
 def equal(rng: np.random.Generator) -> Array:
-    """Classes of a task are equally hard; tasks differ."""
+    """Draw one effect for all classes of a task; tasks differ."""
     return np.repeat(rng.standard_normal((TASKS, 1)), WAY, axis=1)
 
 
 def two(rng: np.random.Generator) -> Array:
-    """One class in five is two and a half units harder than the others."""
+    """Make one class in five two and a half units harder than the others."""
     return np.where(rng.random((TASKS, WAY)) < 0.2, -2.0, 0.5)
 
 
 def skewed(rng: np.random.Generator) -> Array:
-    """Exponential below: a few classes are far harder than all others."""
+    """Draw an exponential law below: a few classes are far harder than all others."""
     return -rng.exponential(1.2, (TASKS, WAY))
 
 

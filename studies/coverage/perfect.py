@@ -43,7 +43,7 @@ def part(options: argparse.Namespace) -> int:
 def _judge(
     rng: np.random.Generator, sets: int, tasks: int, query: int, accuracy: float, share: float
 ) -> tuple[float, float, float, float]:
-    """Per cent of data sets that each interval holds the truth of, and the relative width."""
+    """Return per cent of data sets whose truth each interval holds, and the relative width."""
     p: Any = accuracy
     if share:
         many = 1 / share - 1

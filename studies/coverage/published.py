@@ -20,13 +20,13 @@ _AT_ONCE = 1000
 
 
 def task_sets() -> list[tuple[str, str]]:
-    """Data set and name of each published task set."""
+    """Return data set and name of each published task set."""
     infos = fslbench_data.load_release().task_sets
     return [(i.dataset, str(i.name)) for i in infos if i.name.suite == "published"]
 
 
 def run(dataset: str, name: str, strength: float, sets: int, seed: int) -> tuple[float, float]:
-    """Coverage in per cent, and mean half-width over 1.96 true sd, where λ̄g is `strength`."""
+    """Return coverage in per cent, and mean half-width by 1.96 true sd, for λ̄g `strength`."""
     ids = fslbench_data.load_release().task_set(dataset, name).class_ids
     design = ClassDesign.of(ids)
     key = [ord(letter) for letter in f"{dataset}/{name}"]

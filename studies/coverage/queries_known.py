@@ -205,7 +205,7 @@ METHODS = ("nearest mean", "cosine", "nearest image", "ridge")
 
 
 def _answers(support: Array, query: Array) -> Array:
-    """Which queries four methods answer rightly (4, T, K·Q), of features (T, K, S or Q, D)."""
+    """Return which queries four methods get right (4, T, K·Q), of features (T, K, S or Q, D)."""
     tasks, way, shot, _ = support.shape
     label, asked = np.repeat(np.arange(way), query.shape[2]), query.reshape(tasks, -1, COMPONENTS)
     shown = support.reshape(tasks, way * shot, COMPONENTS)

@@ -45,14 +45,14 @@ class Population:
 
     @classmethod
     def of(cls, name: str, pictures: Array, block: int) -> Population:
-        """Population of square pictures (C, N, side, side); `coarse` are means of blocks."""
+        """Return a population of square pictures (C, N, side, side); `coarse` are block means."""
         c, n, side, _ = pictures.shape
         small = side // block
         coarse = pictures.reshape(c, n, small, block, small, block).mean(axis=(3, 5))
         return cls(name, _unit(pictures.reshape(c, n, -1)), _unit(coarse.reshape(c, n, -1)))
 
     def describe(self) -> str:
-        """What it is, in a line."""
+        """Return what it is, in a line."""
         classes, images, dimensions = self.fine.shape
         return (
             f"{self.name}: {classes} classes of {images} images; NCC on {dimensions} pixels, "
@@ -60,7 +60,7 @@ class Population:
         )
 
     def correct(self, classes: Array, support: Array, query: Array) -> tuple[Array, Array]:
-        """Correct answers (T,) on both features.
+        """Count correct answers (T,) on both features.
 
         Parameters
         ----------
@@ -73,12 +73,12 @@ class Population:
         return first, second
 
     def fresh(self, rng: np.random.Generator, classes: Array, shot: int) -> tuple[Array, Array]:
-        """Correct answers on new tasks of these classes (T, K), with one query a class."""
+        """Count correct answers on new tasks of these classes (T, K), with one query a class."""
         images = _distinct(rng, (*classes.shape, shot + 1), self.fine.shape[1])
         return self.correct(classes, images[..., :shot], images[..., shot:])
 
     def truth(self, seed: int, job: tuple[int, int]) -> Array:
-        """Both accuracies over new classes, (2,), from one part of the fresh tasks at a shot."""
+        """Return both accuracies over new classes, (2,), from some fresh tasks at a shot."""
         shot, part = job
         rng = np.random.default_rng([seed, 4, shot, part])
         both = np.zeros(2)
@@ -92,7 +92,7 @@ class Population:
 def data_set(
     rng: np.random.Generator, population: Population, drawn: DrawnTasks, images: int, classes: Array
 ) -> tuple[Array, Array]:
-    """Correct answers (T,) of both methods on a data set of some classes of a population.
+    """Count correct answers (T,) of both methods on a data set of some classes of a population.
 
     Each class gets `images` of its images, new ones for each data set.
     """
@@ -106,7 +106,7 @@ def data_set(
 def run(
     population: Population, truths: Truths, seed: int, job: tuple[RealCell, int, int]
 ) -> tuple[int, Judged, Judged]:
-    """A class sequence with its share of the data sets: T; NCC and the difference, judged."""
+    """Return a class sequence and its share of data sets: T; NCC and the difference, judged."""
     cell, sequence, sets = job
     protocol = cell.protocol
     sizes = [cell.images] * cell.classes
@@ -127,7 +127,7 @@ def run(
 
 
 def _ncc(x: Array, classes: Array, support: Array, query: Array) -> Array:
-    """Nearest class centroid by cosine: correct answers of each task (T,)."""
+    """Return the nearest class centroid by cosine: correct answers of each task (T,)."""
     way = classes.shape[1]
     centroid = _unit(x[classes[..., None], support].mean(axis=2))  # (T, K, D)
     asked = x[classes[..., None], query]  # (T, K, Q, D)
@@ -142,7 +142,7 @@ def _unit(x: Array) -> Array:
 
 
 def _distinct(rng: np.random.Generator, shape: tuple[int, ...], bound: int) -> Array:
-    """Integers below `bound`, all different along the last axis, each choice equally likely."""
+    """Draw integers below `bound`, different along the last axis, each choice equally likely."""
     found = np.empty(shape, np.int64)
     for i in range(shape[-1]):
         value = rng.integers(0, bound - i, shape[:-1])

@@ -94,7 +94,7 @@ class Held:
 
 
 def cells(seed: int, sets: int) -> Iterator[Cell]:
-    """All cells, in the order of the table."""
+    """Yield all cells, in the order of the table."""
     for size in SIZES:
         for process, (error, shares) in PROCESSES.items():
             for common in shares:
@@ -172,7 +172,7 @@ def _images(
 
 
 def _answers(rng: np.random.Generator, centres: Array) -> tuple[Array, Array]:
-    """Correct answers of tasks whose class centres are (D, tasks, K)."""
+    """Count correct answers of tasks whose class centres are (D, tasks, K)."""
     turned = np.ascontiguousarray(CENTRES * centres.transpose(0, 2, 1), np.float32)
     return answers(rng, turned, PROTOCOL)
 
@@ -235,7 +235,7 @@ PRIORS: dict[str, Array] = {
 
 
 def _halfwidths(prior: Array, rank: int, squares: Array) -> Array:
-    """Half-widths (S,) by sums of squares (S,), from halving ln(h)."""
+    """Return the half-widths (S,) by sums of squares (S,), from halving ln(h)."""
     log_weights = -rank / 2 * np.log1p(X) - squares[:, None] / 2 / (1 + X) + np.log(prior)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)

@@ -146,7 +146,7 @@ class Tasks:
 
 
 def images_of(drawn: DrawnTasks) -> Array:
-    """Number the images of tasks through all classes (T, K, S+Q)."""
+    """Give numbers to the images of tasks through all classes (T, K, S+Q)."""
     images = np.concatenate([drawn.support, drawn.query], axis=2)
     return np.asarray(images + POOL[0] * drawn.class_ids[..., None])
 
@@ -288,7 +288,7 @@ def block(
 
 
 def lines(*laws: str) -> Iterator[tuple[str, Line]]:
-    """All processes, with the standard deviation between runs in words."""
+    """Yield all processes, with the standard deviation between runs in words."""
     for question in ("images", "classes"):
         for name, spread in SPREADS.items():
             yield name, Line(question, spread)

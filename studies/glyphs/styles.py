@@ -35,12 +35,12 @@ def ink(levels: Levels) -> float:
 
 
 def width(levels: Levels) -> float:
-    """Columns with ink."""
+    """Return columns with ink."""
     return float(levels.any(axis=0).sum())
 
 
 def lean(levels: Levels) -> float:
-    """Columns by which ink moves to the right for each row up, by least squares."""
+    """Return columns by which ink moves to the right for each row up, by least squares."""
     y, x = np.indices(levels.shape)
     weight = levels / levels.sum()
     mean_x, mean_y = (weight * x).sum(), (weight * y).sum()
@@ -65,7 +65,7 @@ def pairs(faces: Sequence[Face], attribute: str) -> list[tuple[Face, Face]]:
 
 
 def looks_so(folder: Path, pair: tuple[Face, Face], attribute: str) -> bool | None:
-    """Whether the first of a pair looks as its attribute says; None if they share no character."""
+    """Tell whether the first of a pair looks as its attribute says; None if none is shared."""
     measure, sign = MEASURES[attribute]
     common = sorted(pair[0].characters & pair[1].characters)
     characters = common[:: max(1, len(common) // SAMPLE)][:SAMPLE]
@@ -79,7 +79,7 @@ def looks_so(folder: Path, pair: tuple[Face, Face], attribute: str) -> bool | No
 
 
 def has_one_advance(folder: Path, face: Face) -> bool | None:
-    """Whether all Latin letters advance alike; None if it lacks one."""
+    """Tell whether all Latin letters advance alike; None if it lacks one."""
     font = list(fonts_of(folder / face.path))[face.index]
     names = font.getBestCmap()
     if any(ord(letter) not in names for letter in LATIN):
@@ -88,7 +88,7 @@ def has_one_advance(folder: Path, face: Face) -> bool | None:
 
 
 def has_feet(folder: Path, face: Face) -> bool | None:
-    """Whether an upright `n` stands on more ink than its stems have; None without such an `n`."""
+    """Tell whether an upright `n` stands on more ink than its stems have; None without one."""
     if ord("n") not in face.characters or "italic" in face.style:
         return None
     try:

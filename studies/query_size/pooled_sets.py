@@ -39,7 +39,7 @@ def left_out(
 
 
 def rows(shot: int, seeds: int) -> Iterator[Sequence[object]]:
-    """Yield a row a data set, Q and number of tasks."""
+    """Yield a row per data set, Q and number of tasks."""
     release = load_release()
     for dataset, backbone in DATA:
         owner, _ = image_owners(release, dataset)

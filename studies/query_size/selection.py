@@ -50,7 +50,7 @@ class Population:
         return self.means[labels] + rng.normal(size=(len(labels), DIMENSIONS))
 
     def task_means(self, tasks: TaskSet, shot: int, rng: np.random.Generator) -> Floats:
-        """Mean accuracy (2,) of both methods on fresh images of the classes of each task."""
+        """Return mean accuracies (2,) of both methods on fresh images of each task's classes."""
         means = self.means[tasks.class_ids]  # (T, K, D)
         labels = np.repeat(np.arange(means.shape[1]), 8)
         right = np.zeros(2)
@@ -62,7 +62,7 @@ class Population:
 
 
 def _right(support: Floats, query: Floats, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which queries (2, T, M) both methods give their label: (T, K, S, D), (T, M, D), (T, M)."""
+    """Return which queries (2, T, M) both methods get right: (T, K, S, D), (T, M, D), (T, M)."""
     answers = []
     for dimensions in (slice(None), slice(None, DIMENSIONS // 2)):
         centre = _unit(_unit(support[..., dimensions]).mean(axis=2))
@@ -77,7 +77,7 @@ def _unit(values: Floats) -> Floats:
 
 
 def counts_of(images: Floats, tasks: TaskSet) -> NDArray[np.int64]:
-    """Correct queries of each task by both methods, (2, T)."""
+    """Count correct queries of each task by both methods, (2, T)."""
     right = _right(images[tasks.support], images[tasks.query], tasks.query_label.astype(np.int64))
     counts: NDArray[np.int64] = right.sum(axis=-1)
     return counts
@@ -99,7 +99,7 @@ def chosen(images: Floats, protocol: Protocol) -> int:
 def measured(
     population: Population, images: Floats, query: int, shot: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Whether each interval holds (2,), and its half-width (2,): of a method, of the difference."""
+    """Tell whether intervals hold (2,), and half-widths (2,): of a method, of the difference."""
     tasks = Draws("made", "open", 5, shot, SIZES).draw(query, 0)
     counts, n_query = counts_of(images, tasks), 5 * query
     truth = population.task_means(tasks, shot, rng)

@@ -94,7 +94,7 @@ def recognise_tasks(
 
 
 def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
-    """Reference methods that a group equals on every task, where that is no matter of course.
+    """Find reference methods that a group equals on all tasks, where that is no matter of course.
 
     It is where the counts are such that few orders of them differ; and at one shot, where class
     means are the images themselves, so that methods that compare with either coincide: there a
@@ -113,7 +113,7 @@ def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
 
 
 def conclusion(found: Recognition) -> str:
-    """Such as ``tasks recognised, p = 0.0002 (classes 0.0310, references 0.0001)``."""
+    """Say the conclusion: ``tasks recognised, p = 0.0002 (classes 0.031, references 0.0001)``."""
     if found.p is None:
         return f"tasks not testable{': ' + found.reason if found.reason else ''}"
     said = "tasks recognised" if found.finding is Finding.RECOGNISED else "cannot tell the tasks"
@@ -123,7 +123,7 @@ def conclusion(found: Recognition) -> str:
 
 
 def group_conclusions(found: Recognised) -> list[str]:
-    """What is concluded of each group, in their order."""
+    """Return what is concluded of each group, in their order."""
     lines = []
     for index, recognition in enumerate(found.found.each):
         same = found.same_as.get(index)
@@ -133,7 +133,7 @@ def group_conclusions(found: Recognised) -> list[str]:
 
 
 def together(found: Recognised) -> Iterator[str]:
-    """What is concluded of several groups at once, and a summary."""
+    """Yield what is concluded of several groups at once, and a summary."""
     methods = Counter(group.info.text for group in found.groups)
     for (dataset, task_set), each in found.found.task_sets.items():
         if (number := methods[f"{dataset}/{task_set}"]) > 1:

@@ -70,7 +70,7 @@ class BlockOrders:
         self._last: dict[int, NDArray[np.int32]] = {}
 
     def of(self, tasks: int) -> NDArray[np.int32]:
-        """Orders of the tasks of a set, (B + 1, T); the first is that in which they stand."""
+        """Return orders of the tasks of a set, (B + 1, T), first that in which they stand."""
         if tasks not in self._last:
             if len(self._last) >= _KEPT:
                 del self._last[next(iter(self._last))]
@@ -92,7 +92,7 @@ class BlockOrders:
 
 
 def is_constant(statistic: Floats) -> bool:
-    """Whether no permutation changes a statistic (B + 1,), so that it tests nothing."""
+    """Tell whether no permutation changes a statistic (B + 1,), so that it tests nothing."""
     return bool(np.ptp(statistic) <= _CONSTANT * np.abs(statistic).max())
 
 
@@ -165,7 +165,7 @@ class ClassSums:
         self._permuted = np.zeros((permutations + 1, self._n_classes))
 
     def score(self, answer: Answered, order: NDArray[np.int32]) -> Floats:
-        """|Z'y + a|² - |a|² (B + 1,), permuting the values of this task set only."""
+        """Return |Z'y + a|² - |a|² (B + 1,), permuting the values of this task set only."""
         members, values = self._members(answer), _standard(answer.values)
         others = 2.0 * (self._all - self._observed[id(answer)])
         scores = np.empty(len(order))
@@ -183,14 +183,14 @@ class ClassSums:
         return np.asarray(np.einsum("bc,bc->b", self._permuted, self._permuted))
 
     def _members(self, answer: Answered) -> Floats:
-        """Z (T, C), less its column means."""
+        """Return Z (T, C), less its column means."""
         members = np.zeros((len(answer.class_ids), self._n_classes))
         members[np.arange(len(members))[:, None], answer.class_ids] = 1.0
         return np.asarray(members - members.mean(axis=0))
 
 
 def correlations(answer: Answered, order: NDArray[np.int32]) -> list[Floats]:
-    """Correlations with the references (B + 1,), if there are any."""
+    """Return correlations with the references (B + 1,), if there are any."""
     if answer.reference is None:
         return []
     reference = _standard(answer.reference)
@@ -201,7 +201,7 @@ def correlations(answer: Answered, order: NDArray[np.int32]) -> list[Floats]:
 
 
 def _standard(values: NDArray[Any]) -> Floats:
-    """Values (T,) less their mean, in standard deviations; 0 if they are all equal."""
+    """Return values (T,) less their mean, in standard deviations; 0 if they are all equal."""
     centred = np.asarray(values, np.float64) - np.mean(values)
     if (np.asarray(values) == values[0]).all():
         return np.zeros(len(centred))
@@ -257,7 +257,7 @@ class _Statistics:
         )
 
     def recognition(self, reason: str) -> Recognition:
-        """The conclusion, or `reason` if there is nothing to test."""
+        """Return the conclusion, or `reason` if there is nothing to test."""
         parts = [together(group) for group in (self.classes, self.references) if group]
         if reason or not parts:
             return Recognition(Finding.NOT_TESTABLE, None, None, None, reason)
@@ -309,7 +309,7 @@ def recognise(
 
 
 def _obstacle(answer: Answered, statistics: _Statistics) -> str:
-    """Why results are not testable, or nothing."""
+    """Say why results are not testable, or nothing."""
     if (answer.values == answer.values[0]).all():
         return "the same accuracy on every task"
     possible = log_orders(answer.values)

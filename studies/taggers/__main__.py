@@ -112,7 +112,7 @@ class Tagger:
         return fit
 
     def _has(self, by: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which image has which word (N, W), and the word of each task's classes (T, K)."""
+        """Return which image has which word (N, W), and the word of each task's classes (T, K)."""
         lists = [frozenset(words) for words in by.column("attributes").to_pylist()]
         names = sorted({*map(str, self.words.flat)}.union(*lists))
         has = np.array([[name in words for name in names] for words in lists])
@@ -168,7 +168,7 @@ def detection(one: Tagger, other: Tagger) -> tuple[Detection, Detection]:
 
 
 def tagger_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a tagger: what it finds, its tasks by the truth, and what methods lose."""
+    """Yield a row per tagger: what it finds, its tasks by the truth, and what methods lose."""
     truth = by[TRUTH]
     for errors, pair in PAIRS.items():
         for name in pair:
@@ -191,7 +191,7 @@ def alike(one: Floats, other: Floats) -> str:
 
 
 def rank_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a pair: how alike the two rank methods by wAcc and by its loss, and each and truth."""
+    """Yield a row a pair: how alike they rank methods by wAcc, by its loss, and each and truth."""
     truth = by[TRUTH]
     for errors, names in PAIRS.items():
         one, other = (by[name] for name in names)
@@ -212,7 +212,7 @@ def heads(tagger: Tagger) -> Floats:
 
 
 def reason_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a pair: how alike they rank heads of the same features, and biased and random tasks."""
+    """Yield a row per pair: agreement on heads of the same features, on biased and random tasks."""
     truth = heads(by[TRUTH])
     for errors, names in PAIRS.items():
         one, other = (heads(by[name]) for name in names)
@@ -238,7 +238,7 @@ def signs(tagger: Tagger) -> list[int]:
 
 
 def order_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a tagger: pairs of methods told apart on its tasks, and of these as on the truth's."""
+    """Yield a row per tagger: pairs of methods told apart on its tasks, and on the truth's."""
     true = signs(by[TRUTH])
     for errors, taggers_of in {"none": (TRUTH,), **PAIRS}.items():
         for name in taggers_of:

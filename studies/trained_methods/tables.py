@@ -38,7 +38,7 @@ HEADS = (
 
 
 def training_rows() -> Iterator[Sequence[str]]:
-    """A row for the seeds of a training: steps, and the step and validation of the kept weights."""
+    """Yield a row per training's seeds: steps, and the step and validation of the kept weights."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(TRAININGS.glob("*/trained.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ def training_rows() -> Iterator[Sequence[str]]:
 
 
 def brought_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy on open sets, and how far it is above the untrained one.
+    """Yield a row per method: accuracy on open sets, and how far it is above the untrained one.
 
     The latter's interval is for new classes: for other characters of these scripts.
     """
@@ -69,7 +69,7 @@ def brought_rows(report: Report) -> Iterator[Sequence[str]]:
 
 
 def open_shot_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: by how much training with one shot is above training with five."""
+    """Yield a row per method: by how much training with one shot is above training with five."""
     above, accuracy = differences(report), accuracies(report)
     for name, key in named({method for _, method in accuracy}, ONE):
         yield name, *(above.get((task_set, key, f"{name}-{FIVE}"), "") for task_set in OPEN)
@@ -100,7 +100,7 @@ def accuracies(report: Report) -> dict[tuple[str, str], str]:
 
 
 def seed_rows(answers: Submission) -> Iterator[Sequence[str]]:
-    """A row a method of several seeds: what each has on open sets, and their standard deviation."""
+    """Yield a row per method of several seeds: each on open sets, and their standard deviation."""
     keys, sums = ["method", "task_set", "run"], [("n_correct", "sum"), ("n_query", "sum")]
     found: dict[tuple[str, str], list[float]] = {}
     rows = answers.table.group_by(keys).aggregate(sums).to_pylist()
@@ -120,7 +120,7 @@ def _apart(seeds: Sequence[float]) -> str:
 
 
 def head_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy of heads on the maps of the network that it trained."""
+    """Yield a row per method: accuracy of heads on the maps of the network that it trained."""
     accuracy = accuracies(report)
     for name, key in named({method for _, method in accuracy}, FIVE):
         cells = [accuracy.get((of, f"{key}{end}"), "") for of, _, end in HEADS]
@@ -138,7 +138,7 @@ Ladders = Mapping[str, LadderReport]
 
 
 def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3).
+    """Yield a row per method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3).
 
     Then what of the gap lies beyond the level of accuracy; empty where it cannot be told.
     """
@@ -166,7 +166,7 @@ def spread(ladder: LadderReport, method: str, step: str) -> str:
 
 
 def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row a ladder: how alike metrics rank the methods (Table 4); none below three methods."""
+    """Yield a row a ladder: how alike metrics rank methods (Table 4); none below three methods."""
     for protocol in LADDERS:
         ladder = ladders[f"*_style-{protocol}"]
         steps, queries = ladder.answers.by_method, ladder.answers.queries
@@ -190,7 +190,7 @@ def _accuracies(counts: AnyInts) -> Floats:
 
 
 def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: wAcc lost from each step to the next (Tables 5 and S5)."""
+    """Yield a row per method: wAcc lost from each step to the next (Tables 5 and S5)."""
     methods = {of.method: of for of in ladder.methods}
     for name, key in named(methods, FIVE):
         steps = set(zip(("random", *STEPS), STEPS, strict=False))
@@ -201,7 +201,7 @@ def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
 
 
 def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: trained with one shot and with five (Figure 6)."""
+    """Yield a row per method: trained with one shot and with five (Figure 6)."""
     methods = {of.method: of for of in ladder.methods}
     pairs = {frozenset((of.method, of.versus)): of for of in ladder.pairs}
     for name, key in named(methods, ONE):
@@ -219,7 +219,7 @@ def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
 
 
 def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row an error rate: how alike taggers rank methods on biased tasks (Tables 6 and S11)."""
+    """Yield a row an error rate: how alike taggers rank methods on biased tasks (Tables 6, S11)."""
 
     def alike(one: str, other: str) -> str:
         last = [ladders[f"*_{tagger}-3w5s15q"].last for tagger in (one, other)]
@@ -232,7 +232,7 @@ def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
 
 
 def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy lost where the style is another class's, all else being equal."""
+    """Yield a row per method: accuracy lost where the style is another class's, all else equal."""
     reports = [ladders[f"*_{of} counterfactual"] for of in COUNTERFACTUALS]
     methods = [{of.method: of for of in report.methods} for report in reports]
     for name, key in named(methods[0], FIVE):
@@ -264,7 +264,7 @@ def many_counts() -> Counts:
 
 
 def many_rows(counts: Counts, protocol: str) -> Iterator[Sequence[str]]:
-    """A row a method, as :func:`paper_rows`, of tasks that one seed answered."""
+    """Yield a row per method, as :func:`paper_rows`, of tasks that one seed answered."""
     first, last = (counts[f"{step}_style-{protocol}"] for step in ("random", "biased"))
     for name, key in named(first, FIVE):
         parts = [(1, first[key]), (-1, last[key])]
@@ -281,7 +281,7 @@ def _perhaps(value: Interval | None) -> str:
 
 
 def many_rank_rows(counts: Counts) -> Iterator[Sequence[str]]:
-    """A row a ladder, as :func:`rank_rows`."""
+    """Yield a row per ladder, as :func:`rank_rows`."""
     for protocol in LADDERS[:2]:
         first, last = (counts[f"{step}_style-{protocol}"] for step in ("random", "biased"))
         keys = [key for _, key in named(first, FIVE)]
@@ -295,7 +295,7 @@ def many_rank_rows(counts: Counts) -> Iterator[Sequence[str]]:
 
 
 def support_rows(counts: Counts) -> Iterator[Sequence[str]]:
-    """A row a method, and their mean: wAcc lost as support is chosen (Table S5).
+    """Yield a row per method, and their mean: wAcc lost as support is chosen (Table S5).
 
     From random tasks to `sc1`, whose support is random, to `sc2`, whose support has the attribute,
     and to biased ones; then from the first to the second of these, and on to the third.

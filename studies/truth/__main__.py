@@ -33,7 +33,7 @@ def correlation_of(data: str, population: str, measure: str) -> tuple[float, flo
 
 
 def heads_rows() -> Iterator[Sequence[str]]:
-    """A row a measure: its correlations on all data by population, and the lowest."""
+    """Yield a row per measure: its correlations on all data by population, and the lowest."""
     for measure, words in MEASURES.items():
         data = read(heads.RESULTS)
         of = {p: [correlation_of(d, p, measure) for d in data] for p in POPULATIONS}
@@ -48,7 +48,7 @@ def heads_rows() -> Iterator[Sequence[str]]:
 
 
 def level_rows() -> Iterator[Sequence[str]]:
-    """A row a data set: accuracy on random tasks, and lost from same to other, by λ."""
+    """Yield a row per data set: accuracy on random tasks, and lost from same to other, by λ."""
     for name, found in read(heads.RESULTS).items():
         some = [found["accuracy"]["fixed"][i] for i in (0, 4, 8)]
         equal = [of["random"] for of in found["accuracy"]["equal"]]
@@ -72,7 +72,7 @@ def values_of(models: Models, measure: str) -> Array:
 
 
 def trained_rows() -> Iterator[Sequence[str]]:
-    """A row a measure: its rise with the dose, in how many methods, and its correlation with it."""
+    """Yield a row a measure: its rise with the dose, in how many methods, and their correlation."""
     named = {"accuracy": "accuracy on random", "followed": "share that follows the attribute"}
     for measure, words in (named | MEASURES).items():
         cells = []

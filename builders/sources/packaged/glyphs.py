@@ -231,7 +231,7 @@ def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[D
 
 
 def path_of(face: Face, code: int) -> str:
-    """Path of the images table: the font file, which font of it, and the character."""
+    """Return the path of the images table: the font file, which font of it, and the character."""
     return f"{face.path}#{face.index},U+{code:04X}"
 
 

@@ -195,7 +195,7 @@ def _placed(alt: Any) -> Any:
 
 
 def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Looks | None) -> Chart:
-    """A row a label: the first interval as a thick line, the next as a thin one, the mean a mark.
+    """Draw a row per label: the first interval as a thick line, the next as a thin one, a mark.
 
     The marks have the colours and shapes of what a field says; the colours those of `whose` the
     method is, where that is given.
@@ -228,7 +228,7 @@ Looks = Sequence[Mapping[str, str]]
 
 
 def _forest(alt: Any, width: float, rows: Rows) -> Chart:
-    """Paired differences; the axis says which methods the directions speak for."""
+    """Draw paired differences; the axis says which methods the directions speak for."""
     first, second = _only(rows, "subject", "first"), _only(rows, "versus", "others")
     sides = f"{second} better ← → {first} better"
     if len(sides) > 0.2 * width:
@@ -249,7 +249,7 @@ def _only(rows: Rows, field: str, several: str) -> str:
 
 
 def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Mean accuracies with both intervals; diamonds do not differ from the highest."""
+    """Draw mean accuracies with both intervals; diamonds do not differ from the highest."""
     x = alt.X("low:Q", title="accuracy, %", scale=alt.Scale(zero=False))
     shapes = dict(zip(TIES, ("diamond", "circle", "circle"), strict=True))
     colours = dict.fromkeys(TIES, VERDICT_COLOURS[0])
@@ -260,7 +260,7 @@ def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _scatter(alt: Any, width: float, rows: Rows) -> Chart:
-    """Accuracies of two methods, task by task (Figure 1 of Lafargue et al., TMLR 2024)."""
+    """Draw accuracies of two methods, task by task (Figure 1 of Lafargue et al., TMLR 2024)."""
     base = _base(alt, rows)
     ends = [row["end"] for row in rows if "end" in row]
     axis = alt.Scale(zero=False, nice=False, padding=6, domain=[min(ends), max(ends)])
@@ -292,7 +292,7 @@ def _tail(name: str, width: float) -> str:
 
 
 def _queries(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Half-width of the open interval by queries a class (Figure 4 of the same)."""
+    """Draw the half-width of the open interval by queries a class (Figure 4 of the same)."""
     tried = sorted({row["Q"] for row in rows})
     ticks = tried[:: -(-len(tried) // MOST_TICKS)]
     base = _base(alt, rows).encode(
@@ -309,7 +309,7 @@ def _queries(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _ladder(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Accuracy and worst-class accuracy of some methods on the steps of a ladder."""
+    """Return the accuracy and worst-class accuracy of some methods on the steps of a ladder."""
     base = _base(alt, rows).encode(
         x=alt.X("step:N", sort=_placed(alt), title=None, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("method:N", sort=None),
@@ -329,7 +329,7 @@ def _ladder(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Accuracy against worst-class accuracy of methods on the last step of a ladder."""
+    """Return the accuracy against worst-class accuracy of methods on the last step of a ladder."""
     names = list(dict.fromkeys(row["named"] for row in rows))
     bold = alt.Legend(symbolOpacity=1)
     looks = cycle(SERIES)
@@ -354,7 +354,7 @@ def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _conclusive(alt: Any, _width: float, rows: Rows) -> Chart:
-    """How many comparisons each kind of interval calls conclusive (Figure 6 of Lafargue)."""
+    """Draw how many comparisons each kind of interval calls conclusive (Figure 6 of Lafargue)."""
     base = _base(alt, rows).encode(y=alt.Y("kind:N", sort=_placed(alt), title=None))
     share = alt.X(
         "share:Q",

@@ -56,7 +56,7 @@ Codes = NDArray[np.int8]
 
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
-    """The paired differences of one task set, the largest first, or of one pair on several."""
+    """Return paired differences: of one task set, the largest first, or of a pair on several."""
     pairs = [(each, c.shown) for each in sets for c in each.comparisons]
     if len(sets) == 1:
         pairs.sort(key=lambda pair: -pair[1].difference.mean)
@@ -157,7 +157,7 @@ def _forest(
 
 
 def accuracies(each: TaskSetReport) -> Figure:
-    """Mean accuracies on a task set, from the highest down."""
+    """Return mean accuracies on a task set, from the highest down."""
     first, *_ = each.shown_kinds
     tie, apart, alone = TIES
     standing: dict[str, str] = {}
@@ -186,7 +186,7 @@ def accuracies(each: TaskSetReport) -> Figure:
 
 
 def means(report: Report) -> Figure:
-    """Means over data sets of the same ways and shots, from the highest down."""
+    """Return means over data sets of the same ways and shots, from the highest down."""
     by_method: dict[str, list[DatasetMean]] = {}
     found = [row for row in report.dataset_means if row.versus is None]
     protocols = dict.fromkeys((row.ways, row.shots) for row in found)
@@ -230,7 +230,7 @@ def means(report: Report) -> Figure:
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
-    """Accuracies of two methods task by task; equal pairs are one point."""
+    """Return accuracies of two methods task by task; equal pairs are one point."""
     if first == second:
         raise SubmissionError(f"{first} is named twice", expected="two methods")
     for name in (first, second):
@@ -255,7 +255,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
 
 
 def correlation(x: Any, y: Any) -> str:
-    """Pearson's correlation over tasks, as text; undefined where a method has equal accuracies."""
+    """Return Pearson's correlation over tasks as text; undefined if a method's are equal."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return "undefined"
     return f"{np.corrcoef(x, y)[0, 1]:.2f}"
@@ -264,7 +264,7 @@ def correlation(x: Any, y: Any) -> str:
 def conclusive(
     sets: Sequence[TaskSetReport], counted: Sequence[NDArray[np.bool_]] | None = None
 ) -> Figure:
-    """How many comparisons each kind of claim calls conclusive, over task sets together.
+    """Return how many comparisons each kind of claim calls conclusive, over task sets together.
 
     Of the task sets that reuse no image; else of those where some can be left out, else of all.
     `counted` says which pairs (F, M) of each task set count, by default its own.
@@ -307,7 +307,7 @@ def conclusive(
 
 
 def claims_of(report: TaskSetReport) -> dict[str, Codes]:
-    """Verdicts (F, M) by claim, from the field's habit to the most careful; -1 where there is none.
+    """Return verdicts (F, M) by claim, from the field's habit to the most careful; -1: none.
 
     They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
     """
@@ -323,7 +323,7 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
 
 
 def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
+    """Return the accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
     rows = [
         {
             "method": method,
@@ -342,7 +342,7 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
 
 
 def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy on random tasks against wAcc on the last step; only some methods may be named.
+    """Return accuracy on random tasks against wAcc on the last step; some may be named.
 
     As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
     random tasks.
@@ -390,7 +390,7 @@ def _of_ladder(
 
 
 def queries(sweeps: Iterable[str | Path]) -> Figure:
-    """Sweeps of the number of queries, as ``fslbench-build query-size`` writes them in JSON."""
+    """Return sweeps of the number of queries, as ``fslbench-build query-size`` writes them."""
     rows: list[Row] = []
     about: dict[str, None] = {}
     for path in map(Path, sweeps):
@@ -421,7 +421,7 @@ def queries(sweeps: Iterable[str | Path]) -> Figure:
 
 
 def _finite(value: Any) -> float | None:
-    """A number, or None where there is none."""
+    """Return a number, or None where there is none."""
     if value is None:
         return None
     if not isfinite(value):
@@ -430,7 +430,7 @@ def _finite(value: Any) -> float | None:
 
 
 def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
-    """Level, kinds of interval and numbers of tasks; with `lines` the second kind is drawn thin."""
+    """Return level, kinds of interval, numbers of tasks; with `lines` the second is drawn thin."""
 
     def named(first: int, end: int | None) -> str:
         every = [(kind, each.scored) for each in sets for kind in each.shown_kinds[first:end]]
@@ -444,18 +444,18 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
-    """Whom nothing is concluded about, and why, as a sentence after a caption."""
+    """Say whom nothing is concluded about, and why, as a sentence after a caption."""
     return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
 def tasks_text(tasks: Iterable[int]) -> str:
-    """``T = 19 tasks``, or the fewest and the most."""
+    """Return ``T = 19 tasks``, or the fewest and the most."""
     numbers = [*tasks]
     return f"T = {span(numbers)} task{'s' if max(numbers) != 1 else ''}"
 
 
 def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows with their places, which the axis follows."""
+    """Return the rows with their places, which the axis follows."""
     return tuple({**row, "place": i} for i, row in enumerate(rows))
 
 
@@ -465,7 +465,7 @@ def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
 
 
 def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
-    """The ends of the first interval, and of the next, if there is one."""
+    """Return the ends of the first interval, and of the next, if there is one."""
     return {**ends(intervals[0]), **ends(intervals[1] if len(intervals) > 1 else None, "_new")}
 
 

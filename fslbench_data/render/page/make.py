@@ -67,7 +67,7 @@ def page_content(
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
-    """What a page shows; its template has ``answers`` and ``pictures``, its script the rest.
+    """Return what a page shows; its template has ``answers`` and ``pictures``, its script the rest.
 
     The page opens at the level of `selected`, and holds pairs and tasks of its methods; by default
     of those of the submission, then of the reference methods with the highest means,
@@ -145,7 +145,7 @@ def _opening(answer: Summary) -> Values:
 
 
 def _shown_answer(at: float, whole: Summary) -> Values:
-    """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
+    """Return sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
     (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
     left = len(whole.methods) - MOST_LISTED
     cut = [f"… and {many(left, 'more method')}: fslbench score."] if left > 0 else []
@@ -154,7 +154,7 @@ def _shown_answer(at: float, whole: Summary) -> Values:
 
 
 def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
-    """The submission's methods, then the references, the highest means first if too many."""
+    """Return the submission's methods, then the references, the highest means first if too many."""
     place: dict[str, list[float]] = {}
     for each in report.sets:
         means = np.array([score.accuracy.mean for score in each.scores])
@@ -172,7 +172,7 @@ def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
 def _set(
     at: ByLevel, level: float, names: Sequence[str], chosen: Sequence[str]
 ) -> tuple[Values, ByLevel]:
-    """A task set of which `at` are the reports by level; and these of the chosen methods alone.
+    """Return a task set, of which `at` are the reports by level, and of the chosen methods alone.
 
     Half-widths and ties are by kind of interval: `shown` are those that people read first, and
     `kinds` these and the carried one.  `pairs` are row by row of the upper triangle, their verdicts
@@ -212,7 +212,7 @@ def _set(
 
 
 def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
-    """Pearson's correlations of pairs over the tasks that both answered, as text."""
+    """Return Pearson's correlations of pairs over the tasks that both answered, as text."""
     pairs = list(zip(*upper, strict=True))
     if len({*map(len, shares)}) > 1 or len(shares[0]) < 2:
         return [
@@ -255,14 +255,14 @@ def _at_level(
 
 
 def _listed(values: Floats) -> list[float | None]:
-    """Numbers as JSON has them, None for NaN."""
+    """Return numbers as JSON has them, None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
 
 def _conclusive(
     sets: Sequence[ByLevel], levels: Sequence[float], of_release: Collection[str]
 ) -> dict[str, Values]:
-    """How many comparisons are conclusive, by data set and leading kind of interval, then by level.
+    """Count conclusive comparisons by data set and leading kind of interval, then by level.
 
     Beside methods of results those of the release are not compared with each other.
     """
@@ -286,7 +286,7 @@ def _conclusive(
 
 
 def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
-    """A ladder on which some method says which classes it answers rightly: its two figures."""
+    """Return the two figures of a ladder on which some method says which classes it gets right."""
     return {
         "name": f"{report.dataset}/{report.name}",
         "dataset": report.dataset,
@@ -299,7 +299,7 @@ def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
 
 
 def figure_values(figure: Figure, command: str = "") -> Values:
-    """A figure's rows and words, and the command that draws it."""
+    """Return a figure's rows and words, and the command that draws it."""
     about = {"title": figure.title, "caption": figure.caption, "command": command}
     return {**about, "rows": list(figure.rows)}
 
@@ -471,7 +471,7 @@ def page_of(
 
 
 def html(content: Values) -> str:
-    """The page's text: answers and pictures as elements, all else packed for the page's script."""
+    """Return the page: answers and pictures as elements, all else packed for the page's script."""
     held = {key: content[key] for key in content if key not in ("answers", "pictures")}
     text = json.dumps(held, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     packed = b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")

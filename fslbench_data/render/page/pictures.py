@@ -87,7 +87,7 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
 
 
 def _words(release: Release, info: TaskSetInfo) -> list[set[str]]:
-    """The attributes of each image, where the task set is made with any."""
+    """Return the attributes of each image, where the task set is made with any."""
     label = suite_of(info.name.suite).attributes
     if not label:
         return []
@@ -317,7 +317,7 @@ def thumbnail(image: Path | bytes, longest: int, name: str) -> Thumbnail:
 
 
 def _credits(release: Release, dataset: str, ids: Collection[int]) -> Credits:
-    """Creator and licence of images, as far as the release says them."""
+    """Return the creator and licence of images, as far as the release says them."""
     if dataset not in release.datasets_with("images"):
         return {}
     table = release.images(dataset).select(["creator", "licence"]).take(sorted(ids))

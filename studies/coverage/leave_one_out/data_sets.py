@@ -50,7 +50,7 @@ def population(name: str, raw: Path) -> Population:
 
 
 def real_truth(line: Line, seed: int, raw: Path) -> Array:
-    """Expected accuracies (2,) over classes of the population, and images."""
+    """Return expected accuracies (2,) over classes of the population, and images."""
     images_of = population(line.population, raw)
     rng = np.random.default_rng([seed, 6, *line.name.encode()])
     way, shot, total = line.protocol.way, line.protocol.shot, np.zeros(2)
@@ -70,7 +70,7 @@ def pool(rng: np.random.Generator, line: Line, raw: Path) -> tuple[Array, Array]
 
 
 def real_answers(line: Line, classes: Array, chosen: Array, raw: Path, drawn: DrawnTasks) -> Array:
-    """Accuracies (2, B) of both methods on tasks of a data set."""
+    """Return accuracies (2, B) of both methods on tasks of a data set."""
     parts = []
     for start in range(0, len(drawn), _TASKS_AT_ONCE):
         now = slice(start, start + _TASKS_AT_ONCE)
@@ -100,7 +100,7 @@ def class_draw(line: Line, seed: int, draw: int) -> Classes:
 
 
 def truth(line: Line, kind: Kind, seed: int, draw: int, raw: Path) -> Array:
-    """Expected accuracies of the line's methods (M,), given a draw of classes or over classes."""
+    """Return the methods' expected accuracies (M,), given a draw of classes or over classes."""
     if line.population:
         return real_truth(line, seed, raw)
     rng = np.random.default_rng([seed, 2, draw, len(kind), *line.name.encode()])
@@ -160,7 +160,7 @@ def _all_tasks(classes: int, way: int) -> Array:
 
 
 def _fresh(rng: np.random.Generator, line: Line, fixed: Classes | None, seed: int) -> Array:
-    """Mean accuracies over fresh tasks, each of images, and perhaps classes, of its own."""
+    """Return mean accuracies over fresh tasks, each of images, and perhaps classes, of its own."""
     drawn = line.draw(f"fresh {line.name}", seed, TASKS)
     support, query = line.ids(drawn)
     ids = np.concatenate([support, query], axis=2)
@@ -181,7 +181,7 @@ def _fresh(rng: np.random.Generator, line: Line, fixed: Classes | None, seed: in
 
 
 def _met(line: Line, ids: Array) -> Array | None:
-    """Number the groups that each task's images are of: the same group in two tasks is two."""
+    """Give numbers to the groups of each task's images: the same in two tasks is two."""
     if line.group_of_image is None:
         return None
     group = line.group_of_image[ids]
@@ -254,7 +254,7 @@ def _simulated(
 
 
 def answer(seen: list[Array], support: Array, query: Array) -> Array:
-    """Accuracies (M, B) of each method on tasks of image ids, by its features (N, D)."""
+    """Return accuracies (M, B) of each method on tasks of image ids, by its features (N, D)."""
     parts = []
     for start in range(0, len(support), _TASKS_AT_ONCE):
         now = slice(start, start + _TASKS_AT_ONCE)
@@ -277,7 +277,7 @@ def task_design(line: Line, class_ids: Array, images: Array) -> TaskDesign:
 
 
 def intervals(design: TaskDesign, y: Array, levels: tuple[float, ...]) -> tuple[Array, Array]:
-    """Means (of,) and half-widths (3, levels, of) of what a line judges."""
+    """Return means (of,) and half-widths (3, levels, of) of what a line judges."""
     influences, every = Influences(design, y), np.arange(len(y))
     half = np.full((3, len(levels), len(y)), np.nan)
     result: LeaveOneOut | None = None
@@ -299,7 +299,7 @@ def judged(table: Array) -> Array:
 
 
 def _peer(drawn: DrawnTasks, y: Array) -> Array:
-    """Half-widths (2, of) of the open and the class-aware interval of an open set."""
+    """Return the half-widths (2, of) of the open and the class-aware interval of an open set."""
     unit = drawn.protocol.n_query
     counts = np.rint(y * unit).astype(np.int64)
     rows = [counts[0], *(counts[0] - counts[j] for j in (1, 2) if j < len(counts)), *counts[3:]]

@@ -93,7 +93,7 @@ class Process:
 
 
 def each_method(seen: list[Array], support: Array, query: Array) -> Array:
-    """Accuracies (M, B) of the nearest class mean on what each method sees."""
+    """Return accuracies (M, B) of the nearest class mean on what each method sees."""
     return np.concatenate([answer([view], support, query) for view in seen])
 
 
@@ -134,7 +134,7 @@ class Job:
         }
 
     def _one(self, number: int) -> Array:
-        """Means (M,) in a pilot; else of each question what :func:`claims` says (3, 4)."""
+        """Return means (M,) in a pilot; else of each question what :func:`claims` says (3, 4)."""
         design, y = self.process.answers(self.seed, number)
         if self.part == "pilot":
             return np.asarray(y.mean(axis=1))

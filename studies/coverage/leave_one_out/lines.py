@@ -118,12 +118,12 @@ def views(images: Array, methods: int) -> list[Array]:
 
 
 def answers(support: list[Array], query: list[Array]) -> Array:
-    """Accuracies (M, T) of methods on tasks; see :func:`right_queries`."""
+    """Return accuracies (M, T) of methods on tasks; see :func:`right_queries`."""
     return np.asarray(right_queries(support, query).mean(axis=2))
 
 
 def right_queries(support: list[Array], query: list[Array]) -> Array:
-    """Which queries methods answer rightly (M, T, K·Q); the fourth method is transductive.
+    """Return which queries methods answer rightly (M, T, K·Q); the fourth method is transductive.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def right_queries(support: list[Array], query: list[Array]) -> Array:
 
 
 def _scores(asked: Array, mean: Array) -> Array:
-    """Half the squared distances to the origin less those to class means (T, n, K)."""
+    """Return half the squared distances to the origin less those to class means (T, n, K)."""
     return np.asarray(
         asked @ mean.transpose(0, 2, 1) - np.square(mean).sum(axis=2)[:, None, :] / np.float32(2)
     )
@@ -265,7 +265,7 @@ class Line:
         return number_of_tasks(self.units, self.protocol)
 
     def draws(self, kind: Kind) -> int:
-        """Of how many draws of classes data sets are, one after another."""
+        """Say of how many draws of classes data sets are, one after another."""
         return CLASS_DRAWS if kind == "images" and not self.population else 1
 
     @property
@@ -276,7 +276,7 @@ class Line:
         return self.most >= float(b0)
 
     def appearances(self, tasks: int) -> float:
-        """How many tasks a unit is in on average."""
+        """Return how many tasks a unit is in on average."""
         return tasks * self.protocol.way * self.protocol.per_class / float(self.units.sum())
 
     def draw(self, key: str, seed: int, tasks: int) -> DrawnTasks:
@@ -301,7 +301,7 @@ class Line:
         )
 
     def ids(self, drawn: DrawnTasks) -> tuple[Array, Array]:
-        """Image ids of support (B, K, S) and query (B, K, Q)."""
+        """Return image ids of support (B, K, S) and query (B, K, Q)."""
         first = first_image_ids(self.sizes)[drawn.class_ids][..., None]
         return drawn.support + first, drawn.query + first
 
@@ -417,6 +417,6 @@ LINES = (*_main(), *_variants(), *_superclasses(), *REAL)
 
 
 def chosen(patterns: list[str]) -> list[Line]:
-    """Lines whose names fit any of some patterns of the shell; all without a pattern."""
+    """Return lines whose names fit any of some patterns of the shell; all without a pattern."""
     fits = patterns or ["*"]
     return [line for line in LINES if any(fnmatchcase(line.name, pattern) for pattern in fits)]

@@ -246,7 +246,7 @@ _NONE = (float("nan"), float("nan"))
 
 
 def _over(half: Array, peer: Array) -> tuple[float, float]:
-    """Ratio of mean half-widths on the same images, and its error."""
+    """Return the ratio of mean half-widths on the same images, and its error."""
     both = np.isfinite(half) & np.isfinite(peer)
     if both.sum() < 2:
         return _NONE
