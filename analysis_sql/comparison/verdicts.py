@@ -263,12 +263,12 @@ class Comparison(Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Of the paired difference."""
+        """What the paired difference shows."""
         return self._carried.verdict
 
     @property
     def verdict_direct(self) -> Verdict:
-        """Of comparing the two methods' own intervals."""
+        """What comparing the two methods' own intervals shows."""
         return self._carried.verdict_direct
 
 

@@ -269,7 +269,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class RightQueries:
-    """In how many of its runs a method answers each query rightly, or by how much a share differs.
+    """How many of its runs answer each query rightly, or by how much shares differ.
 
     `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
     (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,

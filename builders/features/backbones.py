@@ -122,7 +122,7 @@ def _flat(network: Any, data: DataSettings, factor: int) -> Any:
     )
 
     class Flat(torch.nn.Module):  # type: ignore[misc, name-defined]
-        """From pictures (B, 3, h, w) to flat maps of what the training makes of them."""
+        """Turns pictures (B, 3, h, w) into flat maps of what the training makes of them."""
 
         def __init__(self) -> None:
             super().__init__()

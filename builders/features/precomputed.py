@@ -46,7 +46,7 @@ class PrecomputedFeatures:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Of which there are features; the canaries are the last."""
+        """The data sets that there are features of; the canaries are the last."""
         return tuple(dict.fromkeys(table.dataset for table in self.tables))
 
     def features(self, dataset: str) -> Features:

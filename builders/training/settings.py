@@ -113,7 +113,7 @@ class _Episodes(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def protocol(self) -> Protocol:
-        """Of the episodes."""
+        """The protocol of the episodes."""
         return Protocol.parse(self.episode)
 
 

@@ -50,7 +50,7 @@ class Trained:
 
     @property
     def name(self) -> str:
-        """Of its results, such as ``ProtoNet-conv4-5w5s``."""
+        """The name of its results, such as ``ProtoNet-conv4-5w5s``."""
         return training_name(self.settings)
 
     def __call__(

@@ -134,7 +134,7 @@ class Release:
 
     @property
     def drawn_from(self) -> str:
-        """Of a log of one's own tasks, what they are drawn from, for signatures; else empty."""
+        """What a log of one's own tasks is drawn from, for signatures; else empty."""
         return ""
 
     @property

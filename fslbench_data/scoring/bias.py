@@ -55,7 +55,7 @@ class LadderAnswers:
 
     @property
     def kind(self) -> IntervalKind:
-        """Of the intervals: ``open`` where no image is used twice."""
+        """The kind of the intervals: ``open`` where no image is used twice."""
         return self.infos[0].name.interval
 
     @property

@@ -287,7 +287,7 @@ class TaskSetReport:
 
     @property
     def pairs(self) -> PairArrays:
-        """Of the kind that the task set carries; see :meth:`pairs_of`."""
+        """The pairs by the kind that the task set carries; see :meth:`pairs_of`."""
         return self.pairs_of(self.interval_kind)
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:

@@ -1,4 +1,4 @@
-"""From results to a figure of a paper, and files of it: PDF and SVG with text as text, PNG."""
+"""Figures of a paper from results, and their files: PDF and SVG with text as text, PNG."""
 
 from __future__ import annotations
 
