@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import shlex
 from base64 import b64encode
@@ -15,6 +14,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -473,6 +473,6 @@ def page_of(
 def html(content: Values) -> str:
     """Return the page: answers and pictures as elements, all else packed for the page's script."""
     held = {key: content[key] for key in content if key not in ("answers", "pictures")}
-    text = json.dumps(held, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    packed = b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
+    text = msgspec.json.encode(held)
+    packed = b64encode(gzip.compress(text, compresslevel=4, mtime=0)).decode("ascii")
     return template("render/page/templates/page.html.j2").render(**content, packed=packed)
