@@ -25,6 +25,9 @@ _PLACES = 1 << 20
 
 _MOST_PLACES = 1 << 28
 
+_FEW_PLACES, _ROWS = 1 << 8, 1 << 8
+"""Values of W up to which pairs are taken together, and how many pairs."""
+
 
 def sign_flip(differences: AnyInts) -> float:
     """Return the two-sided p-value of paired differences (T,), 1 where all are 0."""
@@ -49,6 +52,29 @@ def sign_flip(differences: AnyInts) -> float:
             expected=f"at most {_EXACT_BITS} differences, or sums below {_MOST_PLACES}",
         )
     return min(1.0, 2.0 * tail)
+
+
+def sign_flips(differences: AnyInts) -> Floats:
+    """Return the p-values of many pairs (P, T), as :func:`sign_flip` gives that of each."""
+    d = np.abs(np.asarray(differences, np.int64))
+    observed = np.abs(np.sum(differences, axis=1, dtype=np.int64))
+    unit = np.maximum(np.gcd.reduce(d, axis=1), 1)
+    steps = np.sort(d, axis=1) // unit[:, None]
+    last = (steps.sum(axis=1) - observed // unit) // 2
+    p = np.ones(len(d))
+    for row in np.flatnonzero(last >= _FEW_PLACES):
+        p[row] = sign_flip(differences[row])
+    few = np.flatnonzero(last < _FEW_PLACES)
+    for start in range(0, few.size, _ROWS):
+        rows = few[start : start + _ROWS]
+        places = np.arange(int(last[rows].max()) + 2)
+        chances = np.zeros((rows.size, places.size))  # of W = places - 1; the first stays 0
+        chances[:, 1] = 1.0
+        for step in steps[rows].T[:, :, None]:
+            chances += np.take_along_axis(chances, np.maximum(places - step, 0), axis=1)
+            chances[:, 1:] *= 0.5
+        p[rows] = np.minimum(2.0 * np.where(places <= last[rows, None] + 1, chances, 0).sum(1), 1)
+    return p
 
 
 def _sums_up_to(steps: Ints, last: int) -> int:

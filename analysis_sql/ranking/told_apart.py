@@ -25,7 +25,7 @@ from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, subtract
 from analysis_sql.intervals.power import detectable_difference
-from analysis_sql.intervals.sign_flip import sign_flip
+from analysis_sql.intervals.sign_flip import sign_flips
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
@@ -64,16 +64,18 @@ def evidence(
     detectable = np.full(shares.shape, np.nan)
     if 1.0 - level < POWER:
         detectable[:] = detectable_difference(moments, level)
+    exact = np.full(shares.shape, np.nan)
+    exact[alone] = sign_flips(correct[alone])
     identical = np.asarray(moments.all_zero)
     bound = zeros(design, tasks, level) if identical.any() else None
     return [
         Evidence(
             p=_or_none(shares[i]),
-            p_sign_flip=sign_flip(d) if alone[i] else None,
+            p_sign_flip=_or_none(exact[i]),
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )
-        for i, d in enumerate(correct)
+        for i in range(len(correct))
     ]
 
 

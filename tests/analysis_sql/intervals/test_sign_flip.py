@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_sql.intervals.sign_flip import sign_flip
+from analysis_sql.intervals.sign_flip import sign_flip, sign_flips
 from benchmark_spec.errors import SpecError
 
 
@@ -59,3 +59,10 @@ def test_what_no_way_is_short_enough_for() -> None:
     d = np.arange(1, 61) * 100_000_000 - np.arange(60) % 2 * 7_000_000_000 + 1
     with pytest.raises(SpecError, match="too many for an exact sign-flip test"):
         sign_flip(d)
+
+
+@pytest.mark.parametrize(("tasks", "most"), [(2, 3), (19, 6), (30, 40), (49, 3)])
+def test_many_pairs_as_each(tasks: int, most: int) -> None:
+    d = np.random.default_rng(1).integers(-most, most + 1, (300, tasks))
+    d[:3] = [[0] * tasks, [6] * tasks, [-4] * tasks]  # nothing differs, and a common unit
+    assert sign_flips(d).tolist() == [sign_flip(each) for each in d]
