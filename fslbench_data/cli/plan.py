@@ -99,7 +99,8 @@ def plan(
 
     Of pooled tasks, which reuse images, for numbers of tasks: how wide intervals will be that leave
     one image, class or superclass out, and what the images allow at most. The same of a log of
-    one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself.
+    one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself; --shots
+    chooses where it has tasks of several.
     """
     from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release

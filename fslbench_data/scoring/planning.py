@@ -362,7 +362,8 @@ def plan(
         By default all that there are such results of.
     way, shot, queries, suite
         What to plan; `suite` is `open` or `balanced`, or `pooled` for tasks that reuse images, as
-        those of their pilot do, which has these ways, shots and queries.
+        those of their pilot do, which has these ways, shots and queries.  A log says them itself;
+        of tasks of several shots, those of `shot` are planned, or else the first.
     tasks
         Numbers of tasks of `pooled` sets to plan beside 600, B0, B1 and that of a pooled set.
     runs
@@ -385,14 +386,13 @@ def plan(
         )
     own = log_of(pilot)
     if own is not None:
-        release, protocol, suite = own.release, own.release.task_sets[0].protocol, POOLED
+        release, suite = own.release, POOLED
         if any(suite_of(info.name.suite).whole for info in release.task_sets):
             raise SubmissionError(
                 "results with all classes at once are no pilot: they have no random tasks",
                 where=release.facts.source,
                 expected="a log of random tasks, with the column class_ids",
             )
-        way, shot, queries = protocol.way, protocol.shot, [protocol.query]
     suites = (*PLANNED_SUITES, POOLED)
     if suite not in suites:
         raise UnknownNameError("suite to plan", suite, suites)
@@ -428,9 +428,15 @@ def plan(
     methods, names = [method, *([versus] if versus else [])], names_of(datasets)
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
+    if own is not None:
+        way, shot, queries = _logged(results, methods, way, shot)
     infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
     sets: list[DatasetPlan | PooledSetPlan] = []
-    left_out = []
+    left_out = [
+        f"{info}: planned with --shots {info.protocol.shot}"
+        for info in (own.release.task_sets if own is not None else ())
+        if info not in infos and len(results.find(methods, info)) == len(methods)
+    ]
     for info in infos:
         progress(info.dataset)
         try:
@@ -448,6 +454,18 @@ def plan(
     unbound = [f"{one.name} on {one.info}" for one in pilots if not one.bound]
     signature = Signature.of(release, [one.info for one in pilots], level, unbound)
     return Plan(signature, suite, way, shot, power, tuple(sets), tuple(left_out))
+
+
+def _logged(
+    results: Results, methods: Sequence[str], way: int, shot: int
+) -> tuple[int, int, list[int]]:
+    """Return ways, shots and queries of a log: as asked for, else of the methods' first tasks."""
+    sets = results.release.task_sets
+    answered = [info for info in sets if len(results.find(methods, info)) == len(methods)]
+    protocols = [info.protocol for info in answered or sets]
+    asked = [each for each in protocols if (each.way, each.shot) == (way, shot)]
+    found = (asked or protocols)[0]
+    return found.way, found.shot, [found.query]
 
 
 def _open_plan(

@@ -164,3 +164,15 @@ def test_groups_with_two_images_in_a_task_are_told() -> None:
     groups = {1000 * c + i: f"{c}-{i // 2}" for c in range(15) for i in range(60)}
     with pytest.warns(FSLBenchWarning, match="a task shows several images of a group"):
         fb.interval(rows, groups=groups, inductive=True)
+
+
+def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
+    """Of those that the method has; the others are named."""
+    log = fb.open_log([*_log(1), *(r for r in _log(5) if r["method"] == "weak")], class_sizes=SIZES)
+    planned = {shots: fb.plan(log, method="weak", shot=shots) for shots in (1, 5)}
+    assert {shots: str(each.sets[0].pilot.info) for shots, each in planned.items()} == {
+        shots: f"log/own-5w{shots}s5q" for shots in (1, 5)
+    }
+    assert planned[5].left_out == ("log/own-5w1s5q: planned with --shots 1",)
+    (one,) = fb.plan(log, method="strong", shot=5).sets
+    assert one.pilot.info.protocol.shot == 1
