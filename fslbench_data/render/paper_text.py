@@ -11,6 +11,7 @@ from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
+    AT_MOST,
     GROUPED,
     MARKS,
     STOPPED,
@@ -135,13 +136,15 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
 
 
 def _of_data(content: PaperContent) -> Iterator[str]:
-    """Say what readers must know of runs, groups of images, superclasses and few tasks."""
+    """Say what readers must know of runs, groups of images, superclasses, bounds and few tasks."""
     if content.runs:
         yield f"± counts the {span(content.runs)} training runs of a method."
     if content.grouped:
         yield f"{listing(content.grouped, 4)}: {GROUPED}."
     if content.within:
         yield f"{listing(content.within, 4)}: new classes are of the same superclasses."
+    if content.bounded:
+        yield f"{AT_MOST} on {listing(content.bounded, 4)}."
     if content.few:
         yield (
             f"Fewer than {FEW_TASKS} tasks on {listing(content.few, 4)}: fslbench score --details "

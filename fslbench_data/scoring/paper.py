@@ -168,8 +168,9 @@ class PaperContent:
     `own` are methods of the results, which are set apart from the reference methods; `by_queries`
     are those whose intervals for new images use which queries were right; `runs` are the numbers of
     training runs that intervals count, of methods with several.  Data sets `grouped` have groups of
-    images that count as one; in those `within`, new classes are of the same superclasses; and `few`
-    are sets of so few tasks that Student's interval is not exact.
+    images that count as one; in those `within`, new classes are of the same superclasses; `bounded`
+    are sets whose half-widths are bounds, and `few` those of so few tasks that Student's interval
+    is not exact.
     """
 
     about: About
@@ -184,6 +185,7 @@ class PaperContent:
     runs: tuple[int, ...] = ()
     grouped: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
     few: tuple[str, ...] = ()
 
 
@@ -229,6 +231,7 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
                 if each.units.superclasses and kind == each.kind_about("new classes")
             )
         ),
+        tuple(str(each.scored) for each, kind in chosen if kind in each.units.bounded),
         tuple(
             str(each.scored)
             for each, kind in chosen

@@ -28,6 +28,7 @@ from fslbench_data.render.figures.charts import (
     Row,
 )
 from fslbench_data.render.interval_text import (
+    AT_MOST,
     CLAIMS,
     capital,
     difference_text,
@@ -440,7 +441,10 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     about, more = named(0, 1), named(1, 2 if lines else None)
     if more:
         about = f"thick lines for {about}, thin lines for {more}" if lines else f"{about}, {more}"
-    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}."
+    shown = [(k, each) for each in sets for k in each.shown_kinds[: 2 if lines else None]]
+    bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in shown if k in each.units.bounded)])
+    told = f" {AT_MOST} for {bounds}." if bounds else ""
+    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{told}"
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:

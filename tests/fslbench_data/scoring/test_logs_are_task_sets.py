@@ -118,6 +118,18 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
         assert key in found
 
 
+def test_tables_and_figures_say_which_half_widths_are_bounds(folder: Path) -> None:
+    """As score does; not where intervals are no bounds."""
+    few = fb.open_log(own_logs.log(tasks=40, images=800), class_sizes=dict.fromkeys(SIZES, 800))
+    bound = "± is at most so much, by a bound,"
+    assert f"{bound} on log/own-5w5s5q." in fb.table(few).markdown()
+    for kind in ("forest", "accuracies"):
+        assert f"{bound} for new images" in fb.plot(kind, few).caption
+        assert bound not in fb.plot(kind, fb.open_log(folder / "log.jsonl")).caption
+    assert bound not in fb.table(few, kind="closed").markdown()
+    assert bound not in fb.table(folder / "log.jsonl").markdown()
+
+
 def test_plan(folder: Path, report: fb.Report) -> None:
     """The pilot's own 300 tasks have the width that is found; more of them have narrower ones."""
     text = _run(folder, "plan", "--pilot", "LOG::weak", "--tasks", "300,3000", "--format", "json")
