@@ -138,7 +138,13 @@ ABOUT: Mapping[IntervalKind, str] = {
 
 
 WHOLE_TEST_SET = "new test images and new draws of the support"
-"""What the kind of images is about where tasks have all classes."""
+"""What the kind of images is about where tasks have all classes, in several draws."""
+
+
+def about_test_set(draws: int, shots: int) -> str:
+    """Return what that kind is about where tasks, of so many shots, have all classes."""
+    one = "new test images with this one support" if shots else "new test images"
+    return WHOLE_TEST_SET if draws > 1 else one
 
 
 def family_of(kind: IntervalKind) -> str:

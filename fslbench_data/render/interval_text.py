@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, WHOLE_TEST_SET, family_of
+from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, about_test_set, family_of
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
@@ -187,8 +187,10 @@ def set_title(
     if units.groups:
         first = first.replace("new images", "new groups of images")
     if suite_of(scored.name.suite).whole:
-        first = f"{WHOLE_TEST_SET}, all answers weighted equally"
-    tasks = f"{scored.n_tasks} {'draws' if suite_of(scored.name.suite).whole else 'tasks'}"
+        about = about_test_set(scored.n_tasks, scored.name.protocol.shot)
+        first = f"{about}, all answers weighted equally"
+    tasks = f"{scored.n_tasks} {'draw' if suite_of(scored.name.suite).whole else 'task'}"
+    tasks += "s" * (scored.n_tasks > 1)
     title = f"{tasks}, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
     if len(kinds) < 2:
         return f"{title}{before}{first}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from analysis_sql.interval_kinds import WHOLE_TEST_SET
+from analysis_sql.interval_kinds import about_test_set
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import listing, many
@@ -170,7 +170,8 @@ def _tasks_text(content: PaperContent) -> str:
             where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``
             where = where if shot and not other else column.heading
             others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
-    kind = "draws" if _is_whole(content) else "tasks"
+    kind = "task" if not _is_whole(content) else "draw"
+    kind += "s" * (max(tasks) > 1)
     numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
         numbers = f"T = {span(tasks)} {kind}"
@@ -208,7 +209,11 @@ def cite_text(content: PaperContent, *, tex: bool = False) -> str:
 def _about(content: PaperContent) -> str:
     if content.about == "closed":
         return "new tasks of the very same images"
-    return WHOLE_TEST_SET if content.about == "new images" and _is_whole(content) else content.about
+    if content.about != "new images" or not _is_whole(content):
+        return content.about
+    sets = [column.scored for column in content.columns if not column.over]
+    shots = max(scored.name.protocol.shot for scored in sets)
+    return about_test_set(max(scored.n_tasks for scored in sets), shots)
 
 
 def _is_whole(content: PaperContent) -> bool:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import ABOUT, WHOLE_TEST_SET, family_of
+from analysis_sql.interval_kinds import ABOUT, about_test_set, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
@@ -243,7 +243,7 @@ def _heading(summary: Summary) -> str:
 
     def kind(primary: TaskSetReport) -> str:
         if suite_of(primary.scored.name.suite).whole:
-            return WHOLE_TEST_SET
+            return about_test_set(primary.scored.n_tasks, primary.scored.name.protocol.shot)
         first = primary.shown_kinds[0]
         return PER_QUERY if per_query and first == "images" else family_of(first)
 

@@ -26,6 +26,7 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
+from fslbench_data.render.interval_text import set_title
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
@@ -366,6 +367,12 @@ def test_one_draw() -> None:
     assert [row[1] for row in map(methods.texts, methods.rows)] == ["1", "1", "none"]
     (said,) = [note for note in pairs.notes if note.startswith("One draw of adapter, prompt: ")]
     assert "± is for new test images with this one support, in differences too." in said
+    (each,) = report.sets
+    title = set_title(each.scored, each.units, each.level, each.shown_kinds)
+    assert title.startswith("1 draw, 95 % Student's t intervals (new test images with this one ")
+    table = fb.table(report).markdown()
+    assert "intervals for new test images with this one support (" in table
+    assert "T = 1 draw." in table
     alone = [row for row in _log() if row["method"] == "zero-shot"]
     assert "none" in str(fb.all_ways(alone))
     unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
