@@ -600,8 +600,9 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
 
 def log_of(sources: object) -> OwnLog | None:
     """Return the log given in place of submissions, or None; it stands beside no other file."""
-    if isinstance(sources, list) and all(isinstance(row, Mapping) for row in sources):
-        return open_log(sources) if is_log(sources) else None  # rows
+    rows = sources if isinstance(sources, list) else [sources]
+    if all(isinstance(row, Mapping) for row in rows):  # or one mapping of columns
+        return open_log(sources) if is_log(sources) else None
     several = sources if isinstance(sources, list | tuple) else [sources]
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:

@@ -52,6 +52,15 @@ def test_score_and_interval_say_the_same(folder: Path) -> None:
     assert _run(folder, "score", "LOG", "--details") == _run(folder, "interval", "LOG", "--details")
 
 
+def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    expected = [*fb.interval(rows).scores]
+    for log in (rows, columns):
+        assert [*fb.score(log).scores] == expected
+        assert fb.table(log).csv() == fb.table(fb.open_log(folder / "log.jsonl")).csv()
+
+
 def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
     first, *lines = _run(folder, "score", "LOG", "--format", "csv").splitlines()
     assert first == f"# {report.signature}"
