@@ -20,6 +20,7 @@ from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import SCREEN_LINES, few, fit, page, shortened, text_lines
 from fslbench_data.render.interval_text import (
+    AT_MOST,
     GROUPED,
     MARKS,
     NARROWER,
@@ -255,8 +256,9 @@ def _heading(summary: Summary) -> str:
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     number = span(primary.scored.n_tasks for primary in sets)
     suites = {suite_of(primary.scored.name.suite) for primary in sets}
+    draws = "draws" if number != "1" else "draw"
     tasks = {
-        "draws" if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
+        draws if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
         for suite in suites
     }
     return f"{text}, {number} {tasks.pop()} a set" if len(tasks) == 1 else text
@@ -520,6 +522,9 @@ def _of_sets(summary: Summary) -> Iterator[str]:
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
     if grouped := _datasets(h for h in sets if h.units.groups):
         yield f"{grouped}: {GROUPED}"
+    for kind in dict.fromkeys(kind for h in sets for kind in h.shown_kinds):
+        if bounded := [str(h.scored) for h in sets if kind in h.units.bounded]:
+            yield f"{AT_MOST} for {ABOUT[kind]} on {listing(bounded, 4)}"
     if within := _datasets(h for h in sets if h.units.superclasses and h.kind_about("new classes")):
         yield f"{within}: new classes are other classes of the same superclasses"
 

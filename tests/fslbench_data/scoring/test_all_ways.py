@@ -373,6 +373,8 @@ def test_one_draw() -> None:
     table = fb.table(report).markdown()
     assert "intervals for new test images with this one support (" in table
     assert "T = 1 draw." in table
+    for text in ("(new test images with this one support)", ", 1 draw a set"):
+        assert text in report._repr_html_()
     alone = [row for row in _log() if row["method"] == "zero-shot"]
     assert "none" in str(fb.all_ways(alone))
     unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
