@@ -98,7 +98,7 @@ def notes(report: Report, log: LogFacts) -> list[str]:
             "Which images are support and which query was not logged; that all are there is "
             "taken on trust (support_ids and query_ids say it)."
         )
-    if not log.runs_apart and any(score.by_queries is False for score in report.scores):
+    if any(score.by_queries is False for score in report.scores):
         told.append(
             f"{NARROWER}, with --inductive, where no answer depends on the task's other queries, "
             "and the column correct (1 or 0 for each of query_ids)."

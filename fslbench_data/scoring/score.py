@@ -315,8 +315,8 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
     """Tell whether a method's interval for new images uses which queries were right."""
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
-    if not design or not design.takes_queries:
-        return None
+    if not design or not design.takes_queries or counts.pair_terms is not None:
+        return None  # or runs have tasks of their own
     told = bool(counts.right) and counts.right[row] is not None
     return told and design.queries is not None
 

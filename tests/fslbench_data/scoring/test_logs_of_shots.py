@@ -156,6 +156,8 @@ def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> No
     said = " ".join(str(report).split())
     assert "inductive changes nothing where training runs have tasks of their own" in said
     assert "with --inductive" not in said
+    assert "--inductive" not in report._repr_html_()
+    assert {score.by_queries for score in report.scores} == {None}
     assert "the column correct" not in said
 
 
