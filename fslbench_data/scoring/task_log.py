@@ -426,8 +426,10 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
         raise SchemaError(
             f"column {name!r} holds {'lists of ' * depth}{kind}",
             where=where,
-            expected="in each row a list of ids, either integers or texts; image_ids perhaps K "
-            "lists of m",
+            expected="in each row a list of integers, 1 or 0, or of Booleans"
+            if name == RIGHT
+            else "in each row a list of ids, either integers or texts; image_ids perhaps K lists "
+            "of m",
             fix=f"write `{name}` as lists; in CSV as JSON, such as [3, 0, 7]",
         )
     _check_complete(column, at_row, name, where)

@@ -359,6 +359,11 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     """Say what to do about columns, guessed from what they are called."""
     if fix := commas(columns):
         return fix
+    if "class_ids" in columns or {"image", "class", "predicted"} <= {*columns}:
+        return (
+            "a log is no submission: score, compare, table, plot, report, sql and validate take it "
+            "as it is, in Python fb.open_log"
+        )
     if {"support_ids", "query_ids", "image_ids"} & {*columns}:
         return "a log of your own tasks has the classes of each in a column class_ids"
     if {"task", "accuracy"} <= {*columns}:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from own_logs import means, pairs
 
 import fslbench_data as fb
-from benchmark_spec.errors import SubmissionError, UnknownNameError
+from benchmark_spec.errors import SchemaError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.submission.reading import is_log
 
@@ -59,6 +59,16 @@ def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
     for log in (rows, columns):
         assert [*fb.score(log).scores] == expected
         assert fb.table(log).csv() == fb.table(fb.open_log(folder / "log.jsonl")).csv()
+
+
+def test_what_takes_no_log_says_so(folder: Path, tmp_path: Path) -> None:
+    words = "merge", str(folder / "log.jsonl"), "-o", str(tmp_path / "all.parquet")
+    refused = CliRunner().invoke(main, words)
+    assert "a log is no submission: score, compare, table" in " ".join(refused.stderr.split())
+    rows = own_logs.rows(own_logs.with_roles(own_logs.log(tasks=20)))
+    halves = [row | {"correct": [0.5] * 25} for row in rows]
+    with pytest.raises(SchemaError, match="a list of integers, 1 or 0, or of Booleans"):
+        fb.interval(halves)
 
 
 def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
