@@ -49,6 +49,7 @@ from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_log
 from fslbench_data.tasks import TaskSetInfo, task_set_names
+from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.validate import Validated, counts_on
 
 
@@ -435,8 +436,8 @@ def find_two(
     methods, or those of a log; `pool` is what :func:`fslbench_data.open_log` takes besides.
     """
     first = names[0]
-    if isinstance(first, str | Path) and is_log(file := str(first).partition("::")[0]):
-        own = _two_of_log(file, list(map(str, names)), pool)
+    if isinstance(first, str | Path) and is_log(str(first).partition("::")[0]):
+        own = _two_of_log(list(map(str, names)), pool)
         return own, replace(selection, against=own.answers.methods[1:])
     parts = _parts(names, release)
     of_parts = [_names(part) for part in parts]
@@ -483,17 +484,31 @@ def _where_both(part: Submission, other: Submission, release: Release) -> Submis
     return common if common.table.num_rows else part
 
 
-def _two_of_log(file: str, names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
-    """Open a log of own tasks with two of its methods alone, in the order of their names."""
-    parts = [name.removeprefix(file).removeprefix("::") for name in names]
-    own = open_log(file, **pool)
-    methods = [part for part in parts if part] or [*own.answers.methods]
+def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
+    """Open a log of own tasks, or several, with two methods alone, in the order of their names."""
+    parts = [name.partition("::") for name in names]
+    logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
+    own = open_log(logs, **pool)
+    there = own.answers.methods
+    named = [method or file for file, _, method in parts if method or file not in logs]
+    methods: list[str] = []
+    for file, _, method in parts:
+        held = [method or file]
+        if not method and file in logs:
+            held = [name for name in there if name not in named]
+            if len(logs) > 1:
+                own_names = {*table_of(file, ("method",), file).column("method").to_pylist()}
+                held = [name for name in held if name in own_names]
+        methods += held
     if len(methods) != 2:
         raise SubmissionError(
-            f"{listing(names, 4)} name{'s' if len(names) == 1 else ''} {len(methods)} methods of "
-            f"{file}, which holds {listing(own.answers.methods)}",
+            f"{listing(names, 4)} name{'s' if len(names) == 1 else ''} "
+            f"{many(len(methods), 'method')} of {listing(logs)}, which "
+            f"{'holds' if len(logs) == 1 else 'hold'} {listing(there)}",
             expected="two",
-            fix=f"say which: {file}::{own.answers.methods[0]} {own.answers.methods[-1]}",
+            fix=f"say which: {logs[0]}::{there[0]} {there[-1]}"
+            if len(there) > 1
+            else "name another log besides",
         )
     return own.only(methods)
 

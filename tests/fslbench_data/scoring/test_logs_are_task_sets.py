@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import own_logs
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -173,6 +174,26 @@ def test_compare(folder: Path) -> None:
     assert found.comparisons[0].verdict == "+"
     with pytest.raises(UnknownNameError, match="stronger"):
         fb.compare(f"{path}::stronger", "weak")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_compare_two_logs_of_a_method_each(folder: Path, tmp_path: Path, ending: str) -> None:
+    frame = pd.read_json(folder / "log.jsonl", lines=True)
+    weak, strong = (tmp_path / f"{name}.{ending}" for name in ("weak", "strong"))
+    write = {
+        "csv": lambda own, path: own.to_csv(path, index=False),
+        "jsonl": lambda own, path: own.to_json(path, orient="records", lines=True),
+        "parquet": lambda own, path: own.to_parquet(path),
+    }[ending]
+    for path in (weak, strong):
+        write(frame[frame.method == path.stem], path)
+    expected = "-10.04"
+    assert expected in _run(folder, "compare", str(weak), str(strong))
+    assert expected in _run(folder, "compare", f"{weak}::weak", str(strong))
+    assert expected.replace("-", "+") in _run(folder, "compare", str(strong), str(weak))
+    refused = _run(folder, "compare", str(weak), "weak", code=2)
+    assert "name 1 method of" in refused
+    assert "fix: name another log besides" in refused
 
 
 def test_validate_and_cite(folder: Path) -> None:
