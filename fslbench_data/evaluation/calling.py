@@ -131,9 +131,10 @@ def answers_alone(
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
         known = np.array([log.answers[str(tasks.info), task.task_id] for task in group])
         label = np.array([task.query_label for task in group])
-        order = np.argsort(label, axis=1, kind="stable")  # class by class, of as many queries each
+        order = np.argsort(label, axis=1, kind="stable")  # class by class
+        ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ in size
         reversed_ = np.broadcast_to(np.arange(label.shape[1])[::-1], label.shape)
-        for places in (reversed_, *np.split(order, group[0].class_ids.size, axis=1)):
+        for places in (reversed_, *np.split(order, ends, axis=1)):
             rng = task_generator(seed, tasks.info, start)
             with inputs(group) as (supports, every):
                 if isinstance(every, list):

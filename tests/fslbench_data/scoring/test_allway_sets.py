@@ -418,6 +418,8 @@ def test_a_method_runs_once_a_draw(release: Release) -> None:
 
     found = fb.evaluate(nearest, release, features="net", task_sets=OTHERS)
     assert calls[:DRAWS] == [(3, SHOTS, 4, 15, 4)] * DRAWS
+    again = [(3, SHOTS, 4, n, 4) for n in (15, *(size - SHOTS for size in SIZES))]
+    assert calls[DRAWS:] == again * DRAWS  # each class's queries without the others
     assert fb.score(found, release).sets[0].scores[0].accuracy.tasks == DRAWS
     assert release.load_dataset(f"tasks-{OWN_PART}", "few").num_rows == DRAWS
 
