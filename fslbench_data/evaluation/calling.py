@@ -139,7 +139,10 @@ def answers_alone(
             with inputs(group) as (supports, every):
                 if isinstance(every, list):
                     each = zip(every, places.tolist(), strict=True)
-                    some: Any = [[own[place] for place in at] for own, at in each]
+                    some: Any = [
+                        [own[place] for place in at] if isinstance(own, list) else own[at]
+                        for own, at in each  # of episodes arrays
+                    ]
                 else:
                     some = every[np.arange(len(group))[:, None].tolist(), places.tolist()]
                 try:

@@ -64,7 +64,9 @@ def _nearest(support: Any, query: Any, rng: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def answers(release: Release) -> fb.Submission:
-    return fb.evaluate(_nearest, release, features="net", name="mine", trained=False)
+    found = fb.evaluate(_nearest, release, features="net", name="mine", trained=False)
+    assert found.methods["mine"].inductive
+    return found
 
 
 def test_the_published_rule() -> None:
@@ -130,7 +132,7 @@ def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submiss
                     "correct": np.concatenate([right[own] for own in queries]).tolist(),
                 }
             )
-    log = fb.open_log(rows, class_sizes=dict(enumerate(SIZES)), trained=False)
+    log = fb.open_log(rows, class_sizes=dict(enumerate(SIZES)), trained=False, inductive=True)
     logged = fb.score(log).sets[0]
     assert found.methods == logged.methods
     for one, same in zip(found.scores, logged.scores, strict=True):
