@@ -226,8 +226,8 @@ def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str
 
 
 def _beats_all(column: Standings) -> bool:
-    others = {s.mark for s in column.by_method.values()} - {Mark.HIGHEST, Mark.UNJUDGED}
-    return bool(others) and Mark.NOT_APART not in others
+    marks = [s.mark for s in column.by_method.values() if s.mark is not Mark.UNJUDGED]
+    return len(marks) > 1 and marks.count(Mark.HIGHEST) == 1 and Mark.NOT_APART not in marks
 
 
 # ---- the table ----------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
         for i, by_images, by_classes in zip(judged, images, classes, strict=True):
             marks[i] = Mark.APART if by_classes else Mark.NEW_IMAGES
             marks[i] = marks[i] if by_images else Mark.NOT_APART
-        marks[judged[best]] = Mark.HIGHEST
+            marks[i] = Mark.HIGHEST if scores[i].accuracy.mean > top - 1e-9 else marks[i]
     of = {s.method: Standing(s, marks[i], top - s.accuracy.mean) for i, s in scores.items()}
     return Standings(task_set, of, family, holm)
 

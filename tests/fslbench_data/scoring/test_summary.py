@@ -167,6 +167,23 @@ def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) ->
     assert column.by_method["high"].behind == 0.0
 
 
+def test_equal_methods_share_the_highest_mean(embedded) -> None:
+    info, counts = embedded.task_set_info("digits", "open-5w5s5q"), np.arange(31) % 26
+    parts = []
+    for name, lost in (("one", 0), ("same", 0), ("lower", 9)):
+        recorder = fb.Recorder(name, trained=False)
+        recorder.add_counts(info, np.maximum(counts - lost, 0))
+        parts.append(recorder.submission())
+    report = fb.score(merge(parts), embedded, references=False)
+    (column,) = summarize(report).columns
+    marks = {name: standing.mark for name, standing in column.by_method.items()}
+    assert marks.pop("one") is marks.pop("same") is Mark.HIGHEST
+    assert marks["lower"] in (Mark.NEW_IMAGES, Mark.APART)
+    for name in ("one", "same"):
+        text = f"{name}: highest mean on 1 of 1 task set (significantly above all others on 0)."
+        assert text in str(report)
+
+
 @pytest.mark.parametrize("suite", ["open", "pooled"])
 def test_very_many_methods_are_told_apart_where_holm_would(
     emoji: Report, suite: str, monkeypatch: pytest.MonkeyPatch
