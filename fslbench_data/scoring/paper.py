@@ -11,7 +11,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.told_apart import FEW_TASKS, adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol
+from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol, suite_of
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import ScoredSet, Signature
@@ -243,15 +243,18 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
 def _by_queries(
     chosen: Sequence[tuple[TaskSetReport, IntervalKind]], shown: Collection[str]
 ) -> tuple[str, ...]:
-    """Name those of the shown methods whose intervals use which queries were right."""
+    """Name those of the shown methods whose intervals use which queries were right.
+
+    On sets of all classes at once all do, which alone is not worth a word.
+    """
     there = [
-        score
+        (score.method, score.by_queries, suite_of(each.scored.name.suite).whole)
         for each, kind in chosen
         for score in each.scores
         if kind == "images" and score.method in shown
     ]
-    whole = {score.method for score in there if not score.by_queries}
-    known = dict.fromkeys(score.method for score in there if score.by_queries)
+    whole = {method for method, told, all_do in there if not (told or all_do)}
+    known = dict.fromkeys(method for method, *_ in there if any(told for _, told, _ in there))
     return tuple(name for name in known if name not in whole)
 
 

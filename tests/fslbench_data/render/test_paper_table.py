@@ -136,3 +136,10 @@ def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
     assert re.findall(r"^@\w+{(.*),", cited, re.M) == [
         "fslbench", "lafargue2024oops", "klasson2019hierarchical", "weights-efficientnet_lite0",
     ]  # fmt: skip
+
+
+def test_intervals_with_all_classes_at_once_use_which_queries_were_right() -> None:
+    sets = ["--task-set", "allway-10w1s1787q", "--task-set", "closed-5w5s5q"]
+    said = CliRunner().invoke(main, ["table", "--dataset", "digits", *sets]).stdout
+    assert "± for new images uses which queries were right." in said
+    assert "takes tasks as a whole" not in said
