@@ -413,7 +413,6 @@ def _ahead(standing: Standing, row: Row) -> str:
     following = next(others, None) if row.method == standing.leader else None
     if following is None:
         return ""
-    return (
-        f"{row.method} would lead {standing.scored}. Next is {following.method}, behind by: "
-        f"{behind(following)}."
-    )
+    text = behind(following)
+    text = "identical on every task" if text == "identical" else f"behind by: {text}"
+    return f"{row.method} would lead {standing.scored}. Next is {following.method}, {text}."

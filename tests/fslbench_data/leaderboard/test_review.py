@@ -44,6 +44,13 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
     assert "| 1 of 2 | 100.00 on every task | leader | mine | yes | yes |" in text
 
 
+def test_the_next_may_be_identical(repository: Repository, tmp_path: Path, newer: Release) -> None:
+    proposal, counts = Repository(tmp_path / "proposed"), {KEY: random_counts(newer)}
+    names = [proposal.add(answers(newer, counts, method)) for method in ("a", "b")]
+    text = review_text(review(proposal.files, names, repository.files, [newer]))
+    assert f"a would lead {KEY}. Next is b, identical on every task." in text
+
+
 def test_the_base_counts_as_it_stands(
     repository: Repository, proposal: Repository, newer: Release
 ) -> None:
