@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
     FSLBenchError,
@@ -20,6 +21,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from benchmark_spec.naming import one_line
+from benchmark_spec.protocol import suite_of
 from fslbench_data.files import sha256_of
 from fslbench_data.leaderboard.repository import (
     ENDING,
@@ -33,7 +35,7 @@ from fslbench_data.leaderboard.repository import (
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, Standing, ranked
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, read_untrusted
-from fslbench_data.scoring.designs import designs_of, estimable
+from fslbench_data.scoring.designs import Units, designs_of, estimable
 from fslbench_data.scoring.scores import Signature, scored_set
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
@@ -376,7 +378,7 @@ def boards_of(
         sets = []
         for info in infos:
             tell(str(info))
-            designs, units = estimable(*designs_of(release, info))
+            designs, units = _of_counts(info, *estimable(*designs_of(release, info)))
             kind, of_set = info.name.interval, entries[info.text]
             sets.append(ranked(scored_set(info), kind, of_set, level, designs, units))
         places = {came: n for n, came in enumerate(sorted({one.came for one in ours}))}
@@ -389,6 +391,14 @@ def boards_of(
         )
         boards.append(board)
     return tuple(boards)
+
+
+def _of_counts(info: TaskSetInfo, designs: Designs, units: Units) -> tuple[Designs, Units]:
+    """Leave out the kinds that need more than the counts of tasks, which are all that is kept."""
+    if not suite_of(info.name.suite).whole:
+        return designs, units
+    missing = dict.fromkeys(designs, "leaderboards keep no answers to single queries")
+    return {}, replace(units, missing={**missing, **units.missing})
 
 
 def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:

@@ -186,7 +186,7 @@ def set_title(
     first = ESTIMANDS[kinds[0]]
     if units.groups:
         first = first.replace("new images", "new groups of images")
-    if suite_of(scored.name.suite).whole:
+    if suite_of(scored.name.suite).whole and kinds[0] != "closed":
         about = about_test_set(scored.n_tasks, scored.name.protocol.shot)
         first = f"{about}, all answers weighted equally"
     tasks = f"{scored.n_tasks} {'draw' if suite_of(scored.name.suite).whole else 'task'}"
@@ -204,7 +204,8 @@ def set_title(
 
 def family_in(scored: ScoredSet, kind: IntervalKind) -> str:
     """Return what a kind is called in the titles of a task set."""
-    return "Student's t" if suite_of(scored.name.suite).whole else family_of(kind)
+    whole = suite_of(scored.name.suite).whole and kind != "closed"
+    return "Student's t" if whole else family_of(kind)
 
 
 def missing_text(units: Units) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from results_repository import Repository
 from scipy.stats import t as student
 
 import fslbench_data as fb
@@ -28,6 +29,8 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.tables import leaderboard_tables
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
 
@@ -407,6 +410,24 @@ def test_counts_alone_are_compared_by_the_usual_interval(release: Release) -> No
     assert (rows["closed"]["halfwidth"] or 0) > 0
     assert rows["images"]["halfwidth"] is None
     assert rows["images"]["p"] is None
+
+
+def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(
+    release: Release, tmp_path: Path
+) -> None:
+    """It holds counts, from which nothing follows for other test images."""
+    repository = Repository(tmp_path)
+    repository.add(submission := _submission(release, "few", OTHERS))
+    found = leaderboard(repository.files, [release])
+    (standing,) = found.boards[0].sets
+    own = fb.score(submission, release).sets[0].scores[0].intervals["closed"]
+    row = next(row for row in standing.rows() if row.method == "m0")
+    assert {kind: of.accuracy for kind, of in row.intervals.items()} == {"closed": own}
+    ((table, _),) = leaderboard_tables(found)
+    assert table.title.endswith("4 draws, 95 % closed intervals (new tasks of these images)")
+    assert "No interval for new images (leaderboards keep no answers to single queries)." in (
+        table.notes
+    )
 
 
 def test_a_method_runs_once_a_draw(release: Release) -> None:
