@@ -31,6 +31,7 @@ MOST_ROWS = 20
 """Methods of a task set that the table shows."""
 _MOST_NAMED = 10
 """Files that are named with the reason why they are left out."""
+_MOST_SETS = 3
 
 
 _releases_option: Callable[[Command], Command] = click.option(
@@ -77,6 +78,7 @@ def leaderboard(
     error with the reason; they change nothing for the others, nor the exit code without --check.
     With -o page.html it is a page to look at, in one file.
     """
+    from benchmark_spec.errors import listing
     from fslbench_data.cli.report_output import format_of
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
@@ -100,6 +102,9 @@ def leaderboard(
         output(leaderboard_page(ranking, at), path)
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
+    if ranking.left_out:
+        names = listing(ranking.left_out, _MOST_SETS)
+        say(f"not shown, made with attributes of images: {names}; --task-set chooses")
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         say(unfetched(pointers, total))

@@ -288,13 +288,17 @@ class Board:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
-    """The tables of all releases, newest first, and the files that are in none."""
+    """The tables of all releases, newest first, and the files that are in none.
+
+    Task sets `left_out` are answered, but made with attributes of images, and not asked for.
+    """
 
     title: str
     where: str
     boards: tuple[Board, ...]
     rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -333,9 +337,15 @@ def leaderboard(
     names, ignored = list_submissions(files)
     sources = [(files, name) for name in names]
     accepted, rejected = check_all(sources, releases, progress, files.came(names))
-    wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
-    boards = boards_of(accepted, releases, wanted, level=level, tell=progress)
-    return Leaderboard(title, files.where, boards, tuple(rejected), ignored)
+    asked, some = names_of(datasets), task_set_names(task_sets)
+    boards = boards_of(
+        accepted, releases, _wanted(releases, asked, some), level=level, tell=progress
+    )
+    infos = [result.info for one in accepted for result in one.results if not some]
+    left_out = (i.text for i in infos if i.name.attributes and (not asked or i.dataset in asked))
+    return Leaderboard(
+        title, files.where, boards, tuple(rejected), ignored, tuple(dict.fromkeys(left_out))
+    )
 
 
 def _wanted(

@@ -5,15 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from biased_release import write_biased
+from click.testing import CliRunner
 from results_repository import KEY, Repository, answers, random_counts
 from toy_release import toy_release
 
 from benchmark_spec.errors import ResultsError
+from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.page import sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.leaderboard.tables import leaderboard_tables
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 
@@ -94,6 +97,19 @@ def test_an_older_release_s_results_have_a_table_of_their_own(
     assert len(only.rejected) == 2
     swapped = leaderboard(repository.files, [older, newer])
     assert _methods(swapped)["toy@1.0.0"][dogs] == ["also old", "either"]
+
+
+def test_task_sets_with_attributes_are_named_where_they_are_left_out(
+    repository: Repository, tmp_path: Path
+) -> None:
+    write_biased(tmp_path / "biased", ["random_words"])
+    release, key = load_release(tmp_path / "biased"), "things/random_words-3w2s3q"
+    repository.add(answers(release, {key: [5] * 15}))
+    assert leaderboard(repository.files, [release]).left_out == (key,)
+    assert leaderboard(repository.files, [release], task_sets=key[7:]).left_out == ()
+    where = ["--results", str(repository.folder), "--release", str(tmp_path / "biased")]
+    said = CliRunner().invoke(main, ["leaderboard", *where]).stderr
+    assert said == f"not shown, made with attributes of images: {key}; --task-set chooses\n"
 
 
 def test_hostile_files_change_nothing_for_the_others(
