@@ -170,7 +170,7 @@ class Rows:
             )
             found = self.connection.execute(sql).fetchall()
             names |= {self.methods[number] for (number,) in found}
-        return {name for name in names if name not in about or not about[name].transductive}
+        return names
 
     def right_queries(self) -> dict[int, RightQueries]:
         """Return which queries were right, by the position of the answer.

@@ -618,7 +618,10 @@ def _checked(submission: Submission, terms: Terms) -> Validated:
 
 
 def _marked(answers: Rows) -> dict[str, Method]:
-    """Return the metadata of methods, and what the column `transductive` says of the others."""
+    """Return the metadata of methods, and what the column `transductive` says of the others.
+
+    Raises a SpecError if one of them is said to be inductive, too.
+    """
     methods = dict(answers.submission.methods)
     if "transductive" in answers.columns:
         answers.facts("marks")
@@ -626,4 +629,6 @@ def _marked(answers: Rows) -> dict[str, Method]:
         for number, value in marks.fetchall():
             name = answers.methods[number]
             methods.setdefault(name, Method(name, transductive=value))
+    for name in answers.inductive & methods.keys():
+        replace(methods[name], inductive=True)
     return methods

@@ -277,6 +277,9 @@ def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
     (tmp_path / "together.jsonl").write_text(path.read_text().replace("false", "true"))
     refused = CliRunner().invoke(main, ["score", str(tmp_path / "together.jsonl"), "--inductive"])
     assert "said to be transductive and inductive" in refused.stderr
+    rows = mine.to_pandas().assign(inductive=True, transductive=True)
+    with pytest.raises(SpecError, match="said to be transductive and inductive"):
+        fb.score(rows)
     by_image = tmp_path / "images.csv"
     by_image.write_text("method,dataset,task_set,task_id,image_id,predicted\nm,digits,x,0,0,0\n")
     refused = CliRunner().invoke(main, ["score", str(by_image), "--no-training"])
