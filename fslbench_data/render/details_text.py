@@ -198,12 +198,16 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
             "submission, whose tasks may have been chosen after seeing results; intervals are "
             "shown without a verdict (n/a)."
         )
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[tuple[str, str]]] = {}
     for comparison in islice(each.comparisons, MOST_REASONS):
         if comparison.reason:
-            reasons.setdefault(comparison.reason, []).append(comparison.versus)
-    for reason, names in reasons.items():
-        yield f"nothing is concluded about {listing([*dict.fromkeys(names)], 4)}: {reason}."
+            pair = comparison.method, comparison.versus
+            reasons.setdefault(comparison.reason, []).append(pair)
+    for reason, pairs in reasons.items():
+        one = next((name for name in pairs[0] if all(name in pair for pair in pairs)), "")
+        about = [" and ".join(name for name in pair if name != one) for pair in pairs]
+        one = f"{one} and " if one else ""
+        yield f"nothing is concluded about {one}{listing(about, 4)}: {reason}."
     for s in scores:
         if s.near_perfect is not None:
             yield (
