@@ -514,7 +514,8 @@ def _of_marks(summary: Summary) -> Iterator[str]:
 
 def _of_sets(summary: Summary) -> Iterator[str]:
     sets = summary.primary
-    if few := [h for h in sets if h.shown_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]:
+    few = [h for h in sets if h.shown_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]
+    if few and (summary.columns or summary.tallies):
         where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
     if near := {score.method for score in summary.scores if score.near_perfect is not None}:

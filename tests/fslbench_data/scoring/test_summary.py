@@ -184,6 +184,14 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
         assert text in str(report)
 
 
+def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -> None:
+    recorder = fb.Recorder("alone", trained=False)
+    recorder.add_counts(embedded.task_set_info("cub", "published-5w5s5q"), [20] * 30 + [25] * 3)
+    text = str(fb.score(recorder.submission(), embedded))
+    assert "there is nothing to compare it with" in text
+    assert "verdict" not in text
+
+
 @pytest.mark.parametrize("suite", ["open", "pooled"])
 def test_very_many_methods_are_told_apart_where_holm_would(
     emoji: Report, suite: str, monkeypatch: pytest.MonkeyPatch
