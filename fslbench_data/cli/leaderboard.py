@@ -103,8 +103,8 @@ def leaderboard(
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
     if ranking.left_out:
-        names = listing(ranking.left_out, _MOST_SETS)
-        say(f"not shown, made with attributes of images: {names}; --task-set chooses")
+        sets = listing(ranking.left_out, _MOST_SETS)
+        say(f"not shown, made with attributes of images: {sets}; --task-set chooses")
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         say(unfetched(pointers, total))
