@@ -629,6 +629,6 @@ def _marked(answers: Rows) -> dict[str, Method]:
         for number, value in marks.fetchall():
             name = answers.methods[number]
             methods.setdefault(name, Method(name, transductive=value))
-    for name in answers.inductive & methods.keys():
-        replace(methods[name], inductive=True)
+    for name in sorted(answers.inductive & methods.keys()):
+        replace(methods[name], inductive=True)  # which a transductive one refuses
     return methods
