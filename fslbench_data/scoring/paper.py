@@ -253,9 +253,10 @@ def _by_queries(
         for score in each.scores
         if kind == "images" and score.method in shown
     ]
+    if not any(told for _, told, _ in there):
+        return ()
     whole = {method for method, told, all_do in there if not (told or all_do)}
-    known = dict.fromkeys(method for method, *_ in there if any(told for _, told, _ in there))
-    return tuple(name for name in known if name not in whole)
+    return tuple(name for name in dict.fromkeys(name for name, *_ in there) if name not in whole)
 
 
 def _accuracies(

@@ -359,7 +359,7 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     """Say what to do about columns, guessed from what they are called."""
     if fix := commas(columns):
         return fix
-    if "class_ids" in columns or {"image", "class", "predicted"} <= {*columns}:
+    if "class_ids" in columns or holds_all_ways(columns):
         return (
             "a log is no submission: score, compare, table, plot, report, sql and validate take it "
             "as it is, in Python fb.open_log"
