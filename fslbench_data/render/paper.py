@@ -330,6 +330,7 @@ def _line_table(content: PaperContent) -> Table:
             "stopped": cell.stopped,
             "first_tasks": cell.first_tasks,
             "unbound": cell.unbound,
+            "is_bound": not column.over and str(column.scored) in content.bounded,
         }
         for column in content.columns
         for row, cell in zip(content.rows, column.cells, strict=True)

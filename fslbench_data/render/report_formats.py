@@ -29,7 +29,7 @@ COLUMNS = {
     for name in (
         "dataset", "task_set", "method", "versus", "T", "mean", "mean_halfwidth", "diff",
         "diff_halfwidth", "verdict", "verdict_direct", "verdict_closed", "interval", "level",
-        "reason", "trained", "versus_trained", "run_error", "of_one_model",
+        "reason", "trained", "versus_trained", "run_error", "of_one_model", "is_bound",
     )
 }  # fmt: skip
 """Columns and their names in the relation of comparisons."""
@@ -84,6 +84,7 @@ def _alone(each: TaskSetReport) -> Iterator[list[object]]:
                 "mean": mean.mean,
                 "mean_halfwidth": mean.halfwidth,
                 "level": mean.level,
+                "is_bound": kind in each.units.bounded,
             }
             yield [(values | of_kind).get(name) for name in COLUMNS.values()]
 
@@ -132,6 +133,11 @@ def _content(report: Report) -> dict[str, Any]:
             }
             for each, of_set in sets
             if each.design is not None
+        ],
+        "bounds": [
+            of_set | {"interval": kind, "reason": reason}
+            for each, of_set in sets
+            for kind, reason in each.units.bounded.items()
         ],
         "verdict_counts": report.verdict_counts,
         "verdict_counts_where_reused": report.counts_where_reused,

@@ -20,9 +20,9 @@ from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.told_apart import zeros
 from benchmark_spec.errors import SubmissionError, listing, many
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.designs import designs_of
+from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease, open_draws, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
@@ -236,8 +236,8 @@ def _set_report(
         else designs_of(selected.release, info, (group.right for group in groups))
     )
     own = len(selected.answers.on(info.dataset, name))
-    counts, scores = _scores(parts, info.dataset, info.name, level, designs, units.missing)
-    twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, {})[1]
+    counts, scores = _scores(parts, info.dataset, info.name, level, designs, units)
+    twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, NO_UNITS)[1]
     return TaskSetReport(
         scored=scored_set(info),
         interval_kind=info.name.interval,
@@ -264,7 +264,7 @@ def _scores(
     name: TaskSetName,
     level: float,
     designs: Designs,
-    why: Mapping[IntervalKind, str],
+    units: Units,
 ) -> tuple[Counts, tuple[Score, ...]]:
     """Compute counts and accuracies of all that the parts answer of a task set, in order."""
     groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
@@ -282,7 +282,7 @@ def _scores(
         if binding is not None and binding.stopping is not None:
             rule = binding.stopping
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
-        own = IntervalsOfMethod(of_all, kinds, i, why, holds=stopped is None)
+        own = IntervalsOfMethod(of_all, kinds, i, units, holds=stopped is None)
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:

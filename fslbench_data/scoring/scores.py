@@ -17,6 +17,7 @@ from benchmark_spec.errors import NoIntervalError, listing, many, shown
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.designs import Units
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated
@@ -131,7 +132,7 @@ class Score:
     method: str
     is_reference: bool
     interval_kind: IntervalKind
-    intervals: Mapping[IntervalKind, Interval]
+    intervals: IntervalsOfMethod
     runs: int = 1
     run_spread: float | None = None
     faultless: Saturation | None = None
@@ -197,12 +198,12 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
     of_all: Callable[[IntervalKind], list[Interval]]
     kinds: tuple[IntervalKind, ...]
     row: int
-    why: Mapping[IntervalKind, str]
+    units: Units
     holds: bool = True
 
     def __getitem__(self, kind: IntervalKind) -> Interval:
         if kind not in self.kinds:
-            raise _no_interval(kind, self.kinds, self.why)
+            raise _no_interval(kind, self.kinds, self.units.missing)
         interval = self.of_all(kind)[self.row]
         return interval if self.holds else structs.replace(interval, halfwidth=None)
 

@@ -40,7 +40,7 @@ from analysis_sql.ranking.told_apart import (
 )
 from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.scoring.designs import Units
+from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.scores import (
     PREFIX,
     ByKind,
@@ -70,7 +70,7 @@ SCORES = schema(
     ("run_spread", float),
     ("transductive prefix trained", bool),
     ("run_error", float),
-    ("of_one_model", bool),
+    ("of_one_model is_bound", bool),
 )
 COMPARISONS = schema(
     ("dataset task_set method versus interval", str),
@@ -81,6 +81,7 @@ COMPARISONS = schema(
     ("reason", str),
     ("run_error", float),
     ("of_one_model", str),
+    ("is_bound", bool),
 )
 COMPARED = pa.schema([*COMPARISONS, *schema(("trained versus_trained", bool))])
 """The same, and whether both methods are trained."""
@@ -94,7 +95,8 @@ def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
         for kind, interval in score.intervals.items():
             for name in ("tasks", "mean", "halfwidth", "level"):
                 of_score[name] = getattr(interval, name)
-            rows.append({**of_score, "interval": kind})
+            is_bound = kind in score.intervals.units.bounded
+            rows.append({**of_score, "interval": kind, "is_bound": is_bound})
     return pa.RecordBatch.from_pylist(rows, SCORES)
 
 
@@ -454,7 +456,7 @@ class TaskSetReport:
         counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
         designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
         of_all = intervals_by_kind(counts, self.interval_kind, self.level, designs)
-        own = [IntervalsOfMethod(of_all, self.kinds, i, {}) for i in range(len(counts))]
+        own = [IntervalsOfMethod(of_all, self.kinds, i, NO_UNITS) for i in range(len(counts))]
         scores = tuple(replace(s, intervals=i) for s, i in zip(self.scores, own, strict=True))
         return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
@@ -559,6 +561,7 @@ class TaskSetReport:
             "reason": pa.array(facts.reason).take(pa.array(pair)),
             "run_error": facts.run_error[pair],
             "of_one_model": pa.array(facts.of_one_model).take(pa.array(pair)),
+            "is_bound": np.array([of in self.units.bounded for of in self.kinds])[kind],
             "trained": trained.take(pa.array(rows[pair])),
             "versus_trained": trained.take(pa.array(columns[pair])),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from itertools import combinations
@@ -31,6 +32,7 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.render.log_text import log_json
+from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
 
@@ -188,6 +190,16 @@ def test_reasons_name_classes_as_the_log_does() -> None:
     found = fb.interval(log)
     assert "tasks are without class kind " in found.sets[0].units.bounded["classes"]
     assert means(found)[0].widths["classes"].is_bound
+    (told,) = json.loads("".join(json_pieces(found)))["bounds"]
+    assert (told["interval"], told["reason"]) == ("classes", found.sets[0].units.bounded["classes"])
+    for rows in (
+        found.scores.to_arrow().to_pylist(),
+        csv.DictReader(render_csv(found).splitlines()[1:]),
+        csv.DictReader(fb.table(found, kind="new classes").csv().splitlines()[1:]),
+    ):
+        told = {row["interval"]: str(row["is_bound"]) for row in rows}
+        assert told.pop("classes") == "True"
+        assert {*told.values()} <= {"False"}
 
 
 def test_images_that_never_recur() -> None:
