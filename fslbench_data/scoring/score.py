@@ -506,7 +506,7 @@ def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
             f"{many(len(methods), 'method')} of {listing(logs)}, which "
             f"{'holds' if len(logs) == 1 else 'hold'} {listing(there)}",
             expected="two",
-            fix=f"say which: {logs[0]}::{there[0]} {there[-1]}"
+            fix=f"say which: {logs[0]}::{there[0]} {there[1]}"
             if len(there) > 1
             else "name another log besides",
         )

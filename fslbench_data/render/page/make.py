@@ -93,7 +93,7 @@ def page_content(
     if not shown:
         raise no_results(asked, selected)
     progress("what the page holds")
-    with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # more threads wait for each other
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
         sets, some = zip(*made, strict=True)
