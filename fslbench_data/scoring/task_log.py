@@ -24,7 +24,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
-from fslbench_data.submission.columns import printable
+from fslbench_data.submission.columns import column_remedy, printable
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "task", "class_ids")
@@ -225,7 +225,9 @@ def _check_columns(table: pa.Table, where: str) -> None:
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
             where=f"{where}, which has {listing(names) or 'none of them'}",
             expected=EXPECTED,
-            fix="rename or add the columns; the first line of a CSV file names them",
+            fix=column_remedy(names, missing)
+            if "class_ids" in missing
+            else "rename or add the columns; the first line of a CSV file names them",
         )
     for twice, what, fix in (
         (

@@ -368,8 +368,8 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
         return "a log of your own tasks has the classes of each in a column class_ids"
     if {"task", "accuracy"} <= {*columns}:
         return (
-            "a log of your own tasks has class_ids and the images of each task besides; of "
-            "accuracies alone give a file with the one column accuracy, and --classes"
+            "a log of your own tasks has class_ids and the images of each task besides; "
+            "fslbench score takes accuracies alone, a file of that one column, with --classes"
         )
     if "image" in columns:
         return "results with all classes at once have the columns method, image, class, predicted"

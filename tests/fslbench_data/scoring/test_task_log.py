@@ -236,6 +236,10 @@ WRONG = {
     ),
     "half the counts": _case(_without("n_query"), "misses the column n_query"),
     "no result": _case(_without(*_REST), "misses the column correct"),
+    "accuracies alone": _case(
+        _without("class_ids", "image_ids", *_REST, accuracy=[0.5] * 21),
+        "fslbench score takes accuracies alone",
+    ),
     "two results": _case(_without(accuracy=[0.5] * 21), "says twice"),
     "no rows": _case({k: [] for k in LOG}, "has no rows"),
     "null method": _case(_with("method", None), "data row 4"),
