@@ -105,8 +105,9 @@ def score(
     One FILE with the predicted class of every test image (columns method, image, class, predicted,
     draw) holds results with all classes at once, as CLIP adapters and linear probes are evaluated.
 
-    One FILE of accuracies alone, one a task (.npy, .txt, or CSV of one column), says little of new
+    FILEs of accuracies alone, one a task (.npy, .txt, or CSV of one column), say little of new
     images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
+    Several, a method each, are compared task by task.
     """
     from fslbench_data.cli.report_output import (
         format_of,
@@ -133,7 +134,7 @@ def score(
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files, output_format=output_format)
-    whole = len(files) == 1 and is_accuracies(files[0])
+    whole = bool(files) and all(map(is_accuracies, files))
     if chosen["methods"] and (bias or whole):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
     if whole:
@@ -141,7 +142,7 @@ def score(
 
         refuse_others({"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone")
         dataset = next(iter(chosen["datasets"]), None)
-        found = reported(files[0], dataset=dataset, level=chosen["level"], **design)
+        found = reported(files, dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
         return
     if asked := next((name for name, value in design.items() if value is not None), ""):

@@ -65,12 +65,10 @@ def print_found(found: Reported, console: Console) -> None:
         at_most = "nothing: every task has all classes" if most is None else f"± {most:.2f} at most"
         typically = "" if typical is None else f"typically ± {typical:.2f}"
         rows.append((about, at_most, typically) if one.design else (about, "not known", ""))
-    notes = [_NOTE if one.design else _NO_DESIGN]
-    notes += [] if one.n_tasks is None else [_NO_IDS]
     names = ("interval for", f"{100 * found.level:g} %", "")
     columns = [Column(name, itemgetter(i)) for i, name in enumerate(names)]
     console.print()
-    print_table(Table("", tuple(columns), rows, tuple(notes)), console)
+    print_table(Table("", tuple(columns), rows, _notes(one)), console)
 
 
 _PRINTED_AS = {
@@ -103,24 +101,35 @@ def _results(found: Reported) -> Table:
         else []
     )
     for name, title in (("dataset", "data set"), ("ways", "ways"), ("shots", "shots")):
-        if len({getattr(one.design, name) for one in results}) > 1:
+        if len({getattr(one.design, name, None) for one in results}) > 1:
             columns.append(Column(title, attrgetter(f"design.{name}")))
-    columns += [
-        right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"),
-        _width("new images", "typical ±", "typical_images"),
-        _width("new images", "at most ±", "images"),
-        _width("new classes", "typical ±", "typical_classes"),
-        _width("new classes", "at most ±", "classes"),
-    ]
+    columns.append(right("accuracy", lambda one: f"{one.mean:.2f} ± {one.tasks:.2f}"))
+    if any(one.design for one in results):
+        columns += [
+            _width("new images", "typical ±", "typical_images"),
+            _width("new images", "at most ±", "images"),
+            _width("new classes", "typical ±", "typical_classes"),
+            _width("new classes", "at most ±", "classes"),
+        ]
     level = f"{100 * found.level:g} %"
-    title = f"{many(len(results), 'printed result')} with {level} intervals"
+    kind = (
+        ("printed result",) if results[0].n_tasks is None else ("mean accuracy", "mean accuracies")
+    )
     sizes = dict.fromkeys(f"{one.design.drawn_from}." for one in results if one.design)
-    return Table(title, tuple(columns), results, (*sizes, _NOTE))
+    notes = (*sizes, *_notes(results[0]))
+    return Table(
+        f"{many(len(results), *kind)} with {level} intervals", tuple(columns), results, notes
+    )
+
+
+def _notes(one: Printed) -> tuple[str, ...]:
+    no_ids = () if one.n_tasks is None else (_NO_IDS,)
+    return (_NOTE if one.design else _NO_DESIGN, *no_ids)
 
 
 def _width(group: str, name: str, halfwidth: str) -> Column:
-    def cell(one: Printed) -> str | None:
-        width = getattr(one, halfwidth)
+    def cell(one: object) -> str | None:
+        width = attrgetter(halfwidth)(one)
         return None if width is None else f"{width:.2f}"
 
     return Column(name, cell, "right", missing="n/a", group=group)
@@ -136,16 +145,33 @@ def _differences(found: Reported) -> Table:
         "Differences above the sum of both ± at most; for other tasks only, above the root of the "
         "sum of squares of ±. Each stands alone, not corrected for their number.",
     )
-    if (more := len(pairs) - MOST_PAIRS) > 0:
-        notes = (f"… and {many(more, 'more difference')}: --format json", *notes)
     columns: tuple[Column, ...] = (
-        Column("data set", _set, once=_set),
         Column("higher", lambda pair: _name(pair.first)),
         Column("lower", lambda pair: _name(pair.second)),
         right("difference", lambda pair: f"{pair.difference:.2f}"),
-        Column("significant for", _significant, missing="nothing"),
     )
-    return Table(title, columns, pairs[:MOST_PAIRS], notes)
+    if found.paired:
+        title = (
+            f"{many(len(pairs), 'difference')} task by task, with {100 * found.level:g} % intervals"
+        )
+        notes = (
+            f"Significant: {counts}. Others may be, which only the images of each task would show.",
+            "Accuracies are paired as they stand: they must be of the same tasks in the same "
+            "order. Each difference stands alone, not corrected for their number.",
+        )
+        plus_minus = right(
+            "difference", lambda pair: f"{pair.difference:.2f} ± {pair.paired.tasks:.2f}"
+        )
+        widths = (
+            _width(_KINDS[kind], "at most ±", f"paired.{kind}") for kind in ("images", "classes")
+        )
+        columns = (*columns[:2], plus_minus, *(widths if pairs[0].design else ()))
+    else:
+        columns = (Column("data set", _set, once=_set), *columns)
+    if (more := len(pairs) - MOST_PAIRS) > 0:
+        notes = (f"… and {many(more, 'more difference')}: --format json", *notes)
+    significant = Column("significant for", _significant, missing="nothing")
+    return Table(title, (*columns, significant), pairs[:MOST_PAIRS], notes)
 
 
 _KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classes"}
@@ -153,7 +179,7 @@ _KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classe
 
 def _set(pair: Difference) -> str:
     of = pair.design
-    return f"{of.dataset} {of.ways}-way {of.shots}-shot".strip()
+    return f"{of.dataset} {of.ways}-way {of.shots}-shot".strip() if of else ""
 
 
 def _name(one: Printed) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from math import isfinite, log, sqrt
+from math import hypot, isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, cast
@@ -176,19 +176,20 @@ class Printed:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two printed results on the same data set, ways and shots: for what they differ significantly.
+    """Two results on the same data set, ways and shots: for what they differ significantly.
 
     For other tasks if the difference exceeds √(h₁² + h₂²); for new images and new classes if it
-    exceeds h₁ + h₂, since both may rest on the same images and classes.
+    exceeds h₁ + h₂, since both may rest on the same images and classes.  Where accuracies of the
+    same tasks are known, if it exceeds its own half-widths, `paired`.
     """
 
     first: Printed
     second: Printed
+    paired: Printed | None = None
 
     @property
-    def design(self) -> Design:
+    def design(self) -> Design | None:
         """What the tasks of both were drawn from; numbers of queries and tasks are the first's."""
-        assert self.first.design is not None, "only such results are compared"  # noqa: S101
         return self.first.design
 
     @property
@@ -199,32 +200,40 @@ class Difference:
     @property
     def tasks(self) -> bool:
         """Whether it is significant for other tasks of the same images."""
-        return abs(self.difference) > sqrt(self.first.tasks**2 + self.second.tasks**2)
+        return self._exceeds("tasks")
 
     @property
     def images(self) -> bool:
         """Whether it is certainly significant for new images."""
-        widths = self.first.images, self.second.images
-        return None not in widths and abs(self.difference) > sum(w for w in widths if w)
+        return self._exceeds("images")
 
     @property
     def classes(self) -> bool:
         """Whether it is certainly significant for new classes."""
-        widths = self.first.classes, self.second.classes
-        return None not in widths and abs(self.difference) > sum(w for w in widths if w)
+        return self._exceeds("classes")
+
+    def _exceeds(self, kind: Literal["tasks", "images", "classes"]) -> bool:
+        parts = (self.first, self.second) if self.paired is None else (self.paired,)
+        widths = [getattr(part, kind) for part in parts]
+        if None in widths:
+            return False
+        return abs(self.difference) > (hypot(*widths) if kind == "tasks" else sum(widths))
 
 
 @dataclass(frozen=True)
 class Reported:
-    """Printed results and what can be concluded from them."""
+    """Printed results, or means of accuracies, and what can be concluded from them."""
 
     results: tuple[Printed, ...]
     level: float = LEVEL
     spread: Spread = "ci"
+    paired: tuple[Difference, ...] = ()
 
     @property
     def differences(self) -> list[Difference]:
         """Every pair of results on the same data set, ways and shots, the higher one first."""
+        if self.paired:
+            return [*self.paired]
         pairs = []
         for one, other in combinations(self.results, 2):
             if one.design and other.design and _question(one.design) == _question(other.design):
@@ -241,17 +250,18 @@ class Reported:
                 {
                     "first": pair.first.method,
                     "second": pair.second.method,
-                    "dataset": pair.design.dataset,
-                    "ways": pair.design.ways,
-                    "shots": pair.design.shots,
+                    **{name: getattr(pair.design, name, None) for name in _QUESTION},
                     "difference": round(pair.difference, 6),
-                    "significant": {
-                        name: getattr(pair, name) for name in ("tasks", "images", "classes")
-                    },
+                    "halfwidths": pair.paired and {k: getattr(pair.paired, k) for k in _KINDS},
+                    "significant": {name: getattr(pair, name) for name in _KINDS},
                 }
                 for pair in self.differences
             ],
         }
+
+
+_KINDS = ("tasks", "images", "classes")
+_QUESTION = ("dataset", "ways", "shots")
 
 
 def _question(design: Design) -> tuple[object, ...]:
@@ -259,7 +269,7 @@ def _question(design: Design) -> tuple[object, ...]:
 
 
 def reported(
-    results: str | Path | Iterable[str | Mapping[str, Any]] | ArrayLike,
+    results: str | Path | Iterable[str | Path | Mapping[str, Any]] | ArrayLike,
     *,
     dataset: str | None = None,
     classes: int | None = None,
@@ -278,7 +288,9 @@ def reported(
     results
         A result such as ``"91.72 ± 0.55"``, several, the path of a CSV file, or rows.  Rows have a
         `result` and may have `method` and any of the parameters below, for rows that differ in it.
-        Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column.
+        Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column;
+        several such files, or a mapping from methods to accuracies, of the same tasks in the same
+        order.
     dataset
         A data set whose test split is known, such as miniImageNet, one of the release inside the
         package, or any name if sizes are given.
@@ -304,7 +316,7 @@ def reported(
         zip(OF_TASKS, (dataset, classes, images, ways, shots, queries, tasks), strict=True)
     )
     if (accuracies := _accuracies(results)) is not None:
-        return Reported((_of_accuracies(*accuracies, given, level),), level)
+        return _of_accuracies(accuracies, given, level)
     rows: Iterable[Mapping[str, Any]]
     if isinstance(results, str) and _PRINTED.search(_plain(results)):
         rows, where = [{"result": results}], ""
@@ -346,33 +358,78 @@ def _check_once(made: Sequence[Printed], where: str) -> None:
                 )
 
 
-def _accuracies(results: object) -> tuple[NDArray[np.float64], str] | None:
-    """Return accuracies and where they are from; None if results are something else."""
+def _accuracies(results: object) -> dict[str, NDArray[np.float64]] | None:
+    """Return accuracies by where they are from; None if results are something else."""
     if isinstance(results, str | Path):
-        path = Path(results)
-        is_result = isinstance(results, str) and _PRINTED.search(_plain(results))
-        return None if is_result or not is_accuracies(path) else (read_accuracies(path), str(path))
-    if isinstance(results, Mapping) or not hasattr(results, "__len__"):
-        return None
-    if any(isinstance(row, Mapping) for row in results):  # type: ignore[attr-defined]
+        if isinstance(results, str) and _PRINTED.search(_plain(results)):
+            return None
+        if not is_accuracies(Path(results)):
+            return None
+        results = [results]
+    if not isinstance(results, Mapping) and hasattr(results, "__len__"):
+        parts = list(results)  # type: ignore[call-overload]
+        files = [part for part in parts if isinstance(part, str | Path)]
+        if files and files == parts and all(is_accuracies(Path(file)) for file in files):
+            return {str(file): read_accuracies(Path(file)) for file in files}
+        results = {"accuracies": results}
+    if not isinstance(results, Mapping):
         return None
     try:
-        return np.asarray(results, np.float64), "accuracies"
+        return {str(name): np.asarray(values, np.float64) for name, values in results.items()}
     except (TypeError, ValueError):
         return None
 
 
 def _of_accuracies(
-    accuracies: NDArray[np.float64], where: str, given: Mapping[str, Any], level: float
-) -> Printed:
+    named: Mapping[str, NDArray[np.float64]], given: Mapping[str, Any], level: float
+) -> Reported:
     """Say what accuracies show; of new images and classes only with a design."""
+    percent = {where: _in_percent(values, where, given) for where, values in named.items()}
+    sizes = {where: values.size for where, values in percent.items()}
+    if len({*sizes.values()}) > 1:
+        raise ResultsError(
+            f"there are accuracies of {listing([f'{n} tasks in {w}' for w, n in sizes.items()])}",
+            expected="accuracies of the same tasks, in the same order",
+        )
+    known = any(given[name] is not None for name in given if name != "tasks")
+    design = _design({**given, "tasks": next(iter(sizes.values()))}) if known else None
+
+    def of(method: str, values: NDArray[np.float64], design: Design | None) -> Printed:
+        alike = np.ptp(values) < _ROUNDING
+        error = 0.0 if alike else float(values.std(ddof=1)) / sqrt(values.size)
+        found = _widths(method, float(values.mean()), error, design, level)
+        return replace(found, n_tasks=int(values.size))
+
+    stems = [Path(w).stem if w.endswith((".npy", ".txt", ".csv")) else w for w in named]
+    names = stems if len({*stems}) == len(stems) else [*named]
+    results = [
+        replace(
+            of(name if len(named) > 1 else "", values, design),
+            warning=_perhaps_counts(named[where], design, where),
+        )
+        for name, (where, values) in zip(names, percent.items(), strict=True)
+    ]
+    pairs = []
+    for (one, a), (other, b) in combinations(zip(results, percent.values(), strict=True), 2):
+        higher, lower, apart = (
+            (one, other, a - b) if one.mean >= other.mean else (other, one, b - a)
+        )
+        varies = np.ptp(apart) >= _ROUNDING  # else tasks say nothing of images
+        pairs.append(Difference(higher, lower, of("", apart, design if varies else None)))
+    return Reported(tuple(results), level, paired=tuple(pairs))
+
+
+def _in_percent(
+    accuracies: NDArray[np.float64], where: str, given: Mapping[str, Any]
+) -> NDArray[np.float64]:
+    """Return accuracies of at least two tasks in per cent, which were so or fractions."""
     if accuracies.ndim != 1 or accuracies.size < 2:
         raise AccuracyError(
             f"the accuracies are of shape {accuracies.shape}",
             where=where,
             expected="one number a task, of at least 2 tasks",
         )
-    scale = 100.0 if accuracies.max(initial=0) > 1 else 1.0  # percentages, or fractions
+    scale = 100.0 if accuracies.max(initial=0) > 1 else 1.0
     outside = ~((accuracies >= 0) & (accuracies <= scale))
     if (bad := np.flatnonzero(outside)).size:
         raise AccuracyError(
@@ -380,20 +437,13 @@ def _of_accuracies(
             where=f"{where}, tasks {listing(bad.tolist())}",
             fix="run these tasks again",
         )
-    tasks = int(accuracies.size)
-    if given["tasks"] not in (None, tasks):
+    if given["tasks"] not in (None, accuracies.size):
         raise ResultsError(
             f"tasks is {given['tasks']}",
             where=where,
-            expected=f"{tasks}, as there are accuracies, or none",
+            expected=f"{accuracies.size}, as there are accuracies, or none",
         )
-    percent = accuracies * (100 / scale)
-    alike = np.ptp(percent) < _ROUNDING
-    error = 0.0 if alike else float(percent.std(ddof=1)) / sqrt(tasks)
-    known = any(given[name] is not None for name in given if name != "tasks")
-    design = _design({**given, "tasks": tasks}) if known else None
-    found = _widths("", float(percent.mean()), error, design, level)
-    return replace(found, n_tasks=tasks, warning=_perhaps_counts(accuracies, design, where))
+    return accuracies * (100 / scale)
 
 
 def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, where: str) -> str:

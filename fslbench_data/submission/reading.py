@@ -244,7 +244,9 @@ def check_file(
         raise UnreadableError(
             f"{path} ends in {path.suffix or 'nothing'}",
             expected=f"a file ending in {', '.join(endings)}",
-            fix="decompress it, or export it as one of these",
+            fix="fslbench score alone takes accuracies, one a task"
+            if is_accuracies(path)
+            else "decompress it, or export it as one of these",
         )
     if size == 0:
         raise UnreadableError(f"{path} is empty", fix=f"write {what} again")

@@ -20,6 +20,7 @@ def main() -> None:
     found = reported(TABLE, ways=5, queries=15, tasks=3000)
 
     def task_set(pair: Difference) -> tuple[str, int]:
+        assert pair.design is not None
         return pair.design.dataset, pair.design.shots
 
     print(head("data set", "shots", "methods", "differences", "other tasks", "new images",

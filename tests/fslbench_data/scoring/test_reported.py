@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
@@ -206,6 +207,42 @@ def test_the_command_takes_accuracies(tmp_path: Path) -> None:
     assert f"± {one.images:.2f} at most" in printed(*sizes)
     assert json.loads(printed("--format", "json"))["results"][0]["n_tasks"] == 600
     assert printed("--format", "csv")
+
+
+def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    ours, theirs = ACCURACIES, np.clip(ACCURACIES - rng.normal(0.006, 0.04, 600), 0, 1)
+    found = fb.reported({"a/theirs": theirs, "b/ours": ours}, **SIZES)
+    (pair,) = found.differences
+    apart = 100 * (ours - theirs)
+    assert (pair.first.method, pair.second.method) == ("b/ours", "a/theirs")
+    assert pair.difference == pytest.approx(apart.mean())
+    assert pair.paired is not None
+    assert pair.design is not None
+    width = stats.norm.ppf(0.975) * apart.std(ddof=1) / np.sqrt(600)
+    assert pair.paired.tasks == pytest.approx(width)
+    assert pair.paired.tasks < 0.6 * np.hypot(pair.first.tasks, pair.second.tasks)
+    assert pair.paired.images == pytest.approx(width * pair.design.image_factor)
+    assert pair.paired.classes == pytest.approx(width * pair.design.class_factor)
+    assert (pair.tasks, pair.images, pair.classes) == (True, False, False)
+    files = [str(tmp_path / name) for name in ("ours.npy", "theirs.npy", "same.npy")]
+    for file, values in zip(files, (ours, theirs, ours), strict=True):
+        np.save(file, values)
+    for sizes in (
+        [],
+        ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"],
+    ):
+        for form in ("table", "markdown", "latex", "csv", "json"):
+            ran = CliRunner().invoke(main, ["score", *files, *sizes, "--format", form])
+            assert ran.exit_code == 0, ran.output
+            if form == "table":
+                assert f"{apart.mean():.2f} ± {width:.2f}" in ran.output
+                assert "0.00 ± 0.00" in ran.output
+                assert ("Hoeffding" in ran.output) == bool(sizes)
+    with pytest.raises(FSLBenchError, match="600 tasks in a, 500 tasks in b"):
+        fb.reported({"a": ours, "b": ours[:500]})
+    with pytest.raises(FSLBenchError, match="fslbench score alone takes accuracies"):
+        fb.compare(files[0], files[1])
 
 
 def test_counts_are_no_accuracies() -> None:
