@@ -315,7 +315,7 @@ def reported(
     given = dict(
         zip(OF_TASKS, (dataset, classes, images, ways, shots, queries, tasks), strict=True)
     )
-    if (accuracies := _accuracies(results)) is not None:
+    if accuracies := _accuracies(results):
         return _of_accuracies(accuracies, given, level)
     rows: Iterable[Mapping[str, Any]]
     if isinstance(results, str) and _PRINTED.search(_plain(results)):

@@ -189,5 +189,7 @@ def not_a_table(source: object, where: str, error: Exception | None = None) -> S
         + (f", of which no table can be made: {printable(error)}" if error and gives else ""),
         expected="a frame of pandas or polars (not lazy), an Arrow table or what else gives one by "
         "the Arrow PyCapsule interface, or a mapping of columns",
-        fix=f"give what its .{made}() returns" if lazy else "make a frame of its rows first",
+        fix=f"give what its .{made}() returns"
+        if lazy
+        else "make a frame of its rows first; accuracies alone, one a task, go to fb.reported",
     )

@@ -244,7 +244,7 @@ def check_file(
         raise UnreadableError(
             f"{path} ends in {path.suffix or 'nothing'}",
             expected=f"a file ending in {', '.join(endings)}",
-            fix="fslbench score alone takes accuracies, one a task"
+            fix="accuracies alone, one a task: fslbench score FILE, in Python fb.reported"
             if is_accuracies(path)
             else "decompress it, or export it as one of these",
         )

@@ -239,9 +239,12 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
                 assert f"{apart.mean():.2f} ± {width:.2f}" in ran.output
                 assert "0.00 ± 0.00" in ran.output
                 assert ("Hoeffding" in ran.output) == bool(sizes)
+    for source, said in (({}, "there are no results"), (ours, "go to fb.reported")):
+        with pytest.raises(FSLBenchError, match=said):
+            (fb.score if source is ours else fb.reported)(source)
     with pytest.raises(FSLBenchError, match="600 tasks in a, 500 tasks in b"):
         fb.reported({"a": ours, "b": ours[:500]})
-    with pytest.raises(FSLBenchError, match="fslbench score alone takes accuracies"):
+    with pytest.raises(FSLBenchError, match="accuracies alone, one a task: fslbench score"):
         fb.compare(files[0], files[1])
 
 
