@@ -20,6 +20,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from analysis_sql.intervals.bounds import variance_factor
 from benchmark_spec.catalogue import plain, unknown_split
@@ -383,7 +384,10 @@ def _accuracies(results: object) -> dict[str, NDArray[np.float64]] | None:
 def _of_accuracies(
     named: Mapping[str, NDArray[np.float64]], given: Mapping[str, Any], level: float
 ) -> Reported:
-    """Say what accuracies show; of new images and classes only with a design."""
+    """Say what accuracies show; of new images and classes only with a design.
+
+    Means have the usual interval, 1.96 standard errors; differences have Student's quantile.
+    """
     percent = {where: _in_percent(values, where, given) for where, values in named.items()}
     sizes = {where: values.size for where, values in percent.items()}
     if len({*sizes.values()}) > 1:
@@ -392,11 +396,15 @@ def _of_accuracies(
             expected="accuracies of the same tasks, in the same order",
         )
     known = any(given[name] is not None for name in given if name != "tasks")
-    design = _design({**given, "tasks": next(iter(sizes.values()))}) if known else None
+    tasks, upper = next(iter(sizes.values())), (1 + level) / 2
+    design = _design({**given, "tasks": tasks}) if known else None
+    student = float(stdtrit(tasks - 1, upper)) / NormalDist().inv_cdf(upper)
 
-    def of(method: str, values: NDArray[np.float64], design: Design | None) -> Printed:
+    def of(
+        method: str, values: NDArray[np.float64], design: Design | None, wider: float = 1.0
+    ) -> Printed:
         alike = np.ptp(values) < _ROUNDING
-        error = 0.0 if alike else float(values.std(ddof=1)) / sqrt(values.size)
+        error = 0.0 if alike else wider * float(values.std(ddof=1)) / sqrt(values.size)
         found = _widths(method, float(values.mean()), error, design, level)
         return replace(found, n_tasks=int(values.size))
 
@@ -415,7 +423,7 @@ def _of_accuracies(
             (one, other, a - b) if one.mean >= other.mean else (other, one, b - a)
         )
         varies = np.ptp(apart) >= _ROUNDING  # else tasks say nothing of images
-        pairs.append(Difference(higher, lower, of("", apart, design if varies else None)))
+        pairs.append(Difference(higher, lower, of("", apart, design if varies else None, student)))
     return Reported(tuple(results), level, paired=tuple(pairs))
 
 

@@ -219,7 +219,7 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
     assert pair.difference == pytest.approx(apart.mean())
     assert pair.paired is not None
     assert pair.design is not None
-    width = stats.norm.ppf(0.975) * apart.std(ddof=1) / np.sqrt(600)
+    width = stats.t.ppf(0.975, 599) * apart.std(ddof=1) / np.sqrt(600)
     assert pair.paired.tasks == pytest.approx(width)
     assert pair.paired.tasks < 0.6 * np.hypot(pair.first.tasks, pair.second.tasks)
     assert pair.paired.images == pytest.approx(width * pair.design.image_factor)
