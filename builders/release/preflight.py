@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from builders.attributes import Recipe, check_recipe
 from builders.baselines.heads import HEADS, head_of
 from builders.execution.engine import LocalEngine
@@ -163,6 +163,16 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     for head in (*dataset.heads, *(h for of in dataset.methods_of.values() for h in of.heads)):
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
+    if EPISODES in dataset.every_suite:
+        own = dataset.methods_of.get(EPISODES.name)
+        even = [name for name in (own.heads if own else dataset.heads) if not HEADS[name].uneven]
+        if even:
+            raise SpecError(
+                f"{where}: {listing(even)} cannot answer {EPISODES.name}, "
+                "whose classes differ in shots",
+                expected=listing([name for name, head in HEADS.items() if head.uneven]),
+                fix='such as methods_of.episodes = { features = ["..."], heads = ["NCC"] }',
+            )
     with_features = dataset.features or dataset.backbones
     if dataset.heads and not (with_features and dataset.every_task_set):
         raise SpecError(

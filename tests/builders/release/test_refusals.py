@@ -106,6 +106,10 @@ CASES: dict[str, tuple[str, str]] = {
         "has no name yet",
     ),
     "a head": (_tiny(f'{LITE}heads = ["NC"]\n'), "did you mean 'NCC'"),
+    "a head on episodes": (
+        _tiny(f'{LITE}heads = ["LR"]\ntask_sets = ["episodes-5w5s5q"]\ntasks = {{ closed = 9 }}\n'),
+        "LR cannot answer episodes",
+    ),
     "a recipe": (_tiny('attributes = { words = "given+textblob" }\n'), "tiny"),
     "canaries": (
         _tiny(LITE).replace('"tiny"', '"canaries"').replace('Tiny"', 'T"'),
