@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, Suite, TaskSetName, suite_of
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Suite, TaskSetName, suite_of
 from builders.query_size.evidence import MOST_SEEDS, Rule
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
@@ -204,9 +204,7 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def every_task_set(self) -> tuple[TaskSetName, ...]:
         """All its task sets, suite by suite; none of its protocols may leave Q open."""
-        protocols = [Protocol.parse(text) for text in self.protocols]
-        by_suite = [TaskSetName(s, p) for s in self.suites for p in protocols]
-        return (*by_suite, *map(TaskSetName.parse, self.task_sets))
+        return tuple(map(TaskSetName.parse, self.listed))
 
     @property
     def every_suite(self) -> tuple[Suite, ...]:

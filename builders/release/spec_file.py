@@ -15,7 +15,7 @@ from benchmark_spec.declared import declared_in, read_toml
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError, UnknownNameError, listing
 from benchmark_spec.manifest import Manifest, check_manifest
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
-from benchmark_spec.protocol import suite_of, suites_of, task_sets_of
+from benchmark_spec.protocol import Protocol, suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
 from builders.query_size.draws import Draws
 from builders.release.queries import tells_variances
@@ -142,6 +142,13 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     twice = sorted({name for name in spec.listed if spec.listed.count(name) > 1})
     if twice:
         raise SpecError(f"task sets are listed twice: {listing(twice, 4)}", where=where)
+    for name in filter(LEFT_OPEN.fullmatch, spec.listed):
+        if suite_of(name.rpartition("-")[0], where).whole:
+            raise SpecError(
+                f"{name} says no number of queries",
+                where=where,
+                expected=f"{name}<all queries of a task>q, such as allway-10w16s1637q",
+            )
     if spec.left_open and spec.queries is None:
         way, shot = spec.left_open[0]
         raise SpecError(
@@ -149,7 +156,10 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             where=where,
             expected=f'{way}w{shot}s5q, or queries = "optimal" for one to be chosen',
         )
-    for task_set in spec.with_queries(dict.fromkeys(spec.left_open, 1)).every_task_set:
+    told = spec.with_queries(dict.fromkeys(spec.left_open, 1))
+    for protocol in told.protocols if not told.suites else ():
+        Protocol.parse(protocol)
+    for task_set in told.every_task_set:
         suite_of(task_set.suite, where)
     source = spec.source or spec.name
     own = spec.name if source in GENERAL else source

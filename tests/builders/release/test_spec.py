@@ -54,6 +54,14 @@ def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
     assert emoji.number_of_tasks("any_style") == 9
 
 
+def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path: Path) -> None:
+    """The queries of all classes at once are counted together; episodes may have no shots."""
+    suites = CUB + 'suites = ["allway", "episodes"]\nprotocols = ["30w1s180q"]\n'
+    names = CUB + 'task_sets = ["allway-30w1s180q", "episodes-30w1s180q"]\n'
+    (listed,), (named,) = (spec_in(tmp_path, HEAD + text).datasets for text in (suites, names))
+    assert listed.every_task_set == named.every_task_set
+
+
 def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path: Path) -> None:
     """Q* may be the protocol's own Q."""
     text = HEAD + OPTIMAL + CUB + 'protocols = ["5w3s3q", "5w3s", "5w1s"]\nsuites = ["open"]\n'
@@ -82,6 +90,7 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
         (CUB + 'task_sets = ["lader_x-5w1s1q"]\n', "unknown suite 'lader_x'"),
         (CUB + 'protocols = ["5w1s"]\nsuites = ["open"]\n', "5w1s says no number of queries"),
         (OPTIMAL + CUB + 'protocols = ["5w5sq"]\n', "5w5sq"),
+        (OPTIMAL + CUB + 'task_sets = ["allway-9w5s"]\n', "allway-9w5s says no number of queries"),
         (OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["1w5s"]\n', "1 ways"),
         (OPTIMAL + CUB + 'task_sets = ["clopen-5w5s"]\n', "clopen"),
         (
