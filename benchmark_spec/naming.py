@@ -7,7 +7,7 @@ import unicodedata
 
 from benchmark_spec.errors import MethodNameError, SpecError, shown
 
-_DATASET = re.compile(r"[a-z][a-z0-9_]*")
+_DATASET = re.compile(r"(?!all$)[a-z][a-z0-9_]*")
 _ATTRIBUTE_SET = re.compile(r"[a-z][a-z0-9]*")
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0]")
 """Printable, as Unicode has it, and yet not to be seen."""
@@ -38,11 +38,12 @@ def slug(name: str) -> str:
 
 
 def check_dataset_name(name: str) -> str:
-    """Return `name` if it can be a split's name: lower-case letters, digits, underscores."""
+    """Return `name` if it can be a split's: lower-case letters, digits, underscores; not `all`."""
     if not _DATASET.fullmatch(name):
         raise SpecError(
             f"{shown(name)} cannot be the name of a data set",
-            expected="a lower-case word of letters, digits and underscores, such as fashion_mnist",
+            expected="a lower-case word of letters, digits and underscores, such as fashion_mnist"
+            + ("; to `load_dataset` `all` means every split" if name == "all" else ""),
         )
     return name
 

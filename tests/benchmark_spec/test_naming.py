@@ -46,7 +46,7 @@ def test_names_that_a_method_can_have() -> None:
 
 def test_data_set_names_are_splits() -> None:
     assert check_dataset_name("fashion_mnist") == "fashion_mnist"
-    for name in ("Fashion", "fashion-mnist", "", "../x", "1a"):
+    for name in ("Fashion", "fashion-mnist", "", "../x", "1a", "all"):
         with pytest.raises(SpecError):
             check_dataset_name(name)
 
