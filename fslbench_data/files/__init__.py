@@ -73,7 +73,9 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
     except OSError as error:
         raise OutputError(
             f"cannot write {name}: {error.strerror or error}",
-            fix="name a file in a folder that exists and may be written",
+            fix="make room on its disk"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else "name a file in a folder that exists and may be written",
         ) from error
     finally:
         if temporary is not None:

@@ -133,6 +133,13 @@ def test_a_private_device_is_written_to(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [node]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+def test_a_full_disk_is_said_to_be_full() -> None:
+    with pytest.raises(OutputError) as error:
+        write_whole("/dev/full", "x\n")
+    assert error.value.fix == "make room on its disk"
+
+
 def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
