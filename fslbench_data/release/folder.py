@@ -124,7 +124,9 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
         text = read_manifest_file(folder / MANIFEST_FILE)
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
         meant, why = meant_address(str(where)), getattr(error, "strerror", error)
-        fix = f"did you mean {meant}? Or " if meant else ""
+        fix = f"did you mean {meant}? Or " if meant not in ("", str(where)) else ""
+        if meant == str(where) and not folder.exists():  # which this command takes no release from
+            fix = f"get one of the Hub first, `fslbench export FOLDER --release {meant}`, or "
         fix += "name the folder of a finished release; the one in the package needs no name"
         if (folder / UNFINISHED).exists():
             why, fix = "its build was not finished", "call the command that began it again"

@@ -20,6 +20,7 @@ from benchmark_spec.errors import (
     ReleaseNotFoundError,
     UnknownNameError,
 )
+from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import Release, load_release
 
 REPO = "org/toy"
@@ -149,6 +150,11 @@ def test_a_release_without_its_card(published: HubServer) -> None:
     published.commit(REPO, {"README.md": b"# Nothing\n"})
     with pytest.raises(CorruptReleaseError, match="the dataset card does not say"):
         load_release(f"{REPO}@main").load_dataset("classes", "cats")
+
+
+def test_where_only_a_folder_will_do_an_address_is_not_told_to_be_an_address() -> None:
+    with pytest.raises(ReleaseNotFoundError, match=rf"fslbench export FOLDER --release {REPO}@v1"):
+        read_manifest(Path(f"{REPO}@v1.0.0"))
 
 
 def test_a_folder_comes_before_the_hub(
