@@ -64,7 +64,7 @@ def read(
     for column in (image, label, *([text] if text else [])):
         if column not in rows.column_names:
             raise UnknownNameError("column", column, rows.column_names, where=where)
-    fingerprint = rows._fingerprint
+    fingerprint = rows._fingerprint if commit else None  # a folder's is of its files' times
     labels, class_names, missing = labels_of(rows.select_columns(label), label)
     texts = _texts(rows.select_columns(text), text, split) if text else None
     with _refusing(f"{repo}: column {image!r} holds no images"):
@@ -148,7 +148,9 @@ def _refusing(what: str, fix: str = "") -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        problem = next(iter(str(error).splitlines()), "") or type(error).__name__
+        own = type(error).__module__.startswith("datasets")  # says only that there was an error
+        cause = (error.__cause__ if own else None) or error
+        problem = next(iter(str(cause).splitlines()), "") or type(cause).__name__
         raise SourceError(f"{what}: {problem}", fix=fix) from error
 
 

@@ -80,7 +80,7 @@ def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> 
     assert np.asarray(found.open(1))[2, 1].tolist() == [2, 0, 7]
     about = {key: found.provenance[key] for key in ("repository", "revision", "split")}
     assert about == {"repository": "repo", "revision": None, "split": "train"}
-    assert found.provenance["fingerprint"]
+    assert found.provenance["fingerprint"] is None
     assert found.encoded(1) == encoded[2]
 
 
@@ -125,6 +125,10 @@ def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match="empty cannot be read"):
         hub_dataset.read(tmp_path / "empty", **PETS)
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn/train.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match=r"torn cannot be read: .*Parquet"):
+        hub_dataset.read(tmp_path / "torn", **PETS)
     write([0, 0], _classes("a", "b"))
     with pytest.raises(SourceError, match="is a folder, which has no revision 'main'"):
         hub_dataset.read(tmp_path / "repo", **PETS, revision="main")
@@ -209,6 +213,7 @@ def test_a_revision_of_the_hub_is_pinned(hub: HubServer, tmp_path: Path, write: 
     assert found.class_names == ("a", "b")
     assert found.provenance["repository"] == "org/pets"
     assert found.provenance["revision"] == sha != hub.sha("org/pets")
+    assert found.provenance["fingerprint"]
     assert hub_dataset.read("org/pets", **PETS).class_names == ("c", "d")
 
 
