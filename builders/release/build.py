@@ -23,7 +23,7 @@ from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, check_there
 from builders.release.queries import Chosen, choose_queries
 from builders.release.results import result_steps
-from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, ReleaseSpec
+from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
@@ -219,10 +219,11 @@ class DatasetBuild:
                 how |= {"test": spec.test, "paths": release.paths(name)}
             return partial(draw_task_set, name, task_set, sizes, **how)
 
-        for text in self.spec.listed:  # before features are extracted to choose queries by
-            named = None if LEFT_OPEN.fullmatch(text) else TaskSetName.parse(text)
-            if named and suite_of(named.suite).whole:
-                drawing(self.spec, named)()
+        least = self.spec.with_queries(dict.fromkeys(self.spec.left_open, 1))
+        for task_set in least.every_task_set if self.spec.left_open else ():
+            suite = suite_of(task_set.suite)
+            if suite.uniform or suite.attributes:  # which sizes of classes do not tell, so that
+                drawing(least, task_set)()  # no features are extracted to choose queries by before
         chosen = choose(self.spec)
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
         spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)

@@ -166,12 +166,18 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     assert verify(tmp_path / "release").problems == ()
 
 
-def test_the_name_of_a_set_of_all_classes_is_refused_before_features(tmp_path: Path) -> None:
-    """Its queries are what images there are; those that are to be chosen take long to find."""
+@pytest.mark.parametrize(
+    ("task_set", "what"),
+    [("allway-10w5s1000q", "allway-10w5s1747q"), ("episodes-3w5s5q", "up to 3 of 10 classes")],
+)
+def test_a_set_that_cannot_be_drawn_is_refused_before_features(
+    tmp_path: Path, task_set: str, what: str
+) -> None:
+    """Queries that are to be chosen take long to find."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    text = f"""{HEAD}protocols = ["5w1s"]\nqueries = {{ seeds = 1 }}\ntasks = {{ allway = 3 }}
-{DIGITS}suites = ["open"]\ntask_sets = ["allway-10w5s1000q"]\n"""
+    text = f"""{HEAD}protocols = ["5w1s"]\nqueries.seeds = 1\ntasks = {{ closed = 3, allway = 3 }}
+{DIGITS}suites = ["open"]\ntask_sets = ["{task_set}"]\n"""
     steps: list[str] = []
-    with pytest.raises(SamplingError, match="allway-10w5s1747q"):
+    with pytest.raises(SamplingError, match=what):
         build_release(spec_in(tmp_path, text), tmp_path / "release", progress=steps.append)
     assert not any("pixels" in step for step in steps)
