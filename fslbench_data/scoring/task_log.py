@@ -432,7 +432,7 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             if name == RIGHT
             else "in each row a list of ids, either integers or texts; image_ids perhaps K lists "
             "of m",
-            fix=f"write `{name}` as lists; in CSV as JSON, such as [3, 0, 7]",
+            fix=f"write `{name}` as lists; in CSV as JSON, such as [3, 0, 7], not [3.0, 0.0]",
         )
     _check_complete(column, at_row, name, where)
     lengths = np.bincount(at_row, minlength=n_rows)

@@ -431,6 +431,8 @@ def check_quotes(path: Path) -> None:
     line = 1
     with path.open("rb") as file:
         block = file.read(_BYTES_AT_ONCE).removeprefix(b"\xef\xbb\xbf") + file.readline()
+        if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UnreadableError(f"{path} is in UTF-16", expected="UTF-8", fix="save it as UTF-8")
         while block:
             rest = _QUOTED.sub(b"", block) if b'"' in block else b""
             if b'"' in rest:  # no line end stands in a quoted cell
