@@ -110,9 +110,11 @@ def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
     """Say which methods have several training runs, and which intervals are missing or bounds."""
     several = [f"{score.method} {score.runs}" for score in each.scores if score.runs > 1]
     if several:
+        alike = [score.method for score in each.scores if score.run_spread == 0]
         yield (
             f"Training runs (column {log.run_column}), counted in ± and verdicts: "
-            f"{listing(several, MOST_NAMED)}."
+            f"{listing(several, MOST_NAMED)}"
+            f"{'; of one mean (copies?): ' * bool(alike)}{listing(alike, MOST_NAMED)}."
         )
     if single := [score.method for score in each.scores if score.of_one_model]:
         yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."

@@ -450,7 +450,9 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     if named(lambda score: score.transductive):
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := named(lambda score: score.runs > 1):
-        yield f"several training runs, counted in ± and verdicts: {runs}"
+        alike = named(lambda score: score.run_spread == 0)
+        copies = f"; of one mean (copies?): {alike}" if alike else ""
+        yield f"several training runs, counted in ± and verdicts: {runs}{copies}"
     known, unknown = _by_queries(summary)
     if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text

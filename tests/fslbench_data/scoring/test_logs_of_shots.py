@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import own_logs
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -98,6 +99,17 @@ def test_runs_in_another_column_than_run() -> None:
     by_seed, by_run = (fb.interval(log, class_sizes=SIZES) for log in (rows, named))
     assert [*by_seed.scores] == [*by_run.scores]
     assert {score.runs for score in by_seed.scores} == {3}
+    assert "of one mean (copies?)" not in str(by_seed)
+
+
+def test_copies_of_one_run_are_told() -> None:
+    """In the log's own text, and in the summary of a submission."""
+    rows = [row | {"run": run} for run in "ab" for row in _log(5)]
+    of_log = fb.interval(rows, class_sizes=SIZES)
+    example = fb.Submission.read("examples/my_results.parquet").to_pandas()
+    copies = pd.concat([example.assign(run=run) for run in "ab"])
+    for report in (of_log, fb.score(copies)):
+        assert "of one mean (copies?)" in " ".join(str(report).split())
 
 
 @pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])
