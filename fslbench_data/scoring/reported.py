@@ -456,6 +456,11 @@ def _in_percent(
 
 def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, where: str) -> str:
     """Refuse numbers of right queries in place of accuracies; warn of what may be such."""
+    small = accuracies[(accuracies > 0) & (accuracies < 1)]
+    if accuracies.max() > 1 and small.size:
+        return (
+            f"{small[0]:g} and {accuracies.max():g} are both read as per cent: is one a fraction?"
+        )
     if accuracies.max() <= 1 or (accuracies % 1).any():
         return ""
     if design is None:  # in per cent with steps of 1, of 100 queries or a multiple

@@ -259,6 +259,7 @@ def test_counts_are_no_accuracies() -> None:
     whole = np.rint(20 * ACCURACIES[:100]) * 5  # of 20 queries
     assert not fb.reported(whole).results[0].warning
     assert fb.reported(whole, **{**SIZES, "queries": 4}).results[0].mean == whole.mean()
+    assert "0.9 and 84 are both read" in fb.reported(np.array([84.0, 0.9, 1])).results[0].warning
 
 
 def test_options_of_other_results(tmp_path: Path) -> None:
