@@ -124,16 +124,16 @@ def _package_read_once() -> Iterator[None]:
 
     inside, read_results, tasks = embedded_folder(), opening.read_results, sql._tasks
     column = Release._column
-    results: dict[tuple[Any, ...], Submission] = {}
+    results: dict[Path, Submission] = {}
     columns: dict[tuple[str, str], Any] = {}
     of_tasks: list[pa.Table] = []
 
-    def results_once(table: Any, path: Path, kept: opening.Kept, only: Any = None) -> Submission:
+    def results_once(table: Any, path: Path, only: Any = None) -> Submission:
         if inside not in path.parents:
-            return read_results(table, path, kept, only)
-        if (path, kept) not in results:
-            results[path, kept] = read_results(table, path, kept)
-        return results[path, kept]
+            return read_results(table, path, only)
+        if path not in results:
+            results[path] = read_results(table, path)
+        return results[path]
 
     def tasks_once(release: Release) -> pa.Table:
         if release is not load_release():

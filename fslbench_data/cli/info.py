@@ -109,7 +109,7 @@ def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]
     """Say what a release has of each data set besides tasks."""
     answered = [
         (method, dataset)
-        for submission in release.references("counts")
+        for submission in release.references()
         for method, dataset, _ in submission.bindings
     ]
     there = release.datasets_with

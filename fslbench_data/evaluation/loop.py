@@ -44,7 +44,7 @@ class Rival:
 
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
         if isinstance(versus, str):
-            versus = release.reference(versus, "counts")
+            versus = release.reference(versus)
         self._answers = validate(versus, release, taken=())
         if len(self._answers.methods) != 1:
             raise SubmissionError(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from benchmark_spec import schemas
 from benchmark_spec.catalogue import TestSplit, plain, test_split
 from benchmark_spec.errors import ReleaseError, UnknownNameError, many
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName
 from fslbench_data.hub import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
@@ -40,7 +40,7 @@ from fslbench_data.release.tables import (
 from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import COUNTS, content_of
+from fslbench_data.submission.reading import content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.tasks.draw import groups_of
 
@@ -51,31 +51,20 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 """The name of the release that comes with the package."""
 
-Kept = Literal["all", "queries", "counts"]
-"""What is kept of results: all columns, counts alone, or these and which queries were right where
-images are drawn uniformly and recur."""
-
-_TOLD = ("predictions", "second", "correct")
-"""Columns that say which queries were right."""
-
 
 def read_results(
-    entry: Table, path: Path, kept: Kept, only: Collection[TaskSetInfo] | None = None
+    entry: Table, path: Path, only: Collection[TaskSetInfo] | None = None
 ) -> Submission:
-    """Read the results that a release lists, or the columns that are to be kept.
+    """Read the results that a release lists.
 
     With `only`, no rows of a file that says of itself that it answers none of these task sets.  The
     release's maker chose how many tasks they answer, before anyone compares with them; a head of
     ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot be read, or
     holds results of another method.
     """
-    columns = {"all": (), "queries": (*COUNTS, *_TOLD), "counts": COUNTS}[kept]
-    head = None if only is None else _no_rows(entry, path, only)
-    if head is not None:
-        table = head.select([n for n in head.column_names if not columns or n in columns])
-    else:
-        table = read_table(path, entry, lambda t: canonical(t, entry.path), columns, names=True)
-        table = _of_reused_images(table) if kept == "queries" else table
+    table = None if only is None else _no_rows(entry, path, only)
+    if table is None:
+        table = read_table(path, entry, lambda t: canonical(t, entry.path), names=True)
     results = check_results(Submission(*content_of(table, str(path))), entry)
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
     about = dict(results.methods)
@@ -96,18 +85,6 @@ def _no_rows(entry: Table, path: Path, only: Collection[TaskSetInfo]) -> pa.Tabl
     return None if any(key[1:] in wanted for key in answered[1]) else head
 
 
-def _of_reused_images(table: pa.Table) -> pa.Table:
-    """Leave out which queries were right, but on sets that reuse images, drawn uniformly."""
-    names = table.column("task_set").combine_chunks()
-    uniform = [suite_of(name.rpartition("-")[0]).uniform for name in names.dictionary.to_pylist()]
-    kept = pa.array(uniform).take(names.indices)
-    places = pa.array(np.arange(len(kept)), mask=~kept.to_numpy(zero_copy_only=False))
-    for at, name in enumerate(table.column_names):
-        if name in ("predictions", "correct"):
-            table = table.set_column(at, name, table.column(at).combine_chunks().take(places))
-    return table
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """An opened release: tables are fetched, compared with the manifest and read on demand."""
@@ -115,7 +92,6 @@ class Release:
     manifest: Manifest
     files: ReleaseFiles
     _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
-    _results: dict[tuple[Kept, str], Submission] = field(default_factory=dict, init=False)
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -271,49 +247,20 @@ class Release:
         table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
         return check_attributes(table, entry)
 
-    def references(
-        self, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
-    ) -> tuple[Submission, ...]:
+    def references(self, only: Collection[TaskSetInfo] | None = None) -> tuple[Submission, ...]:
         """Return the reference methods' results, a submission each, which may be left without rows.
 
         With `only`, results on other task sets are left out; their rows are not even checked.
         """
-        found = [self._kept_reference(name, kept, only) for name in self.methods]
+        found = [self.reference(name, only) for name in self.methods]
         return tuple(found if only is None else [results.on(only) for results in found])
 
-    def _kept_reference(
-        self, name: str, kept: Kept, only: Collection[TaskSetInfo] | None
-    ) -> Submission:
-        """Read a method's results; all that were read and are small are kept."""
-        if kept == "all":
-            return self.reference(name, kept, only)
-        known = self._results.get((kept, name))
-        if known is None and kept == "counts":
-            known = self._results.get(("queries", name))
-        if known is None:
-            known = self.reference(name, kept, only)
-            if known.table.num_rows:
-                self._results[kept, name] = known
-        if kept == "counts":
-            names = [name for name in known.columns if name in COUNTS]
-            known = replace(known, table=known.table.select(names))
-        return known
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out results that were read: a process that gets a release may need none."""
-        return {**vars(self), "_results": {}}
-
-    def reference(
-        self, name: str, kept: Kept = "all", only: Collection[TaskSetInfo] | None = None
-    ) -> Submission:
-        """Return one reference method's results, or what is to be kept of them.
-
-        With `only`, none that answer no such task set.
-        """
+    def reference(self, name: str, only: Collection[TaskSetInfo] | None = None) -> Submission:
+        """Return one reference method's results; with `only`, none that answer no such task set."""
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
-        return read_results(tables[name], self.files.path(tables[name]), kept, only)
+        return read_results(tables[name], self.files.path(tables[name]), only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.

@@ -417,8 +417,7 @@ def plan(
             for info in release.task_sets
             if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
         ]
-        of_references = (None, "counts") if pooled else (some, "all")
-        if references := reference_results(release, *of_references):
+        if references := reference_results(release, None if pooled else some):
             parts.append(references)
     results = Results(release, tuple(parts))
     method = whole_name(method, results.methods) if method else results.only_method()

@@ -9,7 +9,7 @@ from typing import cast
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, shown
-from fslbench_data.release.release import Kept, Release
+from fslbench_data.release.release import Release
 from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
@@ -189,8 +189,8 @@ class Selected:
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
         there = replace(self, infos=ladders, left_out=())
         if self.alone:
-            return replace(there, answers=_references_alone(self.release, "all", ladders))
-        by_class = self.references and reference_results(self.release, ladders, "all")
+            return replace(there, answers=_references_alone(self.release, ladders))
+        by_class = self.references and reference_results(self.release, ladders)
         return replace(there, references=by_class)
 
 
@@ -213,16 +213,14 @@ def select(
     own = log_of(submission)
     if own is not None:
         release, selection = own.release, replace(selection, references=False)
-    kept: Kept
     beside = selection.references and submission is not None
     taken = release.methods if beside else ()
     if own is not None:
         answers = own.answers
     elif submission is None:
-        kept = "all" if by_class else "queries"
-        answers = _references_alone(release, kept, _named(release.task_sets, selection))
+        answers = _references_alone(release, _named(release.task_sets, selection))
         if not answers.groups or any(_unknown(_answered(answers, release), selection)):
-            answers = _references_alone(release, kept, None)
+            answers = _references_alone(release, None)
         taken = release.methods
     else:
         unbound = selection.allow_unbound
@@ -239,8 +237,7 @@ def select(
         infos, left_out = others, ladders
     references: Validated | None = None
     if beside:
-        # with queries in any case: what is compared beside a pair changes nothing of it
-        references = reference_results(release, infos, "all" if by_class else "queries")
+        references = reference_results(release, infos)
     alone = submission is None
     return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
 
@@ -259,7 +256,7 @@ def _with_whole_names(
 
 
 def reference_results(
-    release: Release, infos: Collection[TaskSetInfo] | None = None, kept: Kept = "counts"
+    release: Release, infos: Collection[TaskSetInfo] | None = None
 ) -> Validated | None:
     """Return the reference methods' results on some task sets and their closed twins, or on all.
 
@@ -268,7 +265,7 @@ def reference_results(
     if infos is not None:
         texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
         infos = tuple(info for info in release.task_sets if info.text in texts)
-    return _reference_results(release, infos, kept)
+    return _reference_results(release, infos)
 
 
 def untrained(results: Submission) -> Submission:
@@ -286,10 +283,8 @@ def untrained(results: Submission) -> Submission:
 
 
 @lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
-def _reference_results(
-    release: Release, infos: tuple[TaskSetInfo, ...] | None, kept: Kept
-) -> Validated | None:
-    submissions = release.references(kept, infos)
+def _reference_results(release: Release, infos: tuple[TaskSetInfo, ...] | None) -> Validated | None:
+    submissions = release.references(infos)
     if not submissions:
         return None
     merged = merge([untrained(submission) for submission in submissions])
@@ -298,10 +293,8 @@ def _reference_results(
     return replace(validate(merged, release, taken=()), are_references=True)
 
 
-def _references_alone(
-    release: Release, kept: Kept, infos: Collection[TaskSetInfo] | None
-) -> Validated:
-    references = reference_results(release, infos, kept)
+def _references_alone(release: Release, infos: Collection[TaskSetInfo] | None) -> Validated:
+    references = reference_results(release, infos)
     if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",

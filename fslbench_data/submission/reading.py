@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import AccuracyError, FSLBenchWarning, UnreadableError, listing, shown
-from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.files import load_numbers, refuse_lfs_pointer
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
@@ -266,10 +265,6 @@ def readable(path: Path) -> Iterator[None]:
             or "mend the row that is named; where none is, the file may be cut short, of another "
             "kind or not in UTF-8: write it again",
         ) from None
-
-
-COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")
-"""Columns of a submission but those that say what was answered."""
 
 
 _ROWS = 16_000
