@@ -1,9 +1,8 @@
 """The Hub: addresses of repositories, calls and what goes wrong with them, and files in its cache.
 
-Below the assets folder of that cache stand, for each repository, which commit a tag named when it
-was first loaded with the SHA-256 of that release's manifest, and which cached files were found to
-be whole: their size, time and inode then.  Both can be lost or unwritable: files are then looked
-through again, tags taken as new.
+Below the assets folder of that cache stands, for each repository, which commit a tag named when it
+was first loaded, with the SHA-256 of that release's manifest.  It can be lost or unwritable: tags
+are then taken as new.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -35,7 +34,7 @@ from benchmark_spec.errors import (
     OutputError,
 )
 from benchmark_spec.version import __version__
-from fslbench_data.files import file_state, read_kept, sha256_of, write_whole
+from fslbench_data.files import read_kept, sha256_of, write_whole
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -358,35 +357,15 @@ class Memory:
 
     def remember_pin(self, tag: str, pin: Pin) -> None:
         """Remember what a tag names."""
-        self._write(self.pin_path(tag), json.dumps(asdict(pin)))
+        path = self.pin_path(tag)
+        with suppress(OSError, OutputError):  # of a cache that may only be read
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(asdict(pin)), follow=False)
 
     def tags(self) -> list[str]:
         """Return the tags of versions that were loaded before."""
         tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
         return sorted(tag for tag in tags if version_of(tag) is not None)
-
-    def is_whole(self, path: Path, sha256: str) -> bool:
-        """Tell whether a cached file was found to have that SHA-256, and was not touched since."""
-        try:
-            return read_kept(self._mark(sha256)) == file_state(path).encode()
-        except (OSError, ValueError):
-            return False
-
-    def remember_whole(self, path: Path, sha256: str) -> None:
-        """Remember that a cached file has that SHA-256."""
-        self._write(self._mark(sha256), file_state(path))
-
-    def _mark(self, sha256: str) -> Path:
-        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-            raise ValueError(sha256)
-        return self._folder / "whole" / sha256
-
-    def _write(self, path: Path, text: str) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text, follow=False)
-        except (OSError, OutputError):
-            return  # a cache that may only be read
 
 
 _ATTEMPTS = 3

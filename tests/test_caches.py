@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -78,17 +77,13 @@ def _features(folder: Path, embedded: Release) -> Use:
 
 
 def _memory(folder: Path, embedded: Release) -> Use:
-    """Tags, and marks of whole files."""
+    """Tags."""
 
     def use() -> object:
         memory, pin = Memory("org/name"), Pin("0a" * 20, "ff" * 32)
-        (folder / "file").write_bytes(b"x")
-        sha256 = hashlib.sha256(b"x").hexdigest()
         if memory.pin("v1.0.0") is None:
             memory.remember_pin("v1.0.0", pin)
-        if not memory.is_whole(folder / "file", sha256):
-            memory.remember_whole(folder / "file", sha256)
-        return memory.pin("v1.0.0"), memory.is_whole(folder / "file", sha256)
+        return memory.pin("v1.0.0")
 
     return use
 
@@ -126,7 +121,7 @@ def _blocks(folder: Path, embedded: Release) -> Use:
 CACHES = {
     "drawn task sets": _drawn,
     "features": _features,
-    "tags and marks": _memory,
+    "tags": _memory,
     "images of trainings": _training_images,
     "blocks of features": _blocks,
 }

@@ -182,19 +182,13 @@ class HubFiles:
         return f"{self.address.repo_id}@{self.commit}"
 
     def path(self, table: Table) -> Path:
-        """Find the file of a table in the cache, or fetch it, and compare its SHA-256 once."""
-        memory = Memory(self.address.repo_id)
-
-        def whole(path: Path) -> bool:
-            if memory.is_whole(path, table.sha256):
-                return True
-            if sha256_of(path) != table.sha256:
-                return False
-            memory.remember_whole(path, table.sha256)
-            return True
-
+        """Find the file of a table in the cache, or fetch it, and compare its SHA-256."""
         return fetch_checked(
-            self.address.repo_id, table.path, self.commit, whole, f"SHA-256 {table.sha256}"
+            self.address.repo_id,
+            table.path,
+            self.commit,
+            lambda path: sha256_of(path) == table.sha256,
+            f"SHA-256 {table.sha256}",
         )
 
 

@@ -39,14 +39,13 @@ def stored_pictures(release: Release, dataset: str) -> list[Path]:
     from huggingface_hub import constants
 
     tables = _tables(release, dataset)
-    entries = [(table, release.files.path(table)) for table in tables]
-    digests = json.dumps([table.sha256 for table, _ in entries])
+    digests = json.dumps([table.sha256 for table in tables])
     folder = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "pictures"
     folder /= hashlib.sha256(digests.encode()).hexdigest()
     if not is_own_folder(folder):
-        _write(entries, folder)
+        _write([(table, release.files.path(table)) for table in tables], folder)
     paths = sorted(path for path in folder.iterdir() if is_kept(path))
-    if len(paths) != sum(table.rows for table, _ in entries):
+    if len(paths) != sum(table.rows for table in tables):
         raise OutputError(
             f"{folder} does not hold every picture any more",
             fix="remove it: the pictures are then written again",
