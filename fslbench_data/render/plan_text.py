@@ -373,8 +373,10 @@ def plan_csv(plan: Plan) -> str:
 
 def _value(name: str, path: str, line: _Line) -> object:
     """Return what a line has at a path, of a range one end; None for what is no number."""
-    value = plain(attrgetter(path)(line))
-    return value[_ENDS.index(name.rpartition("_")[2])] if isinstance(value, list) else value
+    value = attrgetter(path)(line)
+    if isinstance(value, tuple):
+        value = value[_ENDS.index(name.rpartition("_")[2])]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def plan_json(plan: Plan) -> str:
@@ -387,7 +389,7 @@ def plan_json(plan: Plan) -> str:
         "datasets": [_content(each, plan.level) for each in plan.sets],
         "notes": notes(plan),
     }
-    return json_text(plain(content))
+    return json_text(content)
 
 
 def _content(each: SetPlan, level: float) -> dict[str, Any]:
@@ -453,15 +455,6 @@ def _shares(shares: Shares) -> str:
         return "unknown"
     parts = ((shares.classes, "classes"), (shares.images, "images"), (shares.queries, "queries"))
     return ", ".join(f"{100 * share:.0f} % {name}" for share, name in parts)
-
-
-def plain(value: Any) -> Any:
-    """Return the same for machines: None for what is no number."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def best_text(choice: QueryChoice) -> str:
