@@ -27,7 +27,6 @@ from fslbench_data.cli.options import (
     output_to,
     release_option,
     say,
-    selection_of,
     sources_of,
     task_set_option,
     unbound_option,
@@ -102,6 +101,7 @@ def plot(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.figures.plot import Drawing, check_figure_path, figure_of
+    from fslbench_data.scoring.selection import Selection
 
     check_figure_path(path)
     check_free(path, *files, *sweeps)
@@ -110,7 +110,7 @@ def plot(
     with steps("drawing") as step:
         step("reading and comparing")
         opened = None if kind == "queries" else load_release(release)
-        figure = figure_of(kind, sources, opened, selection_of(**chosen), sweeps)
+        figure = figure_of(kind, sources, opened, Selection.of(**chosen), sweeps)
         step("the figure")
         Drawing(figure, int(columns), width, title).write(path)
     say(f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex")
@@ -156,16 +156,17 @@ def report(
     from fslbench_data.render.console import steps
     from fslbench_data.render.page import INDEX
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
 
     check_free(folder / INDEX)
     arguments = [*map(str, files), *(["--release", release] if release else [])]
-    arguments += ["--unbound"] if chosen["unbound"] else []
+    arguments += ["--unbound"] if chosen["allow_unbound"] else []
     with steps("making the page") as step:
         path = make_page(
             sources_of(files, pool),
             load_release(release),
             folder,
-            selection_of(**chosen),
+            Selection.of(**chosen),
             sweeps=sweeps,
             images=images,
             arguments=shlex.join(arguments),
@@ -244,7 +245,6 @@ def _width(given: str) -> str | float:
 def table(
     files: tuple[Path, ...],
     release: str | None,
-    unbound: bool,
     pool: dict[str, Any],
     output_format: str | None,
     path: Path | None,
@@ -264,7 +264,7 @@ def table(
 
     endings = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
     check_output(path, *files, output_format=output_format, endings=endings)
-    paper = made(sources_of(files, pool), load_release(release), allow_unbound=unbound, **chosen)
+    paper = made(sources_of(files, pool), load_release(release), **chosen)
 
     def on(console: Console) -> None:
         from fslbench_data.render.console import print_table

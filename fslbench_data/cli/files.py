@@ -32,7 +32,7 @@ RESULTS = (".parquet", ".csv", ".jsonl")
 def validate(
     files: tuple[Path, ...],
     release: str | None,
-    unbound: bool,
+    allow_unbound: bool,
     pool: dict[str, Any],
 ) -> None:
     """Check that FILEs can be scored, together if they are several, and say what they answer.
@@ -47,7 +47,7 @@ def validate(
 
     opened = load_release(release)
     own = log_of(sources_of(files, pool))
-    validated = own.answers if own else check(files, opened, allow_unbound=unbound)
+    validated = own.answers if own else check(files, opened, allow_unbound=allow_unbound)
     with screen() as console:
         for group in validated.groups:
             part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.scoring.own_release import OwnLog
-    from fslbench_data.scoring.selection import Selection
     from fslbench_data.submission.model import Submission
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 MORE: tuple[str, ...] = (
-    "level", "unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
+    "level", "allow_unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
     "superclasses", "trained", "inductive", "of_classes", "of_images", "of_ways", "of_shots",
     "of_queries", "overwrite", "transductive", "description",
 )  # fmt: skip
@@ -57,6 +56,7 @@ release_option: Callable[[Command], Command] = click.option(
 
 unbound_option: Callable[[Command], Command] = click.option(
     "--unbound",
+    "allow_unbound",
     is_flag=True,
     help="Accept results that do not say by fingerprint which tasks they were made on.",
 )
@@ -161,13 +161,6 @@ def output_to(
 
 
 output_option: Callable[[Command], Command] = output_to()
-
-
-def selection_of(unbound: bool, **chosen: Any) -> Selection:
-    """Return what these options ask for: names of data sets and the like, and the level."""
-    from fslbench_data.scoring.selection import Selection
-
-    return Selection.of(allow_unbound=unbound, **chosen)
 
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}

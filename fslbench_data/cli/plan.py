@@ -84,7 +84,6 @@ def plan(
     suite: str,
     tasks: str,
     release: str | None,
-    unbound: bool,
     pool: dict[str, Any],
     details: bool,
     output_format: str | None,
@@ -127,7 +126,6 @@ def plan(
             queries=numbers,
             suite=suite,
             tasks=counts,
-            allow_unbound=unbound,
             progress=progress,
             **chosen,
         )

@@ -26,7 +26,6 @@ from fslbench_data.cli.options import (
     release_option,
     report_format_option,
     say,
-    selection_of,
     signature_option,
     sources_of,
     task_set_option,
@@ -70,7 +69,6 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
-@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
 @bias_option
 @log_options
 @design_options
@@ -85,7 +83,6 @@ def score(
     means: bool,
     harmonic_means: bool,
     counts: bool,
-    summary: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
@@ -122,13 +119,14 @@ def score(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import score_selected
+    from fslbench_data.scoring.selection import Selection
     from fslbench_data.submission.reading import is_accuracies
 
     views = {
         "--bias": bias,
         "--means": means,
         "--harmonic-means": harmonic_means,
-        "--counts": counts or summary,
+        "--counts": counts,
         "--details": details,
     }
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
@@ -148,7 +146,7 @@ def score(
     if asked := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{asked} is of accuracies alone, one a task")
     sources = sources_of(files, pool)
-    opened, selection = load_release(release), selection_of(**chosen)
+    opened, selection = load_release(release), Selection.of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
@@ -158,7 +156,7 @@ def score(
         report = score_selected(sources, opened, selection, progress=step)
     if means or harmonic_means:
         write_means(report, output_format, path, harmonic=harmonic_means)
-    elif counts or summary:
+    elif counts:
         write_counts(report, output_format, path)
         say_left_out(report)
     else:
@@ -216,12 +214,13 @@ def compare(
     from fslbench_data.scoring.bias import bias as measured
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
+    from fslbench_data.scoring.selection import Selection
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
     sources = (Path(name.partition("::")[0]) for name in names)
     check_output(path, *sources, output_format=output_format)
     opened = load_release(release)
-    both, selection = find_two(names, opened, selection_of(**chosen), **pool)
+    both, selection = find_two(names, opened, Selection.of(**chosen), **pool)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")

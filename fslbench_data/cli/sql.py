@@ -56,7 +56,7 @@ def sql(
     query: str | None,
     submissions: tuple[Path, ...],
     release: str | None,
-    unbound: bool,
+    allow_unbound: bool,
     pool: dict[str, Any],
     list_views: bool,
     show: str | None,
@@ -84,7 +84,7 @@ def sql(
         click.echo(query_text(show), nl=False)
     elif list_views:
         with connect(
-            load_release(release), sources_of(submissions, pool), allow_unbound=unbound
+            load_release(release), sources_of(submissions, pool), allow_unbound=allow_unbound
         ) as connection:
             click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
     elif query is None:
@@ -92,7 +92,7 @@ def sql(
     else:
         with QueryProcess(seconds=seconds, memory=memory) as process:
             read = sources_of(submissions, pool)
-            everything = tables(load_release(release), read, allow_unbound=unbound)
+            everything = tables(load_release(release), read, allow_unbound=allow_unbound)
             start = time.monotonic()
             named = only_named(everything, query, seconds=seconds, memory=memory)
             spent = time.monotonic() - start
@@ -105,7 +105,7 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
     from benchmark_spec.errors import OutputError
     from fslbench_data.cli.report_output import format_of, write
     from fslbench_data.render.console import print_table, screenful
-    from fslbench_data.render.query_result import csv_pieces, json_pieces, table_of
+    from fslbench_data.render.query_result import csv_result, json_pieces, table_of
 
     chosen = format_of(output_format, path, _ENDINGS)
     if chosen == "parquet":
@@ -135,7 +135,7 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
     write(
         chosen,
         path,
-        csv=lambda: csv_pieces(table),
+        csv=lambda: csv_result(table),
         json=lambda: json_pieces(table),
         table=on,
         paper=lambda: ([table_of(table)], "", ()),

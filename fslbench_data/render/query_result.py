@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator
@@ -13,16 +11,15 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.errors import printable
-from fslbench_data.render.table import Column, Table
+from fslbench_data.render.table import Column, Table, csv_of_rows
 
 _ROWS = 4096
 
 
-def csv_pieces(table: pa.Table) -> Iterator[str]:
-    """Yield CSV, its header first; a list as a JSON array, as submissions have them."""
-    yield _csv([table.column_names])
-    for rows in _rows(table):
-        yield _csv(rows)
+def csv_result(table: pa.Table) -> str:
+    """Write CSV; a list as a JSON array, as submissions have them."""
+    rows = (map(_one, row) for some in _rows(table) for row in some)
+    return csv_of_rows(table.column_names, rows)
 
 
 def json_pieces(table: pa.Table) -> Iterator[str]:
@@ -51,13 +48,6 @@ def _rows(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
     for batch in table.to_batches(max_chunksize=_ROWS):
         if batch.num_rows:
             yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-
-
-def _csv(rows: Any) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([_one(value) for value in row] for row in rows)
-    return out.getvalue()
 
 
 def _one(value: Any) -> Any:

@@ -168,7 +168,7 @@ def csv_text(table: Table, signature: str = "") -> str:
     return csv_of_rows(table.names, map(table.cells, table.rows), signature)
 
 
-def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]], signature: str) -> str:
+def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]], signature: str = "") -> str:
     """Write rows of values as CSV; see :func:`csv_text`."""
     out = io.StringIO()
     out.write(f"# {one_line(signature)}\n" if signature else "")
