@@ -9,6 +9,7 @@ import click
 
 from fslbench_data.cli.options import (
     check_output,
+    format_option,
     level_option,
     output_option,
     parse_queries,
@@ -38,12 +39,7 @@ from fslbench_data.cli.options import (
 )
 @level_option
 @release_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+@format_option("table", "csv", "json")
 @output_option
 def query_size(
     dataset: str,

@@ -18,6 +18,7 @@ from fslbench_data.cli.options import (
     command,
     dataset_option,
     draw,
+    format_option,
     images_option,
     level_option,
     log_options,
@@ -235,12 +236,7 @@ def _width(given: str) -> str | float:
 @click.option(
     "--label", default="", metavar="L", help="Label of the float in LaTeX, such as tab:results."
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "markdown", "latex", "html", "csv"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+@format_option("table", "markdown", "latex", "html", "csv")
 @output_option
 def table(
     files: tuple[Path, ...],

@@ -15,6 +15,7 @@ from fslbench_data.cli.options import (
     check_output,
     command,
     dataset_option,
+    format_option,
     level_option,
     output,
     output_option,
@@ -55,12 +56,7 @@ def _results_option(about: str) -> Callable[[Command], Command]:
 @level_option
 @click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json", "markdown", "latex", "html"]),
-    help="By default the one that the ending of --output names, else table; html is a page.",
-)
+@format_option("table", "csv", "json", "markdown", "latex", "html", more="; html is a page")
 @output_option
 def leaderboard(
     where: str,

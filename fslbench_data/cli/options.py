@@ -111,12 +111,14 @@ queries_option: Callable[[Command], Command] = click.option(
     "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
 )
 
-report_format_option: Callable[[Command], Command] = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json", "markdown", "latex"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+
+def format_option(*formats: str, more: str = "") -> Callable[[Command], Command]:
+    """Make the option ``--format`` of these formats, which the name of ``--output`` implies."""
+    about = f"By default the one that the ending of --output names, else table{more}."
+    return click.option("--format", "output_format", type=click.Choice(formats), help=about)
+
+
+report_format_option = format_option("table", "csv", "json", "markdown", "latex")
 
 _OF_RELEASE = ":release:"
 """What stands for the folder where ``--images`` names none."""

@@ -12,6 +12,7 @@ from fslbench_data.cli.options import (
     check_output,
     command,
     dataset_option,
+    format_option,
     level_option,
     log_options,
     output_option,
@@ -71,12 +72,7 @@ from fslbench_data.cli.options import (
 @release_option
 @unbound_option
 @partial(log_options, takes_queries=False)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+@format_option("table", "csv", "json")
 @output_option
 def plan(
     pilot: str | None,

@@ -13,6 +13,7 @@ from fslbench_data.cli.options import (
     FILE,
     check_output,
     command,
+    format_option,
     log_options,
     output_option,
     release_option,
@@ -45,12 +46,7 @@ _ENDINGS = {**ENDINGS, ".parquet": "parquet"}
 @click.option("--show", metavar="NAME", help="Show the SQL of one of the package's queries.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit.")
 @click.option("--memory", default="1GB", show_default=True, help="Memory limit.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json", "parquet", "markdown", "latex"]),
-    help="By default the one that the ending of --output names, else table.",
-)
+@format_option("table", "csv", "json", "parquet", "markdown", "latex")
 @output_option
 def sql(
     query: str | None,
