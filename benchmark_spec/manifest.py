@@ -2,8 +2,7 @@
 
 The shards of features are ``features/<backbone>/<dataset>-0000i-of-0000N.parquet``, i in 0..N-1;
 image ids go on from one to the next. Values are float16, or float32 that are whole steps of
-``scale`` in the tables' provenance, at most 127 of them; older releases hold the steps alone, as
-int8. Pictures are in shards, too.
+``scale`` in the tables' provenance, at most 127 of them. Pictures are in shards, too.
 """
 
 from __future__ import annotations
@@ -235,13 +234,13 @@ def check_shards(tables: Iterable[Table]) -> None:
 
 
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
-    """Return what one step of int8 or float32 features stands for; None of float16 features.
+    """Return what one step of float32 features stands for; None of float16 features.
 
     Raises a ReleaseError if steps have no positive scale in their table's provenance, or float16
     features have any; `where` says whose.
     """
     scale = provenance.get("scale")
-    if str(kind) not in ("int8", "float", "float32"):
+    if str(kind) not in ("float", "float32"):
         if scale is None:
             return None
         raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")

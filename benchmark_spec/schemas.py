@@ -143,15 +143,15 @@ def task_set(name: TaskSetName) -> pa.Schema:
 
 
 FEATURE_COLUMNS = ["image_id", "feature"]
-FEATURE_VALUES = (pa.float16(), pa.float32(), pa.int8())
-"""What the values of features may be; int8 in older releases alone."""
+FEATURE_VALUES = (pa.float16(), pa.float32())
+"""What the values of features may be."""
 
 
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
     """Return the schema of a feature table: one row an image, `dimensions` values each.
 
-    Values are float16, or what `kind` says: float32, or int8 that stand for their product with
-    ``scale`` in the table's provenance (:mod:`benchmark_spec.manifest`).
+    Values are float16, or what `kind` says: float32 that are steps of ``scale`` in the table's
+    provenance (:mod:`benchmark_spec.manifest`).
     """
     values = pa.list_(kind or pa.float16(), dimensions)
     return pa.schema(list(zip(FEATURE_COLUMNS, (pa.int32(), values), strict=True)))

@@ -66,10 +66,10 @@ def _drawn(folder: Path, embedded: Release) -> Use:
 
 def _features(folder: Path, embedded: Release) -> Use:
     def use() -> object:
-        copy = FeatureCopy.of(["a" * 64], None, 2)
+        copy = FeatureCopy.of(["a" * 64], 2)
         values = copy.open()
         if values is None:
-            assert copy.write(3, [np.ones((2, 3), np.float16)])
+            assert copy.write(3, np.dtype(np.float16), [np.ones((2, 3), np.float16)])
             values = copy.open()
         return None if values is None else values.tolist()
 

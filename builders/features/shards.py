@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from benchmark_spec import manifest
 from benchmark_spec.errors import SpecError
 from benchmark_spec.schemas import features
-from fslbench_data.release.features import are_steps, multiplied
 
 Pieces: TypeAlias = Iterable[NDArray[Any]]
 """Features (n, D) in the order of image ids, one array after another."""
+
+MOST_STEPS = 127
+"""Steps from zero that a rounded feature may be, upwards and downwards."""
 
 _TYPES = "float16, or int8 with a scale"
 
 
 def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
     """Make a table of features (n, D), of a type that is stored; image ids begin at `first`."""
-    if values.ndim != 2 or values.dtype not in (np.float16, np.float32, np.int8):
+    if values.ndim != 2 or values.dtype not in (np.float16, np.float32):
         raise SpecError(
             f"features are of type {values.dtype} and shape {values.shape}",
             expected=f"{_TYPES}: (images, dimensions)",
@@ -79,7 +81,19 @@ def _stored(values: NDArray[Any], first: int, where: str, scale: float | None) -
     what = f"{where}: features from image {first} on are"
     if scale is None or values.dtype not in (np.float32, np.int8):
         raise SpecError(f"{what} of type {values.dtype}, without a scale", expected=_TYPES)
-    stored = multiplied(values, scale)
+    stored = values if values.dtype == np.float32 else _multiplied(values, scale)
     if not are_steps(stored, scale):
         raise SpecError(f"{what} not -127 to 127 steps of {scale}", expected=_TYPES)
     return stored
+
+
+def _multiplied(steps: NDArray[np.int8], scale: float) -> NDArray[np.float32]:
+    return steps.astype(np.float32) * np.float32(scale)
+
+
+def are_steps(values: NDArray[Any], scale: float) -> bool:
+    """Tell whether float32 features are -127..127 times their scale, to the last bit."""
+    with np.errstate(all="ignore"):  # values of strangers
+        steps = np.rint(values / np.float32(scale))
+    few = bool((np.abs(steps) <= MOST_STEPS).all())
+    return few and np.array_equal(_multiplied(steps.astype(np.int8), scale), values)

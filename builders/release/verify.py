@@ -28,6 +28,7 @@ from benchmark_spec.manifest import (
 )
 from benchmark_spec.protocol import ABLATION, COUNTERFACTUAL, INTER_CLASS, TaskSetName, suite_of
 from builders.attributes.table import attribute_problems
+from builders.features.shards import are_steps
 from builders.release.queries import query_problems
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import MADE_WITH
@@ -37,7 +38,6 @@ from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
 from builders.sources.read import read_source
 from fslbench_data.files import sha256_of
-from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import CorruptReleaseError, OutputError
-from benchmark_spec.manifest import Table, scale_of
+from benchmark_spec.manifest import Table
 from fslbench_data.files import (
     clear_temporary,
     file_state,
@@ -33,7 +33,7 @@ from fslbench_data.release.tables import corrupt, read_groups
 LEFT_FREE = 2**30
 """Bytes that a disk keeps free: where a copy would leave it less, none is made."""
 
-_VERSION = "fslbench-features-1"
+_VERSION = "fslbench-features-2"
 
 
 def copies_folder() -> Path:
@@ -48,22 +48,20 @@ class FeatureCopy:
     """The raw copy of one feature set of N images, there or not: a file of numpy's own format.
 
     It lies in ``fslbench/features`` below the assets folder of the Hub's cache and can be removed
-    at any time.  It is named after the files that it was made of and what their values stand for,
-    so it never grows old; the mark beside it holds its size, time and inode when it was finished,
-    and a copy that does not fit its mark is made again.
+    at any time.  It is named after the files that it was made of, so it never grows old; the mark
+    beside it holds its size, time and inode when it was finished, and a copy that does not fit its
+    mark is made again.
     """
 
     path: Path
     rows: int
-    dtype: DTypeLike
 
     @classmethod
-    def of(cls, sha256s: Iterable[str], scale: float | None, rows: int) -> FeatureCopy:
-        """Name the copy of files with these digests; float16 values, or with a scale float32."""
-        content = json.dumps([_VERSION, list(sha256s), scale])
+    def of(cls, sha256s: Iterable[str], rows: int) -> FeatureCopy:
+        """Name the copy of files with these digests."""
+        content = json.dumps([_VERSION, list(sha256s)])
         name = hashlib.sha256(content.encode()).hexdigest()
-        dtype = np.float16 if scale is None else np.float32
-        return cls(copies_folder() / f"{name}.npy", rows, dtype)
+        return cls(copies_folder() / f"{name}.npy", rows)
 
     @property
     def mark(self) -> Path:
@@ -78,12 +76,12 @@ class FeatureCopy:
             mapped = np.load(self.path, "r", allow_pickle=False)
         except (OSError, ValueError):
             return None
-        fits = mapped.dtype == self.dtype and mapped.flags.c_contiguous and mapped.ndim == 2
+        fits = mapped.dtype.kind == "f" and mapped.flags.c_contiguous and mapped.ndim == 2
         return mapped.view(np.ndarray) if fits and len(mapped) == self.rows else None
 
-    def write(self, dimensions: int, parts: Iterable[NDArray[Any]]) -> bool:
+    def write(self, dimensions: int, dtype: np.dtype[Any], parts: Iterable[NDArray[Any]]) -> bool:
         """Make the copy, whole or not at all, of pieces (n, D); return whether it could be made."""
-        size = self.rows * dimensions * np.dtype(self.dtype).itemsize
+        size = self.rows * dimensions * dtype.itemsize
         shape = {"fortran_order": False, "shape": (self.rows, dimensions)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +90,7 @@ class FeatureCopy:
                 return False
             with whole_file(self.path, follow=False) as temporary:
                 with temporary.open("wb") as file:
-                    header = {"descr": np.dtype(self.dtype).str, **shape}
+                    header = {"descr": dtype.str, **shape}
                     np.lib.format.write_array_header_1_0(file, header)
                     for part in parts:
                         np.ascontiguousarray(part).tofile(file)
@@ -106,9 +104,6 @@ class FeatureCopy:
 WORTH_A_COPY = 8 * 2**20
 """Bytes of a feature set's files from which a raw copy is made of it."""
 
-MOST_STEPS = 127
-"""Steps from zero that a rounded feature may be, upwards and downwards."""
-
 Features = NDArray[np.float16] | NDArray[np.float32]
 
 
@@ -119,24 +114,19 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     can be.  `path_of` gives the file of a shard, compared with the manifest; it is not asked where
     there is a copy.  Read-only; row i is image id i.
     """
-    scale = shards[0].provenance.get("scale")
-    for table in shards:
-        if table.provenance.get("scale") != scale:
-            raise _corrupt(table, "has another scale than the first of its shards")
     is_large = sum(table.bytes for table in shards) >= WORTH_A_COPY
-    copy = FeatureCopy.of(
-        [table.sha256 for table in shards], scale, sum(table.rows for table in shards)
-    )
+    copy = FeatureCopy.of([table.sha256 for table in shards], sum(table.rows for table in shards))
     if is_large and (mapped := copy.open()) is not None:
         return mapped
     kind = _groups(path_of(shards[0]), shards[0])[0]
+    dtype = np.dtype(kind.value_type.to_pandas_dtype())
     parts = partial(_parts, shards, path_of, kind)
-    made = is_large and copy.write(kind.list_size, parts(compare=True))
+    made = is_large and copy.write(kind.list_size, dtype, parts(compare=True))
     if made and (mapped := copy.open()) is not None:
         return mapped
     for table in shards:  # before memory is taken for what the manifest says
         _groups(path_of(table), table, kind)
-    values, first = np.empty((copy.rows, kind.list_size), copy.dtype), 0
+    values, first = np.empty((copy.rows, kind.list_size), dtype), 0
     for part in parts():
         values[first : first + len(part)] = part
         first += len(part)
@@ -167,24 +157,8 @@ def _parts(
             flat = column.flatten()
             if column.null_count or flat.null_count:
                 raise _corrupt(table, "lacks features")
-            values = flat.to_numpy().reshape(len(rows), kind.list_size)
-            yield multiplied(values, scale_of(column.type.value_type, table.provenance, table.path))
+            yield flat.to_numpy().reshape(len(rows), kind.list_size)
             first += len(rows)
-
-
-def multiplied(values: NDArray[Any], scale: float | None) -> Features:
-    """Return steps (int8) times their scale in float32; features of other types as they are."""
-    if scale is None or values.dtype != np.int8:
-        return values
-    return values.astype(np.float32) * np.float32(scale)
-
-
-def are_steps(values: NDArray[Any], scale: float) -> bool:
-    """Tell whether float32 features are -127..127 times their scale, to the last bit."""
-    with np.errstate(all="ignore"):  # values of strangers
-        steps = np.rint(values / np.float32(scale))
-    few = bool((np.abs(steps) <= MOST_STEPS).all())
-    return few and np.array_equal(multiplied(steps.astype(np.int8), scale), values)
 
 
 def _groups(

@@ -7,22 +7,15 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from feature_arrays import feature_array
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
-from benchmark_spec.manifest import MANIFEST_FILE, Table
-from builders.execution.parquet import written
-from builders.release.diff import diff
-from builders.release.verify import verify
-from fslbench_data.files.parquet import write_table
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import Release, load_release
@@ -75,42 +68,6 @@ def test_shards_read_as_one_and_again(
         assert type(found) is np.ndarray
         assert not found.flags.writeable
     assert sorted(p.suffix for p in copies_folder().iterdir()) == [".npy", ".whole"]
-
-
-def _with_steps(release: Release, folder: Path) -> Release:
-    """Copy a release as older ones were written: rounded features as int8 that ask for a scale."""
-    shutil.copytree(release.files.where, folder)
-    tables = [
-        _of_steps(folder, table) if "scale" in table.provenance else table
-        for table in release.manifest.tables
-    ]
-    manifest = replace(release.manifest, tables=tuple(tables))
-    (folder / MANIFEST_FILE).write_text(manifest.to_json())
-    return load_release(folder)
-
-
-def _of_steps(folder: Path, entry: Table) -> Table:
-    table = pq.ParquetFile(folder / entry.path).read()
-    lists = table.column("feature").combine_chunks()
-    steps = np.rint(lists.flatten().to_numpy() / entry.provenance["scale"]).astype(np.int8)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(steps), lists.type.list_size)
-    older = pa.table({"image_id": table.column("image_id"), "feature": column})
-    write = partial(write_table, older)
-    return written(
-        folder, entry.path, entry.kind, entry.dataset, entry.name, older, entry.provenance, write
-    )
-
-
-def test_steps_of_older_releases_are_multiplied(sharded: Release, tmp_path: Path) -> None:
-    older = _with_steps(sharded, tmp_path / "older")
-    assert _stored(older, "net-pca4").dtype == np.int8
-    for _ in range(2):
-        features = older.features("birds", "net-pca4")
-        assert features.dtype == np.float32
-        assert np.array_equal(features, _stored(older, "net-pca4") * np.float32(0.0625))
-        assert np.array_equal(features, sharded.features("birds", "net-pca4"))
-    assert verify(tmp_path / "older").problems == ()
-    assert diff(older, sharded).needed == "minor"
 
 
 def test_names(sharded: Release) -> None:
@@ -243,10 +200,7 @@ def test_shards_that_do_not_fit_each_other(sharded: Release) -> None:
         ([a, c, b, d], "00002-of-00004.parquet does not go on with image 32"),
         ([b], "does not go on with image 0"),
         ([a, replace(b, rows=31)], "has 32 rows, not 31"),
-        ([replace(a, provenance={"scale": 2.0})], "with a scale"),
-        ([replace(small, provenance={})], "gives scale None"),
-        ([a, small], "has another scale than the first"),
-        ([a, replace(small, provenance={})], "holds fixed_size_list<element: float not null>"),
+        ([a, small], "holds fixed_size_list<element: float not null>"),
     ):
         with pytest.raises(ReleaseError, match=what):
             read_features(shards, lambda table: folder / table.path)
