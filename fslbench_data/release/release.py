@@ -168,23 +168,20 @@ class Release:
         return self._find("tasks", info.dataset, str(info.name)).provenance
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
-        """Return the classes of each task of a set, int32 (T, K), without its images."""
+        """Return the classes of each task of a set, int32 (T, K)."""
         return self._column(info, "class_ids")
 
     def query_labels(self, info: TaskSetInfo) -> NDArray[np.integer[Any]]:
-        """Return positions of queries in a task's classes, int8 (T, K·Q), without its images.
-
-        Of a set with more classes they are int16.
-        """
+        """Return positions of queries in a task's classes, int8 or, of many, int16 (T, K·Q)."""
         return self._column(info, "query_label")
 
     def _column(self, info: TaskSetInfo, name: str) -> NDArray[Any]:
-        table = self._tasks(self._find("tasks", info.dataset, str(info.name)), name)
-        values: NDArray[Any] = table.column(0).combine_chunks().flatten().to_numpy()
+        table = self.task_table(info)
+        values: NDArray[Any] = table.column(name).combine_chunks().flatten().to_numpy()
         return values.reshape(table.num_rows, -1)
 
-    def _tasks(self, entry: Table, column: str = "") -> pa.Table:
-        """Read a task set, or one column of it, or draw it again where no table is stored."""
+    def _tasks(self, entry: Table) -> pa.Table:
+        """Read a task set, or draw it again where no table is stored."""
         name = TaskSetName.parse(entry.name)
 
         def check(table: pa.Table) -> object:
@@ -197,9 +194,8 @@ class Release:
 
         if entry.drawn:
             table = redrawn(entry, design)
-            table = table.select([column]) if column else table
         else:
-            table = read_table(self.files.path(entry), entry, check, [column] if column else ())
+            table = read_table(self.files.path(entry), entry, check)
         return check_tasks(table, entry, self._about(entry.dataset), name.protocol)
 
     def classes(self, dataset: str) -> pa.Table:

@@ -60,12 +60,11 @@ def read_table(
     path: Path,
     entry: Table,
     check: Check,
-    columns: Sequence[str] = (),
     *,
     names: bool = False,
     own: bool = False,
 ) -> pa.Table:
-    """Read a table of a release, or those of some columns that it has.
+    """Read a table of a release.
 
     Raises a CorruptReleaseError if it is not the Parquet file that the manifest promises in
     `entry`, or takes much more memory than such a file has bytes; and what `check` raises.
@@ -77,11 +76,8 @@ def read_table(
     own
         Whether this user's own process wrote the file.
     """
-    if columns:
-        check(_read(path, entry, {"group": -1}, own))
-    table = _read(path, entry, {"columns": list(columns), "names": names}, own)
-    if not columns:
-        check(pa.Table.from_batches([], table.schema))  # empty_table() would import pandas
+    table = _read(path, entry, {"names": names}, own)
+    check(pa.Table.from_batches([], table.schema))  # empty_table() would import pandas
     _check_number(path, entry, table.num_rows)
     return table
 
@@ -240,18 +236,16 @@ def check_attributes(table: pa.Table, entry: Table) -> pa.Table:
 
 
 def check_tasks(table: pa.Table, entry: Table, about: Dataset, protocol: Protocol) -> pa.Table:
-    """Return tasks, or some columns of them, if their ids are all in range and none is missing."""
+    """Return tasks if their ids are all in range and none is missing."""
     _complete(table, entry, table.column_names)
-    if "task_id" in table.column_names:
-        _counts_from_0(table, entry, "task_id")
+    _counts_from_0(table, entry, "task_id")
     for name, most in (
         ("class_ids", about.n_classes),
         ("support", about.n_images),
         ("query", about.n_images),
         ("query_label", protocol.way),
     ):
-        if name in table.column_names:
-            _in_range(_integers(table, name), entry, name, most)
+        _in_range(_integers(table, name), entry, name, most)
     return table
 
 

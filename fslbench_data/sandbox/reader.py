@@ -186,11 +186,10 @@ def read_parquet_table(
     path: Path,
     where: str,
     *,
-    columns: Sequence[str] = (),
     names: bool = False,
     group: int | None = None,
 ) -> pa.Table:
-    """Read a Parquet file of a release, some of its columns, or one row group.
+    """Read a Parquet file of a release, or one row group of it.
 
     Raises an error of Arrow, or an UnreadableError if there are other rows than its footer says.
 
@@ -209,11 +208,10 @@ def read_parquet_table(
         return pa.Table.from_batches([], told)
     if names:
         file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
-    wanted = [name for name in schema.names if name in columns] if columns else None
     if group is None:
-        table, rows = file.read(wanted, use_threads=False), metadata.num_rows
+        table, rows = file.read(use_threads=False), metadata.num_rows
     else:
-        table = file.read_row_group(group, wanted, use_threads=False)
+        table = file.read_row_group(group, use_threads=False)
         rows = metadata.row_group(group).num_rows
     check_rows(table.num_rows, rows, where)
     table.validate(full=True)
