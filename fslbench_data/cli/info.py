@@ -109,8 +109,8 @@ def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]
     """Say what a release has of each data set besides tasks."""
     answered = [
         (method, dataset)
-        for submission in release.references()
-        for method, dataset, _ in submission.bindings
+        for name in release.methods
+        for method, dataset, _ in release.reference(name, only=()).bindings
     ]
     there = release.datasets_with
     return {

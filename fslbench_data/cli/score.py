@@ -69,6 +69,7 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
+@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
 @bias_option
 @log_options
 @design_options
@@ -83,6 +84,7 @@ def score(
     means: bool,
     harmonic_means: bool,
     counts: bool,
+    summary: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
@@ -126,7 +128,7 @@ def score(
         "--bias": bias,
         "--means": means,
         "--harmonic-means": harmonic_means,
-        "--counts": counts,
+        "--counts": counts or summary,
         "--details": details,
     }
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
@@ -156,7 +158,7 @@ def score(
         report = score_selected(sources, opened, selection, progress=step)
     if means or harmonic_means:
         write_means(report, output_format, path, harmonic=harmonic_means)
-    elif counts:
+    elif counts or summary:
         write_counts(report, output_format, path)
         say_left_out(report)
     else:

@@ -85,7 +85,7 @@ def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
 
 def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:
     for form in ("table", "json", "csv"):
-        alone = _run("score", path, "--counts", "--format", form)
+        alone = _run("score", path, "--summary", "--format", form)
         assert f"Not counted, {WORDS}: 6" in alone or form == "csv"  # which is rows alone
         assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
     whole = _recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6})
