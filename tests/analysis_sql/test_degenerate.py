@@ -22,7 +22,7 @@ from analysis_sql.comparison.verdicts import (
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.intervals.sign_flip import sign_flip
+from analysis_sql.intervals.sign_flip import sign_flips
 from analysis_sql.ranking.told_apart import contest, evidence, lead
 
 Array = np.ndarray[Any, Any]
@@ -88,7 +88,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     beside = evidence(apart, kind, level, None)[0].p
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
-        assert sign_flip(x[0] - x[1]) == pytest.approx(p, rel=1e-15)
+        assert sign_flips(x[:1] - x[1:])[0] == pytest.approx(p, rel=1e-15)
     one_sided = one_sided_p(lead(counts.some([0]), counts.some([1])).moments())
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis_sql.intervals.sign_flip import sign_flip, sign_flips
-from benchmark_spec.errors import SpecError
+from analysis_sql.intervals.arrays import AnyInts
+from analysis_sql.intervals.sign_flip import sign_flips
+
+
+def sign_flip(differences: AnyInts) -> float:
+    return float(sign_flips(differences[None])[0])
 
 
 def test_by_hand() -> None:
@@ -46,22 +50,13 @@ def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
     assert abs(Fraction(sign_flip(d)) - exact) <= error * exact
 
 
-def test_very_large_differences() -> None:
-    # 10^9 in all: as many places would be gigabytes
-    d = np.random.default_rng(0).integers(-(10**9), 2 * 10**9, 19)
-    sums = np.zeros(1, np.int64)
-    for step in d.tolist():
-        sums = np.concatenate([sums + step, sums - step])
-    assert sign_flip(d) == np.mean(np.abs(sums) >= abs(int(d.sum())))
+def test_what_too_many_values_would_be_kept_of() -> None:
+    few = np.full(49, 32_767) - 2 * (np.arange(49) % 2)
+    assert sign_flip(few) < 1e-9
+    assert np.isnan(sign_flip(np.array([10**7, -3 * 10**6, 7])))
 
 
-def test_what_no_way_is_short_enough_for() -> None:
-    d = np.arange(1, 61) * 100_000_000 - np.arange(60) % 2 * 7_000_000_000 + 1
-    with pytest.raises(SpecError, match="too many for an exact sign-flip test"):
-        sign_flip(d)
-
-
-@pytest.mark.parametrize(("tasks", "most"), [(2, 3), (19, 6), (30, 40), (49, 3)])
+@pytest.mark.parametrize(("tasks", "most"), [(2, 3), (19, 6), (30, 40), (49, 3), (49, 500)])
 def test_many_pairs_as_each(tasks: int, most: int) -> None:
     d = np.random.default_rng(1).integers(-most, most + 1, (300, tasks))
     d[:3] = [[0] * tasks, [6] * tasks, [-4] * tasks]  # nothing differs, and a common unit
