@@ -45,9 +45,7 @@ from analysis_sql.class_aware.likelihood import Shares, grid, least_rest, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Moments, for_new_runs
-from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
-from benchmark_spec.errors import SpecError
 
 _RANGE = -10.125, 14.125
 """Of ln(x): from no effect of superclasses that anybody could see to nothing else."""
@@ -104,27 +102,10 @@ class SuperclassDesign:
 
     @classmethod
     def of(cls, class_ids: AnyInts, superclass_of_class: Any) -> SuperclassDesign:
-        """Make a design from tasks' classes (T, K) and the superclass of each class (C,).
-
-        Raises a SpecError if a task has a class twice, or a class has no superclass.
-        """
-        classes = ClassDesign.of(class_ids)
-        ids, names = np.asarray(class_ids), np.asarray(superclass_of_class)
-        if names.dtype.kind == "O" and all(isinstance(name, str) for name in names.flat):
-            names = names.astype(str)
-        if names.ndim != 1 or names.dtype.kind not in "iuU":
-            raise SpecError(
-                f"an array {names.shape} of {names.dtype} does not hold classes' superclasses",
-                expected="a whole number or a name for each class",
-            )
-        if ids.min() < 0 or ids.max() >= names.size:
-            wrong = int(ids.min() if ids.min() < 0 else ids.max())
-            raise SpecError(
-                f"class {wrong} of a task has no superclass: there are {names.size} classes",
-                expected="the superclass of every class, in the order of their numbers",
-            )
-        _, labels = np.unique(names[ids], return_inverse=True)
-        return cls(classes, labels.reshape(ids.shape).astype(np.int64))
+        """Make a design from tasks' classes (T, K) and the superclass of each class (C,)."""
+        ids = np.asarray(class_ids)
+        _, labels = np.unique(np.asarray(superclass_of_class)[ids], return_inverse=True)
+        return cls(ClassDesign.of(ids), labels.reshape(ids.shape).astype(np.int64))
 
     @property
     def tasks(self) -> int:
@@ -368,7 +349,6 @@ def halfwidths(
     interval: counts that are all equal, or an obstacle of the design.  If no superclass is in two
     tasks, the open interval's.
     """
-    check_level(level)
     if design.obstacle is not None:
         return np.full(len(coordinates), np.nan)
     u, _ = design.split(coordinates)

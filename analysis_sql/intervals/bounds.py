@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts
-from analysis_sql.intervals.intervals import Interval, check_level
+from analysis_sql.intervals.intervals import Interval
 
 SEARCH_STEPS = 2_000
 """Steps after which the search for class-disjoint tasks stops with the best it has found."""
@@ -46,7 +46,7 @@ class Saturation:
 
 def zero_bound(trials: int, level: float = 0.95) -> float:
     """Bound a probability from above, in percent, after none in so many independent trials."""
-    return -100.0 * expm1(log1p(-check_level(level)) / trials)
+    return -100.0 * expm1(log1p(-level) / trials)
 
 
 def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[int, ...]:

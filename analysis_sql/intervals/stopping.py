@@ -130,7 +130,7 @@ _LEAST_LEVEL = 0.9
 
 def tolerable_capital(level: float) -> float:
     """Return the misleading capital above which sequences of a level are too often wrong."""
-    return _TOLERABLE * 2.0 / (1.0 - max(check_level(level), _LEAST_LEVEL))
+    return _TOLERABLE * 2.0 / (1.0 - max(level, _LEAST_LEVEL))
 
 
 def misleading_capital(class_ids: AnyInts) -> float:

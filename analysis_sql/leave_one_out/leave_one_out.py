@@ -37,7 +37,6 @@ from analysis_sql.intervals.counts import (
     Terms,
     for_new_runs,
 )
-from analysis_sql.intervals.intervals import check_level
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.design import LEAST_TASKS, LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
@@ -184,7 +183,6 @@ class Influences:
 
     def block(self, rows: Ints, columns: Ints, level: float) -> LeaveOneOut:
         """Compute some rows and columns of :func:`leave_one_out`, by methods' positions."""
-        check_level(level)
         same = rows[:, None] == columns[None, :]
         mean = np.where(same, self._mean[rows, None], self._mean[rows, None] - self._mean[columns])
         noise = self._noise.block(rows, columns, same)
@@ -233,7 +231,6 @@ class Influences:
 
     def own(self, level: float) -> LeaveOneOut:
         """Compute the intervals of the methods by themselves, (M, 1)."""
-        check_level(level)
         still = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
         mean = self._mean[:, None]
         parts: dict[LeftOut, tuple[Floats, ...]] = {

@@ -34,8 +34,6 @@ from scipy.special import gammaln
 
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import for_new_runs
-from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.power import check_power
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
@@ -262,13 +260,8 @@ def plan_left_out(
 
     `power` is None for an accuracy; `terms` are what training anew adds, which `half` leaves out.
     """
-    check_level(level)
-    if power is not None:
-        check_power(power, level)
-    numbers = sorted(set(tasks))
-    if any(number < 2 for number in numbers):
-        raise SpecError(f"{numbers[0]} tasks cannot be planned", expected="at least 2")
-    rows = [row for number in (*numbers, None) for row in _rows(pilot, number, level, power, terms)]
+    numbers = (*sorted(set(tasks)), None)
+    rows = [row for number in numbers for row in _rows(pilot, number, level, power, terms)]
     half = [_half(pilot, name, level) for name in pilot.parts]
     return LeftOutPlan(tuple(rows), tuple(half))
 

@@ -30,8 +30,7 @@ from scipy.special import ndtri, stdtrit
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import for_new_runs, run_terms
-from analysis_sql.intervals.intervals import check_level
-from analysis_sql.intervals.power import check_power, detectable_difference_of
+from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.variance_budget import (
     Components,
@@ -43,7 +42,7 @@ from analysis_sql.planning.variance_budget import (
     detectable_open,
     simulated_halfwidths,
 )
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError
 
 PLANNED_SUITES = ("open", "balanced")
 
@@ -78,11 +77,8 @@ def designs(
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
     """Draw the classes of at most `most` tasks of a set, int64 (T, K), from their uses (C,)."""
-    if suite == "open":
-        return _open(uses, way, stream, most)
-    if suite == "balanced":
-        return _balanced(uses, way, stream, most)
-    raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
+    draw = _open if suite == "open" else _balanced
+    return draw(uses, way, stream, most)
 
 
 def most_tasks(uses: Ints, way: int) -> int:
@@ -292,9 +288,6 @@ def plan(
     Components are of an accuracy (power None) or a paired difference; `likely` gives ranges;
     `seeds` sequences of classes are simulated for each Q.
     """
-    check_level(level)
-    if power is not None:
-        check_power(power, level)
     rows = []
     for query in sorted(set(queries)):
         drawn = designs(class_sizes, way=way, shot=shot, query=query, suite=suite, seeds=seeds)

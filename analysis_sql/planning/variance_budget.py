@@ -37,7 +37,6 @@ from analysis_sql.class_aware.intervals import mixture, relative_halfwidths
 from analysis_sql.class_aware.likelihood import Grid, grid, variance_components
 from analysis_sql.class_aware.likelihood import Shares as Scatter
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import detectable_difference_of, smallest_with_power
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.query_size import SetEstimate
@@ -248,7 +247,7 @@ class LikelyComponents:
         order = np.argsort(values, kind="stable")
         weights = self.weights[order]
         below = weights.cumsum() - weights / 2.0
-        tail = (1.0 - check_level(level)) / 2.0
+        tail = (1.0 - level) / 2.0
         low, high = np.interp([tail, 1.0 - tail], below, values[order]).tolist()
         return low, high
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from analysis_sql.class_aware.superclasses import SuperclassDesign
-from benchmark_spec.errors import SpecError
 
 SIX = np.repeat(np.arange(6), 2)
 
@@ -58,19 +57,3 @@ def test_tasks_that_share_nothing_are_disjoint() -> None:
     assert not shared.disjoint
     assert shared.disjoint_tasks == 2
     assert shared.classes.disjoint
-
-
-@pytest.mark.parametrize(
-    ("ids", "superclasses", "words"),
-    [
-        ([[0, 1], [2, 2]], [0, 1, 2], "task 1 has a class twice"),
-        ([[0, 1], [2, 3]], [0, 1, 2], "class 3 of a task has no superclass: there are 3"),
-        ([[0, -1], [2, 1]], [0, 1, 2], "class -1 of a task"),
-        ([[0, 1], [2, 1]], [0.5, 1, 2], "float64 does not hold classes' superclasses"),
-        ([[0, 1], [2, 1]], ["a", None, "b"], "does not hold classes' superclasses"),
-        ([[0, 1], [2, 1]], [[0, 1, 2]], "does not hold classes' superclasses"),
-    ],
-)
-def test_what_is_no_design(ids: list[list[int]], superclasses: object, words: str) -> None:
-    with pytest.raises(SpecError, match=words):
-        SuperclassDesign.of(np.array(ids), superclasses)
