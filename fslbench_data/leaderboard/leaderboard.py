@@ -36,7 +36,7 @@ from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, Standin
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, read_untrusted
 from fslbench_data.scoring.designs import Units, designs_of, estimable
-from fslbench_data.scoring.scores import Signature, scored_set
+from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
@@ -390,7 +390,7 @@ def boards_of(
             tell(str(info))
             designs, units = _of_counts(info, *estimable(*designs_of(release, info)))
             kind, of_set = info.name.interval, entries[info.text]
-            sets.append(ranked(scored_set(info), kind, of_set, level, designs, units))
+            sets.append(ranked(info, kind, of_set, level, designs, units))
         places = {came: n for n, came in enumerate(sorted({one.came for one in ours}))}
         board = Board(
             release=str(release),

@@ -32,8 +32,8 @@ from fslbench_data.render.interval_text import (
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
-from fslbench_data.scoring.scores import ScoredSet
 from fslbench_data.scoring.task_set_report import ORDER
+from fslbench_data.tasks import TaskSetInfo
 
 IMAGES, CLASSES = "new images", "new classes"
 
@@ -117,7 +117,7 @@ class OfSet:
     rows: Mapping[str, Row]
 
     @property
-    def scored(self) -> ScoredSet:
+    def scored(self) -> TaskSetInfo:
         """The task set."""
         return self.standing.scored
 
@@ -184,7 +184,7 @@ def suites_of(board: Board) -> list[OfSuite]:
     suites = []
     for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
         sets = by_suite[suite]
-        sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.name.protocol))
+        sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.protocol))
         places: dict[str, list[float]] = {}
         for number, of_set in enumerate(sets):
             for position, (method, row) in enumerate(of_set.rows.items()):
@@ -197,7 +197,7 @@ def suites_of(board: Board) -> list[OfSuite]:
 
 def _shots(sets: Sequence[OfSet]) -> list[str]:
     """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
-    protocols: list[Protocol] = [of_set.scored.name.protocol for of_set in sets]
+    protocols: list[Protocol] = [of_set.scored.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
     return [many(p.shot, "shot") for p in protocols]

@@ -18,7 +18,6 @@ from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
-from fslbench_data.scoring.scores import ScoredSet
 from fslbench_data.tasks import TaskSetInfo
 
 REFERENCE = "reference"
@@ -160,7 +159,7 @@ class Standing:
         Groups of methods whose counts are the same on every task; see :func:`duplicates`.
     """
 
-    scored: ScoredSet
+    scored: TaskSetInfo
     units: Units
     interval_kind: IntervalKind
     level: float
@@ -269,7 +268,7 @@ _COUNTS_AT_ONCE = 1 << 21
 
 
 def ranked(
-    scored: ScoredSet,
+    scored: TaskSetInfo,
     interval_kind: IntervalKind,
     entries: Sequence[Entry],
     level: float,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -270,7 +270,7 @@ def leaderboard_json(ranking: Leaderboard) -> str:
             "text": ranking.signature,
             "boards": [
                 {
-                    **asdict(board.signature),
+                    **board.signature.as_json(),
                     "submissions": board.submissions,
                     "submissions_digest": board.submissions_digest,
                 }
@@ -292,7 +292,7 @@ def leaderboard_json(ranking: Leaderboard) -> str:
 
 def _set(standing: Standing) -> dict[str, Any]:
     return {
-        **asdict(standing.scored),
+        **standing.scored.as_json(),
         "interval": standing.interval_kind,
         "level": standing.level,
         "leader": standing.leader,

@@ -101,11 +101,11 @@ _GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
 def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
     """Return methods at every number of shots, each once, and the pairs that are compared."""
     order = {name: number for number, name in enumerate(log.draws)}
-    told = any(each.scored.name.protocol.shot for each in report.sets)
+    told = any(each.scored.protocol.shot for each in report.sets)
     methods: dict[tuple[int, int], Row] = {}
     pairs: dict[tuple[int, int, int], Row] = {}
     for each in report.sets:
-        shots, over = each.scored.name.protocol.shot, each.over_classes or each
+        shots, over = each.scored.protocol.shot, each.over_classes or each
         logged = shots if told else None
         for i, name in enumerate(each.methods):
             if (key := (shots, order[name])) not in methods:

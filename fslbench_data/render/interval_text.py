@@ -14,8 +14,9 @@ from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import Score, ScoredSet
+from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.summary import Mark
+from fslbench_data.tasks import TaskSetInfo
 
 VERDICT_WORDS = {
     Verdict.BETTER: "better",
@@ -176,7 +177,7 @@ def bracket(beside: Iterable[Interval]) -> str:
 
 
 def set_title(
-    scored: ScoredSet,
+    scored: TaskSetInfo,
     units: Units,
     level: float,
     kinds: Sequence[IntervalKind],
@@ -187,7 +188,7 @@ def set_title(
     if units.groups:
         first = first.replace("new images", "new groups of images")
     if suite_of(scored.name.suite).whole and kinds[0] != "closed":
-        about = about_test_set(scored.n_tasks, scored.name.protocol.shot)
+        about = about_test_set(scored.n_tasks, scored.protocol.shot)
         first = f"{about}, all answers weighted equally"
     tasks = f"{scored.n_tasks} {'draw' if suite_of(scored.name.suite).whole else 'task'}"
     tasks += "s" * (scored.n_tasks > 1)
@@ -202,7 +203,7 @@ def set_title(
     return f"{title}{before}{first}; {names}in brackets: {about}"
 
 
-def family_in(scored: ScoredSet, kind: IntervalKind) -> str:
+def family_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
     """Return what a kind is called in the titles of a task set."""
     whole = suite_of(scored.name.suite).whole and kind != "closed"
     return "Student's t" if whole else family_of(kind)

@@ -136,7 +136,7 @@ def sentence(report: Report, log: LogFacts) -> str:
     for each in report.sets:
         named = [_mean_text(score, each) for score in each.scores[:MOST_NAMED]]
         named += [f"and {len(each.scores) - MOST_NAMED} more"][: len(each.scores) > MOST_NAMED]
-        protocol = each.scored.name.protocol
+        protocol = each.scored.protocol
         parts.append(
             f"over {each.scored.n_tasks:,} random tasks of {_upto(each)}{protocol.way} of the "
             f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
@@ -173,7 +173,7 @@ def _about(log: LogFacts, kind: IntervalKind) -> str:
 
 def _methods(each: TaskSetReport, log: LogFacts) -> Table:
     """Return one row per method, a half-width for each kind."""
-    protocol, level = each.scored.name.protocol, f"{100 * each.level:.8g} %"
+    protocol, level = each.scored.protocol, f"{100 * each.level:.8g} %"
 
     def own_width(kind: IntervalKind, score: Score) -> str:
         return _width(score.intervals[kind])
@@ -269,7 +269,7 @@ def log_json(report: Report, log: LogFacts) -> str:
 
 
 def _set(each: TaskSetReport) -> dict[str, Any]:
-    protocol = each.scored.name.protocol
+    protocol = each.scored.protocol
     rows = [row | {"difference": row["mean"]} for row in _rows(each)]
     of_method, of_pair = ("method", "mean", "runs"), ("method", "versus", "difference")
     return {

@@ -212,7 +212,7 @@ def _about(content: PaperContent) -> str:
     if content.about != "new images" or not _is_whole(content):
         return content.about
     sets = [column.scored for column in content.columns if not column.over]
-    shots = max(scored.name.protocol.shot for scored in sets)
+    shots = max(scored.protocol.shot for scored in sets)
     return about_test_set(max(scored.n_tasks for scored in sets), shots)
 
 

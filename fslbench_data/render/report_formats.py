@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from itertools import chain
 from typing import Any
 
@@ -115,7 +115,7 @@ def _content(report: Report) -> dict[str, Any]:
     about = [{"dataset": s.scored.dataset, "task_set": s.scored.task_set} for s in report.sets]
     sets = list(zip(report.sets, about, strict=True))
     content = {
-        "signature": {"text": str(report.signature), **asdict(report.signature)},
+        "signature": {"text": str(report.signature), **report.signature.as_json()},
         "estimands": {
             **{str(kind): ESTIMANDS[kind] for kind in kinds},
             "p_sign_flip": INDEPENDENT_TASKS,

@@ -244,7 +244,7 @@ def _heading(summary: Summary) -> str:
 
     def kind(primary: TaskSetReport) -> str:
         if suite_of(primary.scored.name.suite).whole:
-            return about_test_set(primary.scored.n_tasks, primary.scored.name.protocol.shot)
+            return about_test_set(primary.scored.n_tasks, primary.scored.protocol.shot)
         first = primary.shown_kinds[0]
         return PER_QUERY if per_query and first == "images" else family_of(first)
 
@@ -265,21 +265,19 @@ def _heading(summary: Summary) -> str:
 
 
 def _ways(primary: TaskSetReport) -> str:
-    return f"{'up to ' if primary.scored.name.varies else ''}{primary.scored.name.protocol.way}"
+    return f"{'up to ' if primary.scored.name.varies else ''}{primary.scored.protocol.way}"
 
 
 def _set_columns(sets: Sequence[TaskSetReport]) -> list[Column]:
     """Return the columns that name a task set: no more than distinguish them."""
-    protocols = {primary.scored.name.protocol for primary in sets}
+    protocols = {primary.scored.protocol for primary in sets}
     columns = [Column("data set", lambda primary: primary.scored.dataset)]
     if len({protocol.way for protocol in protocols}) > 1:
         columns.append(right("ways", _ways))
-    shots = right(
-        "shots", lambda p: "varied" if p.scored.name.varies else p.scored.name.protocol.shot
-    )
+    shots = right("shots", lambda p: "varied" if p.scored.name.varies else p.scored.protocol.shot)
     columns.append(shots)
     if len({(protocol.way, protocol.shot) for protocol in protocols}) < len(protocols):
-        columns.append(right("queries", lambda primary: primary.scored.name.protocol.query))
+        columns.append(right("queries", lambda primary: primary.scored.protocol.query))
     return columns
 
 
@@ -550,7 +548,7 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
         parts.append(
             f"{many(summary.other_references, 'more reference method')} (--all-references)"
         )
-    protocols = [(h.scored.name.protocol.way, h.scored.name.protocol.shot) for h in summary.primary]
+    protocols = [(h.scored.protocol.way, h.scored.name.protocol.shot) for h in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")
     if summary.left_out:

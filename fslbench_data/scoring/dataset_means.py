@@ -111,7 +111,7 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
     """
     by_protocol: dict[tuple[int, int], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
-        protocol = task_set.scored.name.protocol
+        protocol = task_set.scored.protocol
         by_protocol.setdefault((protocol.way, protocol.shot), []).append(task_set)
     return [
         row

@@ -14,10 +14,11 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, 
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol, suite_of
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import ScoredSet, Signature
+from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import whole_names
 from fslbench_data.scoring.summary import baselines
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
+from fslbench_data.tasks import TaskSetInfo
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> l
     return [*whole_names(names, there, own, where=where)]
 
 
-def headings(sets: Sequence[ScoredSet]) -> list[str]:
+def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
     """Name task sets as shortly as can be, without two of one name in a data set."""
     names = [scored.name for scored in sets]
     protocols = [name.protocol for name in names]
@@ -148,7 +149,7 @@ class PaperColumn:
     Or, with `over`, the mean over so many data sets, of which `scored` names the first's task set.
     """
 
-    scored: ScoredSet
+    scored: TaskSetInfo
     heading: str
     kind: IntervalKind
     pairs: int
@@ -303,7 +304,7 @@ def _means(
     """Return a column of means over data sets for each ways and shots of two or more of them."""
     by_protocol: dict[Protocol, list[tuple[TaskSetReport, IntervalKind]]] = {}
     for each, kind in chosen:
-        protocol = each.scored.name.protocol
+        protocol = each.scored.protocol
         by_protocol.setdefault(replace(protocol, query=1), []).append((each, kind))
     columns = []
     for protocol, some in by_protocol.items():

@@ -29,7 +29,6 @@ from fslbench_data.scoring.scores import (
     IntervalsOfMethod,
     Score,
     intervals_by_kind,
-    scored_set,
     signature_of,
     stopped_run,
 )
@@ -215,7 +214,8 @@ def report_on(
 
 def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:
     used = {str(task_set.scored) for task_set in sets}
-    used |= {task_set.scored.closed_twin for task_set in sets if task_set.has_closed}
+    scored = [task_set.scored for task_set in sets if task_set.has_closed]
+    used |= {f"{info.dataset}/{info.name.closed_twin}" for info in scored}
     signature = signature_of(selected.release, selected.answers, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
@@ -239,7 +239,7 @@ def _set_report(
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, NO_UNITS)[1]
     return TaskSetReport(
-        scored=scored_set(info),
+        scored=info,
         interval_kind=info.name.interval,
         level=level,
         scores=scores,
@@ -382,7 +382,7 @@ def pooled_instead(report: Report, release: Release) -> list[TaskSetInfo]:
     }
     instead = []
     for each in primary_sets(report.sets):
-        protocol = each.scored.name.protocol
+        protocol = each.scored.protocol
         info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
         if info is not None and each.shown_kinds[0] != "closed":
             instead.append(info)

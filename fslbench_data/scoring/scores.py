@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
 from benchmark_spec.errors import NoIntervalError, listing, many, shown
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import Units
@@ -250,34 +250,6 @@ def _no_interval(
     )
 
 
-@dataclass(frozen=True)
-class ScoredSet:
-    """A task set that was scored."""
-
-    dataset: str
-    task_set: str
-    n_tasks: int
-    fingerprint: str
-
-    @property
-    def name(self) -> TaskSetName:
-        """Suite and protocol."""
-        return TaskSetName.parse(self.task_set)
-
-    def __str__(self) -> str:
-        return f"{self.dataset}/{self.task_set}"
-
-    @property
-    def closed_twin(self) -> str:
-        """The closed set of the same data and protocol."""
-        return f"{self.dataset}/{self.name.closed_twin}"
-
-
-def scored_set(info: TaskSetInfo) -> ScoredSet:
-    """Return a task set of a release as a report names it."""
-    return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
-
-
 @dataclass(frozen=True, repr=False)
 class Signature:
     """What a result rests on; ``str`` gives the line that every output starts with.
@@ -290,7 +262,7 @@ class Signature:
     release: str
     release_digest: str
     level: float
-    sets: tuple[ScoredSet, ...]
+    sets: tuple[TaskSetInfo, ...]
     unbound: tuple[str, ...]
     hub: str = ""
 
@@ -309,7 +281,7 @@ class Signature:
             "release_digest": release.manifest.digest,
             "hub": release.hub,
             "level": level,
-            "sets": tuple(map(scored_set, infos)),
+            "sets": tuple(infos),
             "unbound": tuple(unbound),
         }
         if release.drawn_from:
@@ -324,6 +296,10 @@ class Signature:
 
     def __str__(self) -> str:
         return self._line(",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        return {**asdict(self), "sets": [info.as_json() for info in self.sets]}
 
     @property
     def short(self) -> str:

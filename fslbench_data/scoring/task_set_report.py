@@ -46,11 +46,11 @@ from fslbench_data.scoring.scores import (
     ByKind,
     IntervalsOfMethod,
     Score,
-    ScoredSet,
     intervals_by_kind,
     verdict_by_rule,
 )
 from fslbench_data.submission.frames import AsFrame
+from fslbench_data.tasks import TaskSetInfo
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int32(), float: pa.float64()}
 
@@ -235,7 +235,7 @@ class TaskSetReport:
     there is one. A :class:`Comparison` is made when it is looked at.
     """
 
-    scored: ScoredSet
+    scored: TaskSetInfo
     interval_kind: IntervalKind
     level: float
     scores: tuple[Score, ...]

@@ -29,6 +29,11 @@ class TaskSetInfo:
     fingerprint: str
 
     @property
+    def task_set(self) -> str:
+        """Suite and protocol, such as ``open-5w5s5q``."""
+        return str(self.name)
+
+    @property
     def protocol(self) -> Protocol:
         """Ways, shots and queries of its tasks."""
         return self.name.protocol
@@ -40,6 +45,15 @@ class TaskSetInfo:
 
     def __str__(self) -> str:
         return self.text
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the task set as JSON outputs have it."""
+        return {
+            "dataset": self.dataset,
+            "task_set": self.task_set,
+            "n_tasks": self.n_tasks,
+            "fingerprint": self.fingerprint,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)

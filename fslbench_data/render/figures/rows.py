@@ -222,7 +222,7 @@ def means(report: Report) -> Figure:
     sets = [
         each
         for each in primary_sets(report.sets)
-        if (each.scored.name.protocol.way, each.scored.name.protocol.shot) == (ways, shots)
+        if (each.scored.protocol.way, each.scored.name.protocol.shot) == (ways, shots)
     ]
     caption = set_caption(sets, [each.scored.n_tasks for each in sets])
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.errors import OutputError, SpecError, many
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
@@ -192,7 +192,7 @@ def _set(
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
         "T": each.scored.n_tasks,
-        "shot": TaskSetName.parse(each.scored.task_set).protocol.shot,
+        "shot": each.scored.protocol.shot,
         "kinds": kinds,
         "shown": list(each.shown_kinds),
         "carried": each.interval_kind,

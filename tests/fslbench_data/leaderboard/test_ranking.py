@@ -17,7 +17,6 @@ from analysis_sql.ranking.told_apart import could_be_best, lead
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
-from fslbench_data.scoring.scores import scored_set
 from fslbench_data.tasks import TaskSetInfo
 
 T = 40
@@ -38,7 +37,7 @@ def _entry(
 
 def _standing(entries: Sequence[Entry], kind: str = "open", level: float = 0.95) -> Standing:
     designs = {"class-aware": DESIGN} if kind == "open" else {}
-    return ranked(scored_set(INFO), kind, entries, level, designs)  # type: ignore[arg-type]
+    return ranked(INFO, kind, entries, level, designs)  # type: ignore[arg-type]
 
 
 def _ranks(found: Standing) -> list[tuple[str, int | None]]:
