@@ -88,28 +88,20 @@ class AwareKind:
 
 
 class _Prefix:
-    """The first tasks of a set; the coordinates and own half-width of a method are kept."""
+    """The first tasks of a set, with the coordinates and own half-widths of all methods."""
 
     def __init__(self, kind: AwareKind, design: Any, counts: Counts, level: float) -> None:
         self._kind, self._design, self._counts, self._level = kind, design, counts, level
-        self._u: Floats = np.empty((len(counts), 0))
-        self._width = np.empty(len(counts))
-        self._known = np.zeros(len(counts), np.bool_)
+        first = counts.first(design.tasks)
+        self._u = design.coordinates(first.correct)
+        self._own = kind.halfwidths(design, self._u, first.moments(), level)
 
-    def own(self, rows: Ints, own: Moments) -> Floats:
-        """Compute half-widths (N,) of methods' means."""
-        new = np.flatnonzero(~self._known[rows])
-        if new.size:
-            at = rows[new]
-            u = self._design.coordinates(self._counts.correct[at, : self._design.tasks])
-            if not self._known.any():
-                self._u = np.empty((len(self._counts), u.shape[1]))
-            self._u[at], self._known[at] = u, True
-            self._width[at] = self._kind.halfwidths(self._design, u, own.some(new), self._level)
-        return self._width[rows]
+    def own(self, rows: Ints, _: Moments) -> Floats:
+        """Return half-widths (N,) of methods' means."""
+        return np.asarray(self._own[rows])
 
     def widths(self, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-        """Compute half-widths of differences (P,), of methods whose own are known."""
+        """Compute half-widths of differences (P,)."""
         widths = np.empty(len(methods))
         for some, u in _blocks(self._design, self._counts, self._u, methods, versus):
             apart = difference.some(some)

@@ -15,7 +15,6 @@ lists all of them.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import isnan, nan
 from typing import Any
 
@@ -88,22 +87,15 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
 
 def task_halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     """Return the half-width of the same interval as if runs did not differ."""
-    tasks = np.asarray(moments.tasks)
-    if (tasks == tasks.flat[0]).all():
-        return halfwidth_per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
-    different, which = np.unique(tasks, return_inverse=True)
-    factors = np.array([halfwidth_per_deviation(int(t), kind, level) for t in different])
-    return factors[which.reshape(tasks.shape)] * moments.deviation
+    return halfwidth_per_deviation(moments.tasks, kind, level) * moments.deviation
 
 
-@lru_cache(maxsize=10_000)
-def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
+def halfwidth_per_deviation(tasks: Any, kind: IntervalKind, level: float) -> Any:
     """Return the half-width of an interval in standard deviations; NaN for fewer than two tasks."""
-    if tasks < 2:
-        return nan
+    number = np.where(np.less(tasks, 2), nan, tasks)
     tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
-    quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
-    return float(-quantile / np.sqrt(tasks))
+    quantile = ndtri(tail) if kind == "closed" else stdtrit(number - 1, tail)
+    return -quantile / np.sqrt(number)
 
 
 def intervals(
