@@ -47,8 +47,8 @@ class Kind(Protocol):
         """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
         ...
 
-    def one_sided_p(self, design: Any, ahead: Counts) -> Floats:
-        """Compute p-values (P,) of "the leader is better" from by how much it is ahead."""
+    def method_p_values(self, design: Any, counts: Counts) -> Floats:
+        """Compute two-sided p-values (M,) of methods' means, which may be differences, being 0."""
         ...
 
 

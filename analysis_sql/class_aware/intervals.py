@@ -91,10 +91,10 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
     return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
 
 
-def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int) -> Floats:
-    """Compute p-values (P,) for new classes: 1 - the level at which 0 is just outside.
+def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments) -> Floats:
+    """Compute two-sided p-values (P,) for new classes: 1 - the level at which 0 is just outside.
 
-    The class-aware interval's own test, Σ_g weight(g) · P(t_(T-1) > |mean| / se_g) of each side.
+    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
     As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
     identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
     which D share no class, and NaN where nothing can be said.  Higher where methods have several
@@ -102,35 +102,34 @@ def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments, sides: int)
     :func:`halfwidths`.
     """
     if design.disjoint:
-        return np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
+        return np.asarray(paired_p(moments, "open"), np.float64)
     if design.obstacle is not None:
-        return constant_p_values(design, moments, sides)
-    p = mixture_p_values(design, u, moments, sides)
+        return constant_p_values(design, moments)
+    p = mixture_p_values(design, u, moments)
     if not np.any(moments.run_terms[0]):
         return p
-    of_images = np.asarray(paired_p(moments, "open"), np.float64) * (sides / 2.0)
+    of_images = np.asarray(paired_p(moments, "open"), np.float64)
     return np.where(np.greater(moments.run_terms[0], 0), np.maximum(p, of_images), p)
 
 
-def constant_p_values(design: Any, moments: Moments, sides: int) -> Floats:
+def constant_p_values(design: Any, moments: Moments) -> Floats:
     """Give p-values (P,) where nothing varies, NaN elsewhere; see :func:`p_values`."""
     p = np.where(np.asarray(moments.all_zero), 1.0, np.nan)
     alike = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
     if alike.any():
-        p[alike] = constant_p(design.disjoint_tasks) * sides / 2.0
+        p[alike] = constant_p(design.disjoint_tasks)
     return p
 
 
-def mixture_p_values(design: Any, u: NDArray[Any], moments: Moments, sides: int) -> Floats:
+def mixture_p_values(design: Any, u: NDArray[Any], moments: Moments) -> Floats:
     """Give p-values (P,) by the tails of a mixture, and raise them by what runs add."""
-    p = constant_p_values(design, moments, sides)
+    p = constant_p_values(design, moments)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     rows = np.flatnonzero(norm2 > 0)
     mean = np.abs(np.asarray(moments.total)[rows]) / design.tasks
-    p[rows] = np.minimum(settled(sides * tails(design, u[rows], norm2[rows], mean)), 1.0)
+    p[rows] = np.minimum(settled(2.0 * tails(design, u[rows], norm2[rows], mean)), 1.0)
     widths = partial(task_halfwidths, design, u, moments, REFERENCE)
-    raised = moments.p_for_new_runs(2.0 / sides * p, widths)
-    return np.asarray(raised * (sides / 2.0))
+    return np.asarray(moments.p_for_new_runs(p, widths))
 
 
 def tails(design: Any, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:

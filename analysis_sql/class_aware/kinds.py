@@ -23,7 +23,6 @@ from benchmark_spec.protocol import IntervalKind
 
 _NUMBERS_AT_ONCE = 1 << 18
 """Coordinates of pairs that are held at once."""
-_METHODS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,9 @@ class AwareKind:
 
     name: IntervalKind
     halfwidths: Callable[[Any, NDArray[Any], Moments, float], Floats]
-    p: Callable[[Any, NDArray[Any], Moments, int], Floats]
-    """Of methods' or pairs' coordinates (P, k) and moments: half-widths at a level, and p-values of
-    so many sides."""
+    p: Callable[[Any, NDArray[Any], Moments], Floats]
+    """Of methods' or pairs' coordinates (P, k) and moments: half-widths at a level, and two-sided
+    p-values."""
 
     def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
         """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
@@ -68,22 +67,16 @@ class AwareKind:
             u = prefix.coordinates(counts.correct[:, : prefix.tasks])
             for some, own in _blocks(prefix, counts, u, methods[places], versus[places]):
                 rows = places[some]
-                p[rows] = self.p(prefix, own, differences.some(rows), 2)
+                p[rows] = self.p(prefix, own, differences.some(rows))
         return p
 
-    def one_sided_p(self, design: Any, ahead: Counts) -> Floats:
-        """Compute p-values (P,) of "the leader is better" from by how much it is ahead.
-
-        1 where the mean is not above 0.
-        """
-        p = np.full(len(ahead), np.nan)
-        for prefix, places in _by_tasks(design, ahead.tasks):
-            for start in range(0, places.size, _METHODS_AT_ONCE):
-                rows = places[start : start + _METHODS_AT_ONCE]
-                part = ahead.some(rows).first(prefix.tasks)
-                moments = part.moments()
-                judged = self.p(prefix, prefix.coordinates(part.correct), moments, 1)
-                p[rows] = np.where(np.asarray(moments.total) > 0, judged, 1.0)
+    def method_p_values(self, design: Any, counts: Counts) -> Floats:
+        """Compute two-sided p-values (M,) of means being 0, each over its tasks."""
+        moments = counts.moments()
+        p = np.full(len(counts), np.nan)
+        for prefix, rows in _by_tasks(design, counts.tasks):
+            coordinates = prefix.coordinates(counts.correct[rows, : prefix.tasks])
+            p[rows] = self.p(prefix, coordinates, moments.some(rows))
         return p
 
 

@@ -360,19 +360,17 @@ def halfwidths(
     return np.asarray(np.maximum(widened, of_classes))
 
 
-def p_values(
-    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, sides: int
-) -> Floats:
-    """Compute p-values (P,) for new superclasses, never below those for new classes.
+def p_values(design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments) -> Floats:
+    """Compute two-sided p-values (P,) for new superclasses, never below those for new classes.
 
     As :func:`analysis_sql.class_aware.intervals.p_values`, with tasks that share no superclass.
     """
     u, _ = design.split(coordinates)
-    p = new_classes.p_values(design.classes, u, moments, sides)
+    p = new_classes.p_values(design.classes, u, moments)
     if design.obstacle is not None or design.disjoint:
-        own = new_classes.constant_p_values(design, moments, sides)
+        own = new_classes.constant_p_values(design, moments)
         if design.obstacle is None:
             own = np.where(np.asarray(moments.constant), own, p)
     else:
-        own = new_classes.mixture_p_values(design, coordinates, moments, sides)
+        own = new_classes.mixture_p_values(design, coordinates, moments)
     return np.maximum(own, p)

@@ -68,15 +68,6 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
 
 
-def one_sided_p(ahead: Moments) -> NDArray[np.float64]:
-    """Return one-sided p-values of "the first is better", for new images of these classes.
-
-    p = P(t_(T-1) >= mean/(sd/sqrt(T))), half of :func:`paired_p`; 1 where the mean is not above 0.
-    """
-    p = np.asarray(paired_p(ahead, "open"), np.float64)
-    return np.where(np.isnan(p) | (np.asarray(ahead.total) > 0), p / 2.0, 1.0)
-
-
 def holm(p: NDArray[np.float64]) -> Adjusted:
     """Adjust the p-values of one family, each comparison once; see the module's docstring."""
     values = np.asarray(p, float)

@@ -642,10 +642,10 @@ class LeftOutKind:
                 p[at] = _p_values(self.name, first, found, (row, versus[at]), difference)
         return p
 
-    def one_sided_p(self, design: FirstTasks, ahead: Counts) -> Floats:
-        """Compute p-values (P,) of "the leader is better"; 1 where the mean is not above 0."""
-        p = np.full(len(ahead), np.nan)
-        moments = ahead.moments()
-        for at, rows, found in _own(self.name, design, ahead, REFERENCE):
+    def method_p_values(self, design: FirstTasks, counts: Counts) -> Floats:
+        """Compute two-sided p-values (M,) of means being 0, each over its tasks."""
+        p = np.full(len(counts), np.nan)
+        moments = counts.moments()
+        for at, rows, found in _own(self.name, design, counts, REFERENCE):
             p[rows] = _p_values(self.name, at, found, (slice(None), 0), moments.some(rows))
-        return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
+        return p

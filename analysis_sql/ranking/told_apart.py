@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import VERDICTS, conclusive, holm, paired_p
-from analysis_sql.interval_kinds import Designs, pair_p
+from analysis_sql.interval_kinds import BESIDE, Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, subtract
@@ -270,6 +270,19 @@ def lead(leader: Counts, others: Counts) -> Counts:
     apart[np.arange(width) >= others.tasks[:, None]] = 0
     variance = leader.run_variance + others.run_variance
     return Counts(apart, others.tasks, common, variance, leader.run_square + others.run_square)
+
+
+def ahead_p(ahead: Counts, kind: IntervalKind, design: Any = None) -> NDArray[np.float64]:
+    """Compute p-values (P,) of "the leader is better" from its lead; 1 where it is not ahead.
+
+    One-sided: half of the two-sided ones.  The design is of the kind, None for a carried one.
+    """
+    moments = ahead.moments()
+    if design is None:
+        p = np.asarray(paired_p(moments, kind), np.float64)
+    else:
+        p = BESIDE[kind].how.method_p_values(design, ahead)
+    return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
 
 
 def could_be_best(p: NDArray[np.float64], compared: int, level: float) -> Bools:

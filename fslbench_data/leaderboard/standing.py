@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, one_sided_p, paired_verdicts
+from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
 from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
-from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.tasks import TaskSetInfo
@@ -369,7 +369,7 @@ def _fill(
             part, how = counts.some(usable), BESIDE[kind].how
             numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
-                numbers["p"][rows[usable]] = how.one_sided_p(designs[kind], part)
+                numbers["p"][rows[usable]] = ahead_p(part, kind, designs[kind])
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":
@@ -377,7 +377,7 @@ def _fill(
             width = np.where(verdict == IDENTICAL, 0.0, width)
             width = np.where(verdict == NOT_ESTIMABLE, np.nan, width)
             if kind != "closed":
-                numbers["p"][rows] = one_sided_p(moments)
+                numbers["p"][rows] = ahead_p(counts, kind)
         numbers[name][rows] = width
     return moments
 

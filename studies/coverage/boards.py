@@ -25,10 +25,9 @@ import numpy as np
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.verdicts import holm, one_sided_p
+from analysis_sql.comparison.verdicts import holm
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead, leader_of
 from studies.common import Array, head, marked, row, spread_out
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)
@@ -158,7 +157,7 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
         first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(counts), bool))
         ahead = lead(counts.some([first]), counts)
-        p = one_sided_p(ahead.moments()), NEW_CLASSES.one_sided_p(design, ahead)
+        p = ahead_p(ahead, "open"), ahead_p(ahead, "class-aware", design)
         wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()
     return images, classes

@@ -15,7 +15,6 @@ from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
     holm,
-    one_sided_p,
     paired_p,
     paired_verdicts,
 )
@@ -23,7 +22,7 @@ from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flips
-from analysis_sql.ranking.told_apart import contest, evidence, lead
+from analysis_sql.ranking.told_apart import ahead_p, contest, evidence, lead
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -89,7 +88,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
         assert sign_flips(x[:1] - x[1:])[0] == pytest.approx(p, rel=1e-15)
-    one_sided = one_sided_p(lead(counts.some([0]), counts.some([1])).moments())
+    one_sided = ahead_p(lead(counts.some([0]), counts.some([1])), "open")
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
@@ -112,6 +111,6 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     )
     assert (len(tied) == 1) == told
     ahead = lead(counts.some([0]), counts.some([1]))
-    expected = p / 2 if step > 0 else 1.0
-    one_sided = NEW_CLASSES.one_sided_p(design, ahead)
+    expected = p / 2 if step > 0 or isnan(p) else 1.0
+    one_sided = ahead_p(ahead, "class-aware", design)
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)

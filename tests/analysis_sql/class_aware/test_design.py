@@ -125,7 +125,7 @@ def test_classes_that_determine_everything_count_as_so_many(tasks: int, classes:
     expected = error * stats.t.isf(0.025, design.rank)
     assert width(ids, x, unit=75) == pytest.approx(expected, rel=1e-3)
     moments = Counts(x[None], np.array([tasks]), 75).moments()
-    (p,) = p_values(design, design.coordinates(x[None]), moments, 2)
+    (p,) = p_values(design, design.coordinates(x[None]), moments)
     score = -100 * y.mean() / error
     assert p == pytest.approx(2 * stats.t.sf(score, design.rank), rel=1e-3)
     # a query more that is wrong does not make a small p of a large one

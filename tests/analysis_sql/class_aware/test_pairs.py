@@ -17,7 +17,7 @@ from analysis_sql.comparison.verdicts import Verdict, holm, paired_p
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts, for_new_runs
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
-from analysis_sql.ranking.told_apart import contest, evidence, zeros
+from analysis_sql.ranking.told_apart import ahead_p, contest, evidence, zeros
 
 T, C, K, UNIT = 60, 24, 5, 25
 ALL = np.array([1, 2, 3, 4])
@@ -109,7 +109,7 @@ def test_the_p_value_is_where_the_interval_ends(
         apart = counts.differences(i, j, int(min(counts.tasks[i], counts.tasks[j[0]])))
         width = _width(kind, design, apart, 1 - float(p[place]))
         assert width == pytest.approx(abs(apart.moments().mean[0]), rel=1e-6)
-        (one,) = kind.one_sided_p(design, apart)
+        (one,) = ahead_p(apart, kind.name, design)
         ahead = apart.moments().total[0] > 0
         assert one == (pytest.approx(p[place] / 2, rel=1e-8) if ahead else 1.0)
 
@@ -175,7 +175,7 @@ def test_constant_differences_need_tasks_without_a_common_superclass(
     assert pair.verdict is verdict
     assert NEW_SUPERCLASSES.p_values(design, counts, first, second) == pytest.approx(p)
     apart = counts.differences(0, second, 9)
-    assert NEW_SUPERCLASSES.one_sided_p(design, apart) == pytest.approx(p / 2)
+    assert ahead_p(apart, "superclass-aware", design) == pytest.approx(p / 2)
 
 
 def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
@@ -232,11 +232,11 @@ def test_few_runs_make_nothing_narrower_or_surer(
     bare = task_halfwidths(design, u, moments, 0.95)
     assert for_new_runs(bare, moments.run_terms, 0.95)[0] < of_images
     assert halfwidths(design, u, moments, 0.95)[0] == of_images
-    p = p_values(design, u, moments, 2)
+    p = p_values(design, u, moments)
     assert p[0] >= paired_p(moments, "open")[0]
     u = superclasses.coordinates(runs.correct)
     assert new_superclasses.halfwidths(superclasses, u, moments, 0.95)[0] == of_images
-    assert new_superclasses.p_values(superclasses, u, moments, 2) == p
+    assert new_superclasses.p_values(superclasses, u, moments) == p
 
 
 def test_blocks_of_pairs_have_the_numbers_of_all_at_once(

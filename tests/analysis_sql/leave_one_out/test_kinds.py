@@ -8,7 +8,7 @@ from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks, LeftOutKind, leave_one_out
-from analysis_sql.ranking.told_apart import lead
+from analysis_sql.ranking.told_apart import ahead_p, lead
 
 TASKS, QUERIES, METHODS = 400, 25, 5
 
@@ -78,7 +78,7 @@ def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, r
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_one_sided_p_is_half_where_ahead(declared, counts: Counts, name: str) -> None:
     ahead = counts.differences([0, 1, 2], [1, 0, 0], TASKS)
-    p = LeftOutKind(name).one_sided_p(declared, ahead)
+    p = ahead_p(ahead, name, declared)
     two = truth(declared, counts, [0, 1], TASKS, name).p[0, 1]
     leads = counts.correct[0].sum() > counts.correct[1].sum()
     expected = (two / 2, 1.0) if leads else (1.0, two / 2)
@@ -94,7 +94,7 @@ def test_p_values_fall_to_0_and_are_never_missing(drawn) -> None:
     kind, design = LeftOutKind("images"), FirstTasks(TaskDesign.of(*drawn))
     first, others = np.zeros(1000, int), np.arange(1, 1001)
     two_sided = kind.p_values(design, counts, first, others)
-    one_sided = kind.one_sided_p(design, lead(counts.some([0]), counts.some(others)))
+    one_sided = ahead_p(lead(counts.some([0]), counts.some(others)), kind.name, design)
     for p in (two_sided, one_sided):
         assert (np.diff(p) <= 0).all()
         assert ((p > 0) & (p < 1e-299)).any()

@@ -11,9 +11,9 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, one_sided_p
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import could_be_best, lead, leader_of
+from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead, leader_of
 
 UNIT = 20
 
@@ -41,7 +41,7 @@ def test_by_hand() -> None:
     assert (first, last) == pytest.approx((0.02026, 0.31881), abs=1e-5)
     x = np.array([[9, 9, 13, 13], [10, 12, 14, 16], [14, 12, 10, 12]])
     leader, ahead = _lead(x)
-    p = one_sided_p(ahead.moments())
+    p = ahead_p(ahead, "open")
     assert leader == 1
     assert p == pytest.approx([first, 1.0, last])
     # at 95 %, .05/2 = .025 for each: the first is out. At 96 %, .02: it stays
@@ -67,7 +67,7 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
     first = leader_of(counts.moments().mean, counts.tasks, np.ones(30, bool))
     others = np.delete(np.arange(30), first)
     ahead = lead(counts.some([first]), counts.some(others))
-    p, of_images = NEW_CLASSES.one_sided_p(design, ahead), one_sided_p(ahead.moments())
+    p, of_images = ahead_p(ahead, "class-aware", design), ahead_p(ahead, "open")
     assert (p >= of_images).all()  # nobody is excluded for new classes who is not for new images
     for level in (0.5, 0.9, 0.99):
         at = 1.0 - 2.0 * (1.0 - level) / 29
@@ -79,9 +79,9 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
 
 def test_what_cannot_be_said_of_new_classes_excludes_nobody() -> None:
     _, ahead = _lead(np.array([[18, 17, 19, 18, 20, 18] * 5, [9, 8, 9, 10, 9, 9] * 5]))
-    p = NEW_CLASSES.one_sided_p(ClassDesign.of(np.tile(np.arange(5), (30, 1))), ahead)
+    p = ahead_p(ahead, "class-aware", ClassDesign.of(np.tile(np.arange(5), (30, 1))))
     assert could_be_best(p, 2, 0.95).all()
-    assert not could_be_best(one_sided_p(ahead.moments()), 2, 0.95)[1]
+    assert not could_be_best(ahead_p(ahead, "open"), 2, 0.95)[1]
 
 
 def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
@@ -94,8 +94,8 @@ def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
         p = np.clip(0.7 + hard[:, design.members].mean(axis=2), 0, 1)
         _, ahead = _lead(rng.binomial(UNIT, p))
         own = {
-            "open": one_sided_p(ahead.moments()),
-            "aware": NEW_CLASSES.one_sided_p(design, ahead),
+            "open": ahead_p(ahead, "open"),
+            "aware": ahead_p(ahead, "class-aware", design),
         }
         for kind, values in own.items():
             missed[kind] += not could_be_best(values, 6, 0.95)[0]
@@ -111,7 +111,7 @@ def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) 
     said = boards.noes(x)["leader"]
     for board, counts in enumerate(x):
         leader, ahead = _lead(counts)
-        own = one_sided_p(ahead.moments())
+        own = ahead_p(ahead, "open")
         assert said[board].tolist() == (~could_be_best(own, 7, 0.95)).tolist()
         for j in np.delete(np.arange(7), leader).tolist():
             q = ttest_rel(counts[leader], counts[j], alternative="greater").pvalue

@@ -9,11 +9,9 @@ from class_aware_interval import class_aware_interval
 from scipy.stats import norm, t, ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.verdicts import one_sided_p
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.ranking.told_apart import could_be_best, lead
+from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
@@ -62,8 +60,8 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
     every = Counts(counts, np.full(9, T), UNIT)
     ahead = lead(every.some(order[:1]), every)
     possible = {
-        "open": could_be_best(one_sided_p(ahead.moments()), 9, 0.95),
-        "class-aware": could_be_best(NEW_CLASSES.one_sided_p(DESIGN, ahead), 9, 0.95),
+        "open": could_be_best(ahead_p(ahead, "open"), 9, 0.95),
+        "class-aware": could_be_best(ahead_p(ahead, "class-aware", DESIGN), 9, 0.95),
     }
     for rank, (i, row) in enumerate(zip(order, found.rows(), strict=True), 1):
         x = counts[i]
