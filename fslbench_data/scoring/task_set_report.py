@@ -210,7 +210,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
 
 
 MOST_COUNTED = 5000
-"""Comparisons up to which every kind of verdict is counted, and columns of pairs are kept."""
+"""Comparisons up to which every kind of verdict is counted."""
 
 WHICH_OF_TWO = {
     (False, False): "",
@@ -246,7 +246,6 @@ class TaskSetReport:
     closed: Mapping[str, Interval]
     at_other_level: TaskSetReport | None = None
     _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
-    _kept: dict[tuple[IntervalKind, int], PairColumns] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         about = f"{many(len(self.scores), 'method')}, {many(int(self.asked.sum()), 'comparison')}"
@@ -316,19 +315,6 @@ class TaskSetReport:
             found = self._compare(self._by_kind[kind], *at)
             width[at], verdict[at], direct[at] = found.halfwidth[2], found.verdict, found.direct
         return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
-
-    def columns_of(self, kind: IntervalKind, row: int, columns: Ints) -> PairColumns:
-        """Compare the submission's method number `row` with others by one kind of interval.
-
-        Those of few pairs are kept, since tables and counts ask for them again.
-        """
-        asked = np.flatnonzero(self.asked[row])
-        pairs = self._by_kind[kind]
-        if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
-            return self._compare(pairs, np.full_like(columns, row), columns)
-        if (kind, row) not in self._kept:
-            self._kept[kind, row] = self._compare(pairs, np.full_like(asked, row), asked)
-        return self._kept[kind, row].some(np.searchsorted(asked, columns))
 
     def _compare(self, pairs: Pairs, rows: Ints, columns: Ints) -> PairColumns:
         found = pairs.columns(rows, columns)
@@ -470,8 +456,9 @@ class TaskSetReport:
         columns = np.flatnonzero(self.asked[row]) if columns is None else columns
         if not columns.size:
             return []
-        found = [self.columns_of(kind, row, columns) for kind in self.kinds]
-        return self.comparisons_at(np.full_like(columns, row), columns, found)
+        rows = np.full_like(columns, row)
+        found = [self._compare(self._by_kind[kind], rows, columns) for kind in self.kinds]
+        return self.comparisons_at(rows, columns, found)
 
     def comparisons_at(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
