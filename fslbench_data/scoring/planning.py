@@ -411,13 +411,13 @@ def plan(
         if pilot is not None:
             read = merge(cast("Source", pilot))
             parts.append(validate(read, release, allow_unbound=allow_unbound))
-        shape = ("open", way, shot)
+        shape = ("closed" if pooled else "open", way, shot)
         some = [
             info
             for info in release.task_sets
             if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
         ]
-        if references := reference_results(release, None if pooled else some):
+        if references := reference_results(release, some):
             parts.append(references)
     results = Results(release, tuple(parts))
     method = whole_name(method, results.methods) if method else results.only_method()
