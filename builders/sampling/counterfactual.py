@@ -121,8 +121,8 @@ def draw_counterfactual(
     if not drawn or (reuse and len(drawn) < (tasks or 0)):
         raise SamplingError(
             f"{len(drawn)} {protocol} tasks could be drawn: {eligible.size} of {len(left)} classes "
-            f"have {protocol.per_class} groups (shot + query) of objects with all of "
-            f"{', '.join(objects.values)}",
+            f"have {protocol.per_class} groups (shot + query) of objects that exist once with "
+            f"each of {', '.join(objects.values)}",
             where=f"{dataset}, attributes {label}",
             expected=f"at least {way} such classes",
             fix="ask for fewer ways, shots or queries",
