@@ -91,7 +91,11 @@ def _tell(text: str) -> None:  # a trained process pickles it
     help="By default all of SPEC, or all that the release holds pictures of.",
 )
 @click.option(
-    "--task-set", "task_sets", multiple=True, metavar="S", help="By default all of the data sets."
+    "--task-set",
+    "task_sets",
+    multiple=True,
+    metavar="S",
+    help="By default all of the data sets but `allway` ones; `episodes` are not answered.",
 )
 @click.option("--name", metavar="NAME", help="Of the method in the results.")
 @click.option(

@@ -243,6 +243,7 @@ def answer(
                 str(info.name)
                 for info in release.task_sets
                 if info.dataset in datasets
+                and not info.name.varies
                 and not (method.adapts and info.name.interval == "closed")
                 and fits_ways(trained, info)
             }
@@ -254,6 +255,13 @@ def answer(
                 expected=f"sets{ways}, and if it adapts to each task such as reuse no image",
                 fix="name the sets that it is to answer: --task-set",
             )
+    names = {str(info.name): info.name for info in release.task_sets if info.dataset in datasets}
+    uneven = [name for name, of in names.items() if of.varies and name in (task_sets or names)]
+    if uneven and (task_sets or len(uneven) == len(names)):
+        raise SpecError(
+            f"{trained.name} answers tasks of one size, and those of {listing(uneven)} differ",
+            fix="name other task sets: --task-set",
+        )
     settings = trained.settings
     made = evaluate(
         trained,

@@ -95,6 +95,15 @@ def test_a_method_that_fits_no_task_set_answers_none(embedded: Release) -> None:
     assert "of 7 ways" in error.value.expected
 
 
+def test_tasks_that_differ_in_size_are_refused(embedded: Release) -> None:
+    network = NetworkSettings(channels=4, pools=(True,) * 2 + (False,) * 2)
+    run = RunSettings("ProtoNet", DataSettings("digits", 8), network=network)
+    trained = Trained(build_method(run, 6).eval(), run, {})
+    sets = ["open-5w5s5q", "episodes-10w100s10q"]
+    with pytest.raises(SpecError, match="one size, and those of episodes-10w100s10q differ"):
+        answer(trained, embedded, pytest.fail, datasets=["digits"], task_sets=sets)
+
+
 def test_pictures_of_a_release_are_read_as_in_training(
     embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
