@@ -205,6 +205,8 @@ def _check_tuning(dataset: DatasetSpec, where: str) -> None:
         if task_set not in names:
             fix = "" if len(names) == len(dataset.listed) else unnamed
             raise UnknownNameError("task set", task_set, names, where=where, fix=fix)
+        if TaskSetName.parse(task_set).varies:
+            raise SpecError(f"{where}: fine-tuning cannot answer {task_set}, of uneven tasks")
 
 
 def _check_pictures(dataset: DatasetSpec, where: str) -> None:

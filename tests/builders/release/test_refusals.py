@@ -105,6 +105,13 @@ CASES: dict[str, tuple[str, str]] = {
         ),
         "has no name yet",
     ),
+    "tuning on episodes": (
+        _tiny(
+            'fine_tuning = { backbones = ["mobilenet_v2"], task_sets = ["episodes-5w5s5q"] }\n'
+            'task_sets = ["episodes-5w5s5q"]\ntasks = { closed = 9 }\n'
+        ),
+        "fine-tuning cannot answer episodes-5w5s5q",
+    ),
     "a head": (_tiny(f'{LITE}heads = ["NC"]\n'), "did you mean 'NCC'"),
     "a head on episodes": (
         _tiny(f'{LITE}heads = ["LR"]\ntask_sets = ["episodes-5w5s5q"]\ntasks = {{ closed = 9 }}\n'),
