@@ -24,7 +24,7 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     what = f"{'harmonic ' if harmonic else ''}means over data sets"
     title = f"{what[0].upper()}{what[1:]}"
     if not singles:
-        note = "no method answers task sets of the same ways and shots on two data sets or more"
+        note = "no method answers all of two or more data sets of some ways and shots (--dataset)"
         return [Table(title, (Column("method", str),), [], (note,))]
     level = f"± {100 * singles[0].level:.8g} % CI"
     tables = [_table(f"{title}, {level}", singles)]

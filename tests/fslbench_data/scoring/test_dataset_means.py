@@ -274,6 +274,11 @@ def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
     assert {row.method for row in report.dataset_means} == {"a"}
     made = fb.table(report, means=True).to_arrow().to_pylist()
     assert [row["method"] for row in made if row["dataset"] == "mean"] == ["a"]
+    write(
+        tmp_path / "x.parquet", bare(joined([*parts[1:], answers("d", DATASETS[0], TASK_SET, 0.8)]))
+    )
+    printed = CliRunner().invoke(main, ["score", str(tmp_path / "x.parquet"), "--means"]).stdout
+    assert "answers all of two or more data sets" in " ".join(printed.split())
 
 
 def test_harmonic_means_by_hand(report: fb.Report) -> None:
