@@ -8,12 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from golden_inputs import INPUTS
 
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
-from fslbench_data.cli import main
 
 pytest.importorskip("vl_convert", reason="needs the extra `report`")
 
@@ -28,15 +27,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _command(*words: str) -> None:
-    result = CliRunner().invoke(main, [*words])
-    assert result.exit_code == 0, result.output
-
-
 @pytest.mark.slow
 def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None:
     drawn, written = tmp_path / "command.svg", tmp_path / "python.svg"
-    _command("plot", "forest", str(path), *CHOSEN, "-o", str(drawn))
+    printed("plot", "forest", str(path), *CHOSEN, "-o", str(drawn))
     drawing = fb.plot("forest", fb.Submission.read(path), **ONE, path=written)
     assert written.read_bytes() == drawn.read_bytes()
     assert drawing._repr_svg_() == drawing.svg == written.read_text()
@@ -61,7 +55,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_page_is_what_the_command_writes(path: Path, tmp_path: Path) -> None:
-    _command("report", str(path), *CHOSEN, "-o", str(tmp_path / "command"))
+    printed("report", str(path), *CHOSEN, "-o", str(tmp_path / "command"))
     page = fb.report_page(path, tmp_path / "python", **ONE)
     written = (tmp_path / "python" / "index.html").read_text(encoding="utf-8")
     assert written == (tmp_path / "command" / "index.html").read_text(encoding="utf-8")

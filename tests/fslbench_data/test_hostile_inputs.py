@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from commands import invoke
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from processes import python
@@ -176,7 +177,7 @@ def test_long_values_on_the_command_line(value: str) -> None:
         ["info", value],
         ["compare", value, value],
     ):
-        result = CliRunner().invoke(main, command)
+        result = invoke(*command)
         assert result.exit_code == 2, (command[0], result.exception)
         assert len(result.stderr) < 5000, command[:2]
 

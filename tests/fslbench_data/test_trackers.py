@@ -9,10 +9,9 @@ from unittest.mock import MagicMock
 
 import own_logs
 import pytest
-from click.testing import CliRunner
+from commands import printed
 
 import fslbench_data as fb
-from fslbench_data.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
 LINES = re.findall(r"`([^`]+report\.to_dict\(\)[^`]+)`|`([^`]+ = report\.to_dict\(\))`", PAGE)
@@ -27,8 +26,7 @@ def test_it_is_the_commands_json(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     rows = own_logs.rows(own_logs.log(methods={"a": 0.0, "b": 0.1}, tasks=200))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = CliRunner().invoke(main, ["score", str(path), "--format", "json"])
-    assert json.loads(result.stdout) == fb.interval(path).to_dict()
+    assert json.loads(printed("score", path, "--format", "json")) == fb.interval(path).to_dict()
 
 
 @pytest.mark.parametrize("start", ["run.", "mlflow.", "writer."])

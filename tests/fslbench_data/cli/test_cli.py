@@ -4,16 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 
 from benchmark_spec.version import __version__
-from fslbench_data.cli import main
-
-
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -22,7 +15,7 @@ def mine(root: Path) -> str:
 
 
 def test_version() -> None:
-    assert _run("--version").strip() == f"fslbench, version {__version__}"
+    assert printed("--version").strip() == f"fslbench, version {__version__}"
 
 
 @pytest.mark.slow
@@ -47,20 +40,20 @@ ONE_SET = ("--dataset", "digits", "--task-set", "closed-5w5s5q")
 
 def test_some_methods_only(mine: str) -> None:
     chosen = ("--method", "pixels/Ridge", "--method", "pixels/NCC")
-    text = _run("score", mine, *ONE_SET, *chosen)
+    text = printed("score", mine, *ONE_SET, *chosen)
     assert "pixels/Ridge" in text
     assert "pixels/NCC" in text
     assert "LR" not in text
     assert "reference method (--all-references)" not in text
-    text = _run("score", mine, *ONE_SET, "--method", "pixels/Ridge", "--against", "NCC")
+    text = printed("score", mine, *ONE_SET, "--method", "pixels/Ridge", "--against", "NCC")
     assert text.startswith("pixels/Ridge against 1 method")
-    refused = CliRunner().invoke(main, ["score", mine, "--bias", "--method", "pixels/Ridge"])
+    refused = invoke("score", mine, "--bias", "--method", "pixels/Ridge")
     assert "--method does not go with --bias" in refused.stderr
 
 
 def test_a_data_set_in_place_of_a_release() -> None:
-    refused = CliRunner().invoke(main, ["info", "digits"])
+    refused = invoke("info", "digits")
     assert refused.exit_code == 2
     assert refused.stderr.endswith("fix: fslbench info --dataset digits\n")
-    refused = CliRunner().invoke(main, ["info", "nowhere"])
+    refused = invoke("info", "nowhere")
     assert "--dataset" not in refused.stderr

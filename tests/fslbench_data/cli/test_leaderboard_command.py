@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from commands import invoke, printed
 from elements import Elements
 from results_repository import Repository
 
-from fslbench_data.cli import main
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.render.templating import BREAK, escaped, neutral, neutral_table
 from fslbench_data.submission.merging import renamed
@@ -23,16 +22,6 @@ HOSTILE = (
 
 DIGITS = ("--dataset", "digits", *(f"--task-set={s}-5w10s7q" for s in ("open", "closed")))
 """The smallest board that has every kind of interval of sets with and without reused images."""
-
-
-def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments))
-
-
-def _run(*arguments: str) -> str:
-    result = _invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -61,8 +50,8 @@ def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.Mo
     table, (command, comment) = blocks[0], blocks[blocks.index(REVIEW) :][:2]
     line, _, shown = table.partition("\n")
     assert line.startswith("$ fslbench leaderboard ")
-    assert " ".join(shown.split()) == " ".join(_run(*line.split()[2:]).split())
-    assert comment in _run(*command.split()[2:-2])
+    assert " ".join(shown.split()) == " ".join(printed(*line.split()[2:]).split())
+    assert comment in printed(*command.split()[2:-2])
 
 
 @pytest.mark.slow
@@ -71,7 +60,7 @@ def test_what_is_left_out_is_listed(results: Path, root: Path) -> None:
         (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
     (results / "submissions/\x1b[31mred\n.txt").write_bytes(b"")
     where = ("leaderboard", "--results", str(results), *DIGITS)
-    result = _invoke(*where)
+    result = invoke(*where)
     assert result.exit_code == 0
     said = result.stderr.splitlines()
     assert len(said) == 12
@@ -80,10 +69,10 @@ def test_what_is_left_out_is_listed(results: Path, root: Path) -> None:
     )
     assert said[10] == "… and 2 more refused"
     assert said[11].startswith("ignored submissions/?[31mred .txt: ")
-    assert _invoke(*where, "--check").exit_code == 1
+    assert invoke(*where, "--check").exit_code == 1
     whole = str(root / "examples/results")
-    assert _invoke("leaderboard", "--results", whole, *DIGITS, "--check").exit_code == 0
-    content = json.loads(_run(*where, "--format", "json"))
+    assert invoke("leaderboard", "--results", whole, *DIGITS, "--check").exit_code == 0
+    content = json.loads(printed(*where, "--format", "json"))
     assert (len(content["refused"]), len(content["ignored"])) == (12, 1)
     assert set(content["refused"][0]) == {"name", "what", "where", "expected", "fix"}
 
@@ -94,7 +83,7 @@ def test_a_checkout_without_git_lfs(
 ) -> None:
     for path in (results / "submissions").iterdir():
         path.write_bytes(_pointer(path))
-    result = _invoke("leaderboard", "--results", str(results), *DIGITS)
+    result = invoke("leaderboard", "--results", str(results), *DIGITS)
     assert result.exit_code == 0
     said = result.stderr.splitlines()
     assert said[0] == (
@@ -103,13 +92,13 @@ def test_a_checkout_without_git_lfs(
     )
     assert said[1].endswith(": it is a pointer of Git LFS, not the file itself")
     example = str(root / "examples/my_results.parquet")
-    result = _invoke("review", example, "--results", str(results))
+    result = invoke("review", example, "--results", str(results))
     assert result.exit_code == 0
     assert "**1 of 1 submission is a pointer of Git LFS" in result.stdout  # the other is proposed
     assert "The ranks below leave them out.**" in result.stdout
     pointer = tmp_path / "mine.parquet"
     pointer.write_bytes(_pointer(Path(example)))
-    result = _invoke("review", str(pointer), "--results", str(root / "examples/results"))
+    result = invoke("review", str(pointer), "--results", str(root / "examples/results"))
     assert result.exit_code == 1
     assert "it is a pointer of Git LFS, not the file itself" in result.stdout
     assert "fix: git lfs pull" in result.stdout
@@ -127,7 +116,7 @@ def _pointer(path: Path) -> bytes:
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "latex"])
 def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> None:
     (results / f"submissions/{'0' * 64}.parquet").write_bytes(b"\x1b[31m")
-    result = _invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
+    result = invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
     for text in (result.stdout, result.stderr):
         assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
 
@@ -143,9 +132,9 @@ def test_hostile_names_in_markdown(
     """In a comment on what is proposed, and in the table of a repository that holds it."""
     theirs, where = tmp_path / "theirs.parquet", ("--results", str(repository.folder))
     renamed(example, {"pixels/Ridge": HOSTILE}).write(theirs)
-    comment = _run("review", str(theirs), *where)
+    comment = printed("review", str(theirs), *where)
     repository.add_bytes(theirs.read_bytes())
-    board = _run("leaderboard", *where, *DIGITS, "--format", "markdown")
+    board = printed("leaderboard", *where, *DIGITS, "--format", "markdown")
     for text in (comment, board):
         assert text.count("octocat") >= 2
         body = text.partition("-->")[2].replace("`embedded@3.1.0`", "")  # after the signature
@@ -196,7 +185,7 @@ def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root
     deeper.write_bytes((root / "examples/my_results.parquet").read_bytes())
     comment = tmp_path / "comment.md"
     files = map(str, (junk, link, deeper, tmp_path / "gone.parquet"))
-    result = _invoke("review", *files, "--results", str(results), "-o", str(comment))
+    result = invoke("review", *files, "--results", str(results), "-o", str(comment))
     assert result.exit_code == 1
     assert f"{junk} would be submissions/" in result.stderr
     text = comment.read_text(encoding="utf-8")
@@ -212,10 +201,10 @@ def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root
 def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -> None:
     """Reviewed from a checkout in which the file lies already: not compared with itself."""
     (same,) = (repository.folder / "submissions").iterdir()
-    text = _run("review", str(same), "--results", str(repository.folder))
+    text = printed("review", str(same), "--results", str(repository.folder))
     assert "**1 file: every rule is met.**" in text
     file = str(root / "examples/my_results.parquet")  # the same bytes have the same name
-    assert _run("review", file, "--results", str(repository.folder)) == text
+    assert printed("review", file, "--results", str(repository.folder)) == text
 
 
 def test_a_review_is_never_too_long(tmp_path: Path, results: Path) -> None:
@@ -224,7 +213,7 @@ def test_a_review_is_never_too_long(tmp_path: Path, results: Path) -> None:
         path = tmp_path / f"{number}.parquet"
         path.write_bytes(f"junk {number}".encode())
         paths.append(str(path))
-    result = _invoke("review", *paths, "--results", str(results))
+    result = invoke("review", *paths, "--results", str(results))
     assert result.exit_code == 1
     assert len(result.stdout) < 65_000
     assert "… and 90 more refused." in result.stdout

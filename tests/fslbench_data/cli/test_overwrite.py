@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from commands import invoke
 
 from builders.cli import main as builders_main
 from fslbench_data.cli import main
@@ -69,10 +70,6 @@ def test_a_command_looks_at_the_file_before_it_works(command: str, tmp_path: Pat
     assert str(nothing) in refused.stderr
 
 
-def _run(*arguments: str | Path) -> click.testing.Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 @pytest.mark.parametrize(
     "command", ["score", "compare", "merge", "sql", "plan", "evaluate", "plot"]
 )
@@ -94,7 +91,7 @@ def test_a_file_that_is_there_is_replaced_if_that_is_said(
         "plot": ("plot", "forest", mine, *chosen),
     }[command]
     out.write_text("precious")
-    replaced = _run(*arguments, "-o", out, "--overwrite")
+    replaced = invoke(*arguments, "-o", out, "--overwrite")
     assert replaced.exit_code == 0, replaced.output
     assert out.read_bytes()[:8] != b"precious"
     assert not list(tmp_path.glob("*.partial"))
@@ -105,7 +102,7 @@ def test_not_even_then_the_input(tmp_path: Path, root: Path) -> None:
     mine.write_bytes((root / "examples/my_results.parquet").read_bytes())
     before = mine.read_bytes()
     for command in (("merge", mine), ("score", mine), ("sql", QUERY, "--submission", mine)):
-        refused = _run(*command, "-o", mine, "--overwrite")
+        refused = invoke(*command, "-o", mine, "--overwrite")
         assert refused.exit_code == 2
         assert "is the submission itself" in refused.stderr
     assert mine.read_bytes() == before
@@ -120,19 +117,19 @@ def test_what_is_written_into_needs_no_leave(tmp_path: Path) -> None:
     with log.open("a") as open_file:
         subprocess.run([*program, "-o", "/dev/stdout"], stdout=open_file, check=True)
     assert log.read_text() == "before\none\n1\n"
-    assert _run("sql", QUERY, "-o", "/dev/null").exit_code == 0
+    assert invoke("sql", QUERY, "-o", "/dev/null").exit_code == 0
 
 
 def test_a_page_that_is_there_stays(tmp_path: Path, root: Path) -> None:
     page = tmp_path / "index.html"
     page.write_text("precious")
-    refused = _run("report", root / "examples/my_results.parquet", "-o", tmp_path)
+    refused = invoke("report", root / "examples/my_results.parquet", "-o", tmp_path)
     assert (refused.exit_code, page.read_text()) == (2, "precious")
 
 
 def test_with_a_format_other_endings_are_written(tmp_path: Path) -> None:
     sizes = {"dataset": "CUB", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
     printed = ["reported", "91 ± 1", *(f"--{name}={value}" for name, value in sizes.items()), "-o"]
-    assert _run(*printed, tmp_path / "out.dat", "--format", "csv").exit_code == 0
+    assert invoke(*printed, tmp_path / "out.dat", "--format", "csv").exit_code == 0
     assert (tmp_path / "out.dat").read_text().startswith("method,dataset,")
-    assert _run(*printed, tmp_path / "out.txt").exit_code == 0
+    assert invoke(*printed, tmp_path / "out.txt").exit_code == 0

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
@@ -29,7 +29,6 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from builders.release.results import with_right_queries
-from fslbench_data.cli import main
 from fslbench_data.release.pictures import MARK, mark_of, picture_name
 from fslbench_data.release.release import Release
 
@@ -489,7 +488,7 @@ def test_methods_that_the_command_loads_and_those_that_it_cannot(
         ("no_such_module:f", "there is no module 'no_such_module'"),
         ("some_methods", "MODULE:CALLABLE"),
     ):
-        result = CliRunner().invoke(main, ["evaluate", method, *options, "--overwrite"])
+        result = invoke("evaluate", method, *options, "--overwrite")
         assert said in result.stderr
         assert result.exit_code == (0 if "wrote" in said else 2)
     left = sorted(p.name for p in tmp_path.iterdir() if p.suffix)

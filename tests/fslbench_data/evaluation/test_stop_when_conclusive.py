@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from first_conclusive import first_conclusive
 
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, merge, score
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.validation.validate import check_may_stop
@@ -168,7 +167,7 @@ def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path:
     path = tmp_path / "whole.parquet"
     replace(whole, bindings={key: replace(binding, stopping=rule)}).write(path)
     for command in (["score"], ["validate"], ["compare", "efficientnet_lite0-pca128/NCC"]):
-        found = CliRunner().invoke(main, [command[0], str(path), *command[1:]])
+        found = invoke(command[0], path, *command[1:])
         assert found.exit_code == 2, command
         assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
 
@@ -196,6 +195,6 @@ def test_another_level_than_the_report_s_gives_no_verdict(
         path = tmp_path / f"{level}.parquet"
         other.write(path)
         judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
-        assert CliRunner().invoke(main, judged).exit_code == 0
-    text = " ".join(CliRunner().invoke(main, ["score", str(path), "--details"]).stdout.split())
+        assert invoke(*judged).exit_code == 0
+    text = " ".join(invoke("score", path, "--details").stdout.split())
     assert f"pixels/LR: run to stop at level {level:g}, not 0.95" in text

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from biased_release import write_biased
-from click.testing import CliRunner
+from commands import invoke
 from results_repository import KEY, Repository, answers, random_counts
 from toy_release import toy_release
 
 from benchmark_spec.errors import ResultsError
-from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.page import sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
@@ -108,7 +107,7 @@ def test_task_sets_with_attributes_are_named_where_they_are_left_out(
     assert leaderboard(repository.files, [release]).left_out == (key,)
     assert leaderboard(repository.files, [release], task_sets=key[7:]).left_out == ()
     where = ["--results", str(repository.folder), "--release", str(tmp_path / "biased")]
-    said = CliRunner().invoke(main, ["leaderboard", *where]).stderr
+    said = invoke("leaderboard", *where).stderr
     assert said == f"not shown, made with attributes of images: {key}; --task-set chooses\n"
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from commands import invoke
 from hub_server import HubServer
 from results_repository import Repository, answers
 
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.limits import LIMITS
 
@@ -41,16 +40,12 @@ def full(
     return hub, repository
 
 
-def _leaderboard(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["leaderboard", *arguments])
-
-
 @pytest.mark.slow
 def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
     hub, repository = full
     for form in ("table", "json"):
-        of_hub = _leaderboard("--results", REPO, "--format", form)
-        of_folder = _leaderboard("--results", str(repository.folder), "--format", form)
+        of_hub = invoke("leaderboard", "--results", REPO, "--format", form)
+        of_folder = invoke("leaderboard", "--results", repository.folder, "--format", form)
         assert of_hub.exit_code == 0, of_hub.output
         assert of_hub.output == of_folder.output
     content = json.loads(of_hub.stdout)
@@ -58,7 +53,7 @@ def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
     assert [len(each["rows"]) for each in board["sets"]] == [4]
     assert hub.sha("org/toy")[:12] in content["signature"]["text"]
     hub.requests.clear()
-    assert _leaderboard("--results", REPO, "--check").exit_code == 0
+    assert invoke("leaderboard", "--results", REPO, "--check").exit_code == 0
     assert not hub.seen(r"/cdn/", "GET")  # all of it lies in the cache
 
 
@@ -74,7 +69,7 @@ def test_bad_ones_are_refused_and_large_ones_not_fetched(
     added = {f"submissions/{digest}.parquet": large, wrong: b"junk"}
     hub.commit(REPO, added | dict.fromkeys(odd, b"junk"))
     hub.requests.clear()
-    found = json.loads(_leaderboard("--results", REPO, "--format", "json").stdout)
+    found = json.loads(invoke("leaderboard", "--results", REPO, "--format", "json").stdout)
     assert [len(each["rows"]) for each in found["boards"][0]["sets"]] == [4]
     said = {each["name"]: each["what"] for each in found["refused"]}
     assert said.pop(wrong) == "its name is not the SHA-256 of its bytes"
@@ -82,4 +77,4 @@ def test_bad_ones_are_refused_and_large_ones_not_fetched(
     assert not said
     assert sorted(each["name"] for each in found["ignored"]) == odd
     assert not hub.seen(digest)
-    assert _leaderboard("--results", REPO, "--check").exit_code == 1
+    assert invoke("leaderboard", "--results", REPO, "--check").exit_code == 1

@@ -4,12 +4,12 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import invoke
 from hub_server import HubServer
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
-from fslbench_data.cli import main
 from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import merge
@@ -42,7 +42,7 @@ def answers(toy: Release, tmp_path: Path) -> Path:
 
 
 def _submit(file: Path) -> Result:
-    return CliRunner().invoke(main, ["submit", str(file), "--to", "org/results"])
+    return invoke("submit", file, "--to", "org/results")
 
 
 def _proposed(results: HubServer, folder: Path) -> tuple[str, Path]:

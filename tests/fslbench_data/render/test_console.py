@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import recorded
@@ -13,7 +13,6 @@ from rich.cells import cell_len
 
 from benchmark_spec.errors import MethodNameError
 from benchmark_spec.naming import check_method_name
-from fslbench_data.cli import main
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
@@ -52,7 +51,7 @@ def test_commands_with_such_methods(
     tasks = embedded.task_set("digits", "open-5w10s7q")
     path = tmp_path / "x.parquet"
     recorded(tasks, [20 + i % 9 for i in range(19)], name, description=name).write(path)
-    result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(main, [command, str(path)])
+    result = invoke(command, path, FORCE_COLOR="1")
     assert result.exit_code == 0, result.output
     assert name in result.output
 

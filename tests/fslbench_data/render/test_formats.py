@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from recorded import recorded
 from typesetting import typeset
 
-from fslbench_data.cli import main
 from fslbench_data.release.release import load_release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.report_formats import render_csv
@@ -28,12 +27,6 @@ NASTY = Table(
     (("a|b*c_d<e>", "+1.0 ± 0.5"), ('$x^2$ \\ ~ # "q" é', "-0.3"), ("dinov2-5w", "-")),
     ("A note: 100 %.",),
 )
-
-
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def test_markdown_escapes() -> None:
@@ -64,7 +57,7 @@ def test_latex_escapes() -> None:
 )
 def test_latex_compiles(command: str, root: Path, tmp_path: Path) -> None:
     words = shlex.split(command.replace("MINE", str(root / "examples/my_results.parquet")))
-    text = _run(*words, "--format", "latex") + latex([NASTY], "sig")
+    text = printed(*words, "--format", "latex") + latex([NASTY], "sig")
     typeset(tmp_path, text, r"\documentclass{article}\usepackage[T1]{fontenc}")
 
 
@@ -79,8 +72,8 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
         parts.append(replace(own, table=own.table.append_column("run", column)))
     path = tmp_path / "runs.parquet"
     merge(parts).write(path)
-    content = json.loads(_run("score", str(path), "--format", "json"))
-    rows = list(csv.DictReader(_run("score", str(path), "--format", "csv").splitlines()[1:]))
+    content = json.loads(printed("score", str(path), "--format", "json"))
+    rows = list(csv.DictReader(printed("score", str(path), "--format", "csv").splitlines()[1:]))
     trained = {score["method"]: score["trained"] for score in content["scores"]}
     assert {name: trained[name] for name in said} == said
     comparisons = {(c["method"], c["versus"]): c for c in content["comparisons"]}

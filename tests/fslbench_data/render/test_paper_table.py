@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from elements import Elements
 
 import fslbench_data as fb
 from benchmark_spec.errors import SpecError, SubmissionError
-from fslbench_data.cli import main
 from fslbench_data.render.paper import PaperTable
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
@@ -120,8 +119,7 @@ def test_the_command_writes_what_python_makes(root: Path, tmp_path: Path) -> Non
     table = fb.table(mine, task_sets="open-5w5s5q")
     for ending, text in {"md": table.markdown(), "tex": table.latex(), "csv": table.csv()}.items():
         path = tmp_path / f"t.{ending}"
-        result = CliRunner().invoke(main, ["table", mine, "--task-set", "open-5w5s5q", "-o", path])
-        assert result.exit_code == 0, result.output
+        printed("table", mine, "--task-set", "open-5w5s5q", "-o", path)
         assert path.read_text(encoding="utf-8") == text
     assert fb.table(fb.score(mine, task_sets="open-5w5s5q")).csv() == table.csv()
     assert table.to_arrow().num_rows == 4
@@ -132,7 +130,7 @@ def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
     info = fb.load_release().task_set_info("groceries", "open-5w5s5q")
     made = fb.Submission.from_accuracies([0.8] * 25, info, "efficientnet_lite0-pca128/x", bind=True)
     made.write(tmp_path / "net.parquet")
-    cited = CliRunner().invoke(main, ["cite", str(tmp_path / "net.parquet")]).stdout
+    cited = printed("cite", tmp_path / "net.parquet")
     assert re.findall(r"^@\w+{(.*),", cited, re.M) == [
         "fslbench", "lafargue2024oops", "klasson2019hierarchical", "weights-efficientnet_lite0",
     ]  # fmt: skip
@@ -140,6 +138,6 @@ def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
 
 def test_intervals_with_all_classes_at_once_use_which_queries_were_right() -> None:
     sets = ["--task-set", "allway-10w1s1787q", "--task-set", "closed-5w5s5q"]
-    said = CliRunner().invoke(main, ["table", "--dataset", "digits", *sets]).stdout
+    said = printed("table", "--dataset", "digits", *sets)
     assert "± for new images uses which queries were right." in said
     assert "takes tasks as a whole" not in said

@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from golden_inputs import INPUTS
 
 from benchmark_spec.errors import SpecError
-from fslbench_data.cli import main
 from fslbench_data.cli.options import say
 from fslbench_data.render.console import line_now_and_then, wrapped
 
@@ -30,13 +29,6 @@ COMMANDS = (
 NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 
 
-def _told(command: str, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("COLUMNS", str(width))
-    result = CliRunner().invoke(main, command.split(), prog_name="fslbench")
-    assert result.exit_code == 0, result.output
-    return str(result.stdout)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_printed_fits(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -44,10 +36,10 @@ def test_what_is_printed_fits(
     monkeypatch.chdir(tmp_path)
     for word in {*command.split()} & {*INPUTS}:
         INPUTS[word](tmp_path / word)
-    whole = _told(command, 400, monkeypatch)
+    whole = printed(*command.split(), COLUMNS="400")
     numbers, letters = {*NUMBER.findall(whole)}, re.sub(r"\s", "", whole)
     for width in (80, 110):
-        text = _told(command, width, monkeypatch)
+        text = printed(*command.split(), COLUMNS=str(width))
         for line in text.splitlines():
             assert len(line) <= width or line.startswith("fslbench:"), line  # one word
         if "--help" in command:

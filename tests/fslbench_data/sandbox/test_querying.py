@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import QueryError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox import client as process_module
 from fslbench_data.sandbox.client import QueryProcess
@@ -181,7 +180,7 @@ def test_what_explains_a_query_is_one(sql: str, toy: Release) -> None:
     ids=" ".join,
 )
 def test_limits_that_are_none_are_refused(options: list[str]) -> None:
-    result = CliRunner().invoke(main, ["sql", "SELECT 1", *options])
+    result = invoke("sql", "SELECT 1", *options)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 from scipy.stats import t as student
 
 import fslbench_data as fb
@@ -24,7 +24,6 @@ from benchmark_spec.errors import (
     SubmissionError,
     UnknownNameError,
 )
-from fslbench_data.cli import main
 from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.interval_text import set_title
 from studies.coverage.all_ways import Spread, spread
@@ -183,12 +182,12 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     few = (6, 6, 6)
     log = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, few))]
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in log))
-    run = CliRunner().invoke(main, ["score", str(path)], env={"COLUMNS": "80"})
-    lines = run.stdout.splitlines()
+    text = printed("score", path, COLUMNS="80")
+    lines = text.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines[:-1])) <= 80  # but for the signature
-    assert "Not corrected for multiple comparisons: 435 pairs" in run.stdout
-    assert run.stdout.count("more rows left out: --format csv gives all") == 2
+    assert "Not corrected for multiple comparisons: 435 pairs" in text
+    assert text.count("more rows left out: --format csv gives all") == 2
 
 
 def _log(shots: int | None = None) -> list[dict[str, Any]]:
@@ -347,7 +346,7 @@ def test_options_of_other_results(tmp_path: Path) -> None:
         (["--no-training"], "only a pool is to be told besides"),
         (["--ways", "5"], "accuracies alone"),
     ):
-        refused = CliRunner().invoke(main, ["score", str(path), *given])
+        refused = invoke("score", path, *given)
         assert refused.exit_code == 2
         assert said in refused.stderr
 
@@ -468,10 +467,8 @@ def test_every_command_takes_it(tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
     (first, *_), _ = _rows(path, pool=20)
 
-    def run(*given: str) -> str:
-        done = CliRunner().invoke(main, [*given, "--pool", "20"])
-        assert done.exit_code == 0, done.output
-        return done.stdout
+    def run(*given: object) -> str:
+        return printed(*given, "--pool", 20)
 
     assert run("interval", str(path)) == run("score", str(path))
     run("report", str(path), "-o", str(tmp_path / "page"))
@@ -485,7 +482,7 @@ def test_every_command_takes_it(tmp_path: Path) -> None:
     assert row["halfwidth"] == pytest.approx(first["images_halfwidth"])
     assert row["mean"] == pytest.approx(first["classes_mean"])
     assert "zero-shot on log/allway-3w16s40q: 3 tasks" in run("validate", str(path))
-    assert "fslbench" in CliRunner().invoke(main, ["cite", str(path)]).stdout
+    assert "fslbench" in printed("cite", path)
     with pytest.raises(SpecError, match="a pool is of results with all classes at once"):
         fb.open_log([{"method": "m", "task": 0, "class_ids": [0]}], pool=3)
 

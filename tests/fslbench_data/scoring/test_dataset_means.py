@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from golden_inputs import Columns, answers, bare, joined, write
 from scipy import stats
 
 import fslbench_data as fb
-from fslbench_data.cli import main
 from fslbench_data.scoring.dataset_means import DatasetMean, sign_test
 
 DATASETS = ("cub", "dtd", "aircraft")
@@ -237,15 +236,13 @@ def test_the_command_gives_the_same_numbers_in_every_format(
     means = report.harmonic_means if option == "--harmonic-means" else report.dataset_means
     assert {row.versus for row in means} == {None, "b"}
 
-    def printed(*form: str) -> str:
-        run = CliRunner().invoke(main, ["score", str(path), option, *form], env={"COLUMNS": "140"})
-        assert run.exit_code == 0, run.output
-        return run.stdout
-
-    _, *lines = printed("--format", "csv").splitlines()
-    of_csv = [*csv.DictReader(lines)]
-    of_json = json.loads(printed("--format", "json"))["means"]
-    shown, latex = " ".join(printed().split()), printed("--format", "latex")
+    texts = {
+        form: printed("score", path, option, "--format", form, COLUMNS="140")
+        for form in ("table", "csv", "json", "latex")
+    }
+    of_csv = [*csv.DictReader(texts["csv"].splitlines()[1:])]
+    of_json = json.loads(texts["json"])["means"]
+    shown, latex = " ".join(texts["table"].split()), texts["latex"]
     for row, from_csv, from_json in zip(means, of_csv, of_json, strict=True):
         for name in ("mean", "difference", "halfwidth", "sign_p"):
             value = getattr(row, name)

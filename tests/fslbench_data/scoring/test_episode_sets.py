@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 from results_repository import Repository
 from scipy.stats import chisquare
 
@@ -29,7 +29,6 @@ from builders.release.verify import task_problems, verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
-from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.sql import connect
@@ -194,8 +193,7 @@ def test_accuracies_of_episodes_are_imported(
     source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")
     asks = ["--method", "mine", "--task-set", f"toy/{NAME}", "-o", made]
     folder = str(release.files.folder)
-    run = CliRunner().invoke(main, ["import-accuracies", source, *asks, "--release", folder])
-    assert run.exit_code == 0, run.output
+    printed("import-accuracies", source, *asks, "--release", folder)
     imported = fb.Submission.read(made)
     assert imported.table["n_correct"].to_pylist() == right.tolist()
     assert imported.table["n_query"].to_pylist() == asked.tolist()
@@ -273,7 +271,7 @@ def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path)
         (["plot", "forest", str(path), "-o", str(tmp_path / "f.svg")], ""),
         (["report", str(path), "-o", str(tmp_path / "page")], ""),
     ):
-        result = CliRunner().invoke(main, [*arguments, *where])
+        result = invoke(*arguments, *where)
         assert result.exit_code == 0, (arguments, result.output, result.exception)
         assert said in result.output
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 import fslbench_data as fb
 from analysis_sql.intervals.counts import RightQueries
@@ -14,7 +14,6 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
 from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
-from fslbench_data.cli import main
 from fslbench_data.scoring.own_release import open_log
 
 CLASSES, IMAGES, TASKS = 14, 40, 300
@@ -99,7 +98,7 @@ def test_every_command_takes_them(
     assert (len(classes), len(support)) == (
         len(log[0]["class_ids"]), sum(map(len, log[0]["support_ids"])),
     )  # fmt: skip
-    found = CliRunner().invoke(main, ["plan", "--pilot", f"{path}::one", "--versus", "two"])
+    found = invoke("plan", "--pilot", f"{path}::one", "--versus", "two")
     assert "differ in their numbers" in found.stderr
 
 
@@ -230,4 +229,4 @@ def test_of_inductive_methods_it_counts_which_queries_were_right(
     assert own is not None
     assert of_tasks is not None
     assert 0.7 * of_tasks < own != of_tasks
-    assert CliRunner().invoke(main, ["plan", "--inductive"]).exit_code == 2
+    assert invoke("plan", "--inductive").exit_code == 2

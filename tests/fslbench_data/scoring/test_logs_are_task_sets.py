@@ -13,12 +13,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from own_logs import means, pairs
 
 import fslbench_data as fb
 from benchmark_spec.errors import SchemaError, SubmissionError, UnknownNameError
-from fslbench_data.cli import main
 from fslbench_data.submission.reading import is_log
 
 SIZES = {str(c): 60 for c in range(15)}
@@ -42,8 +41,8 @@ def report(folder: Path) -> fb.Report:
 
 def _run(folder: Path, *words: str, code: int = 0) -> str:
     words = tuple(word.replace("LOG", str(folder / "log.jsonl")) for word in words)
-    sizes = "--class-sizes", str(folder / "sizes.json")
-    result = CliRunner().invoke(main, [*words, *(() if words[0] == "cite" else sizes)])
+    sizes = "--class-sizes", folder / "sizes.json"
+    result = invoke(*words, *(() if words[0] == "cite" else sizes))
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.output
 
@@ -64,7 +63,7 @@ def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
 
 def test_what_takes_no_log_says_so(folder: Path, tmp_path: Path) -> None:
     words = "merge", str(folder / "log.jsonl"), "-o", str(tmp_path / "all.parquet")
-    refused = CliRunner().invoke(main, words)
+    refused = invoke(*words)
     assert "a log is no submission: score, compare, table" in " ".join(refused.stderr.split())
     rows = own_logs.rows(own_logs.with_roles(own_logs.log(tasks=20)))
     halves = [row | {"correct": [0.5] * 25} for row in rows]
@@ -205,7 +204,7 @@ def test_a_log_stands_alone(folder: Path, root: Path) -> None:
     log, results = folder / "log.jsonl", root / "examples/my_results.parquet"
     with pytest.raises(SubmissionError, match="a log of one's own tasks stands beside other"):
         fb.score([log, results])
-    result = CliRunner().invoke(main, ["score", str(results), "--class-sizes", str(results)])
+    result = invoke("score", results, "--class-sizes", results)
     assert result.exit_code == 2
     assert "--class-sizes is of a log of one's own tasks" in result.output
 

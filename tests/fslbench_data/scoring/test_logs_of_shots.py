@@ -12,11 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 
 import fslbench_data as fb
 from benchmark_spec.errors import DoubledTaskError, FSLBenchWarning, SchemaError, SpecError
-from fslbench_data.cli import main
 
 SIZES = dict.fromkeys(range(15), 60)
 
@@ -57,12 +56,10 @@ def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
         Path(path).write_text("".join(json.dumps(row) + "\n" for row in _log(shots)))
     (tmp_path / "sizes.json").write_text(json.dumps({str(c): 60 for c in range(15)}))
     given = ["table", *paths, "--class-sizes", str(tmp_path / "sizes.json"), "--format", "latex"]
-    done = CliRunner().invoke(main, given)
-    assert done.exit_code == 0, done.output
-    assert r"method & 1-shot & 5-shot \\" in done.stdout
-    valid = CliRunner().invoke(main, ["validate", *paths, *given[3:5]])
+    assert r"method & 1-shot & 5-shot \\" in printed(*given)
+    valid = invoke("validate", *paths, *given[3:5])
     assert f"{', '.join(paths)} are together a valid log" in valid.stderr
-    assert CliRunner().invoke(main, ["cite", *paths]).stdout.startswith("@misc{fslbench")
+    assert printed("cite", *paths).startswith("@misc{fslbench")
 
 
 def test_with_which_queries_were_right() -> None:

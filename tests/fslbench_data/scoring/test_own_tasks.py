@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import own_logs
 import pytest
-from click.testing import CliRunner
+from commands import printed
 from own_logs import means, pairs
 from scipy import stats
 from scipy.stats import kstest
@@ -30,7 +30,6 @@ from benchmark_spec.errors import (
     SpecError,
     TaskLogError,
 )
-from fslbench_data.cli import main
 from fslbench_data.render.log_text import log_json
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
@@ -179,9 +178,8 @@ def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in own_logs.rows(log)))
     for form in ("table", "markdown", "latex"):
-        ran = CliRunner().invoke(main, ["interval", str(path), "--format", form])
-        assert ran.exit_code == 0, ran.output
-        assert not re.search(r"\. \.|± \?|\? \(\?\)", ran.output)
+        text = printed("interval", path, "--format", form)
+        assert not re.search(r"\. \.|± \?|\? \(\?\)", text)
 
 
 def test_reasons_name_classes_as_the_log_does() -> None:
@@ -525,19 +523,14 @@ def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
     rows = own_logs.rows(own_logs.log(methods=names, tasks=120))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    def shown(*form: str) -> list[str]:
-        run = CliRunner().invoke(main, ["interval", str(path), *form], env={"COLUMNS": "80"})
-        assert run.exit_code == 0, run.output
-        return run.stdout.splitlines()
-
-    lines = shown()
+    lines = printed("interval", path, COLUMNS="80").splitlines()
     assert max(map(len, lines[:-1])) <= 80  # but for the signature
     assert len(lines) <= 30
     assert any("more notes: --format markdown" in line for line in lines)
     cut = [line for line in lines if "more rows left out: --format csv gives all" in line]
     assert len(cut) == (2 if methods == 40 else 0)
     assert any(line.startswith("One training run") for line in lines)
-    everything = " ".join(shown("--format", "markdown"))
+    everything = printed("interval", path, "--format", "markdown")
     assert "taken on trust" in everything  # a note that has no room
     assert not any("taken on trust" in line for line in lines)
 

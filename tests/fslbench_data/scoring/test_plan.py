@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from analysis_sql.planning import planning
 from analysis_sql.planning.query_size import estimate_difference, estimate_set
 from benchmark_spec.errors import FSLBenchError, SpecError, SubmissionError, UnknownNameError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.plan_text import plan_csv, plan_json
 from fslbench_data.scoring.designs import left_out_design
@@ -136,16 +135,12 @@ def test_same_inputs_same_bytes(pair: Plan) -> None:
     assert plan_csv(again) == plan_csv(pair)
 
 
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ["plan", *arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def test_a_q_with_a_single_task(pair: Plan) -> None:
-    rows = list(csv.DictReader(_run("--queries", "5,170", "--format", "csv").splitlines()[1:]))
+    rows = list(
+        csv.DictReader(printed("plan", "--queries", "5,170", "--format", "csv").splitlines()[1:])
+    )
     assert (rows[1]["tasks"], rows[1]["open"], rows[1]["open_share_images"]) == ("1.0", "", "")
-    content = json.loads(_run("--queries", "5,170", "--format", "json"))
+    content = json.loads(printed("plan", "--queries", "5,170", "--format", "json"))
     assert content["datasets"][0]["rows"][1]["open"] is None
 
 
@@ -155,7 +150,7 @@ def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
     block = page.split("```")[1::2][number].strip()
     command, _, shown = block.partition("\n")
     assert command.startswith("$ fslbench plan ")
-    assert " ".join(shown.split()) == " ".join(_run(*command.split()[3:]).split())
+    assert " ".join(shown.split()) == " ".join(printed(*command.split()[2:]).split())
 
 
 def _of_runs(release: Release) -> Submission:
@@ -257,7 +252,7 @@ def test_what_is_no_pooled_plan(embedded: Release) -> None:
         plan_pooled(method="pixels/NCC", versus="pixels/NCC")
     with pytest.raises(SpecError, match="plan pooled ones"):
         plan(tasks=[1000])
-    result = CliRunner().invoke(main, ["plan", "--tasks", "1000"])
+    result = invoke("plan", "--tasks", 1000)
     assert result.exit_code == 2
     assert "--suite pooled" in result.output
 

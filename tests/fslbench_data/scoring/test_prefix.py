@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import printed
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.scores import PREFIX
@@ -44,9 +43,7 @@ def path(part: Submission, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(*args: str | Path) -> str:
-    found = CliRunner().invoke(main, [str(arg) for arg in args])
-    assert found.exit_code == 0, found.output
-    return " ".join(found.stdout.replace("\\", "").split())
+    return " ".join(printed(*args).replace("\\", "").split())
 
 
 def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 from scipy import stats
 
 import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.protocol import Protocol
-from fslbench_data.cli import main
 from fslbench_data.scoring.reported import Design
 from fslbench_data.tasks.draw import draw_closed
 
@@ -122,13 +121,9 @@ OPTIONS = ["--ways", "5", "--queries", "15", "--tasks", "600"]
 
 def test_a_papers_table(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
-    result = CliRunner().invoke(main, ["reported", str(tmp_path / "table.csv"), *OPTIONS])
-    assert result.exit_code == 0, result.output
-    assert "4 differences on the same data set" in result.stdout
-    done = CliRunner().invoke(
-        main, ["reported", str(tmp_path / "table.csv"), *OPTIONS, "--format", "json"]
-    )
-    found = json.loads(done.stdout)
+    command = ("reported", tmp_path / "table.csv", *OPTIONS)
+    assert "4 differences on the same data set" in printed(*command)
+    found = json.loads(printed(*command, "--format", "json"))
     claims = {(d["first"], d["second"], d["shots"]): d["significant"] for d in found["differences"]}
     assert claims["ProtoNet", "MatchingNet", 5] == {"tasks": True, "images": True, "classes": False}
     assert claims["ProtoNet", "RelationNet", 5] == {
@@ -194,19 +189,14 @@ def test_the_command_takes_accuracies(tmp_path: Path) -> None:
     np.save(file := tmp_path / "a.npy", ACCURACIES)
     (one,) = fb.reported(file, **SIZES).results
 
-    def printed(*options: str) -> str:
-        result = CliRunner().invoke(main, ["score", str(file), *options])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    said = printed()
+    said = printed("score", file)
     assert f"{one.mean:.2f} ± {one.tasks:.2f} (95 %): 600 tasks" in said
     for line in ("other tasks of the same images", "not known", "again from its seed"):
         assert line in said
     sizes = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
-    assert f"± {one.images:.2f} at most" in printed(*sizes)
-    assert json.loads(printed("--format", "json"))["results"][0]["n_tasks"] == 600
-    assert printed("--format", "csv")
+    assert f"± {one.images:.2f} at most" in printed("score", file, *sizes)
+    assert json.loads(printed("score", file, "--format", "json"))["results"][0]["n_tasks"] == 600
+    assert printed("score", file, "--format", "csv")
 
 
 def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) -> None:
@@ -233,12 +223,11 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
         ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"],
     ):
         for form in ("table", "markdown", "latex", "csv", "json"):
-            ran = CliRunner().invoke(main, ["score", *files, *sizes, "--format", form])
-            assert ran.exit_code == 0, ran.output
+            text = printed("score", *files, *sizes, "--format", form)
             if form == "table":
-                assert f"{apart.mean():.2f} ± {width:.2f}" in ran.output
-                assert "0.00 ± 0.00" in ran.output
-                assert ("Hoeffding" in ran.output) == bool(sizes)
+                assert f"{apart.mean():.2f} ± {width:.2f}" in text
+                assert "0.00 ± 0.00" in text
+                assert ("Hoeffding" in text) == bool(sizes)
     for source, said in (({}, "there are no results"), (ours, "go to fb.reported")):
         with pytest.raises(FSLBenchError, match=said):
             (fb.score if source is ours else fb.reported)(source)
@@ -268,7 +257,7 @@ def test_options_of_other_results(tmp_path: Path) -> None:
         ([str(file), "--against", "NCC"], "--against does nothing for accuracies alone"),
         (["x.parquet", "--ways", "5"], "--ways is of accuracies alone"),
     ):
-        result = CliRunner().invoke(main, ["score", *words])
+        result = invoke("score", *words)
         assert result.exit_code == 2
         assert said in result.output
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 import fslbench_data as fb
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError
-from fslbench_data.cli import main
 
 CLASSES, IMAGES, WAY, SHOT, QUERY, TASKS = 10, 60, 4, 1, 5, 120
 
@@ -262,7 +261,7 @@ def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
 
     def score(file: str, *options: str) -> dict[str, Any]:
         given = ["score", str(tmp_path / file), "--format", "json", *options]
-        found: dict[str, Any] = json.loads(CliRunner().invoke(main, given).stdout)
+        found: dict[str, Any] = json.loads(invoke(*given).stdout)
         return found
 
     said, bare = score("said.parquet"), score("bare.jsonl", "--inductive", "--no-training")
@@ -275,13 +274,13 @@ def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
     counts = replace(mine, table=mine.table.drop_columns(["predictions"]))
     assert _width(fb.score(counts)) == _width(whole)
     (tmp_path / "together.jsonl").write_text(path.read_text().replace("false", "true"))
-    refused = CliRunner().invoke(main, ["score", str(tmp_path / "together.jsonl"), "--inductive"])
+    refused = invoke("score", str(tmp_path / "together.jsonl"), "--inductive")
     assert "said to be transductive and inductive" in refused.stderr
     rows = mine.to_pandas().assign(inductive=True, transductive=True)
     with pytest.raises(SpecError, match="said to be transductive and inductive"):
         fb.score(rows)
     by_image = tmp_path / "images.csv"
     by_image.write_text("method,dataset,task_set,task_id,image_id,predicted\nm,digits,x,0,0,0\n")
-    refused = CliRunner().invoke(main, ["score", str(by_image), "--no-training"])
+    refused = invoke("score", by_image, "--no-training")
     assert "not of rows of images" in refused.stderr
-    assert "none is given" in CliRunner().invoke(main, ["score", "--inductive"]).stderr
+    assert "none is given" in invoke("score", "--inductive").stderr

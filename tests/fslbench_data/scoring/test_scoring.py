@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import pooled_instead, score
 from fslbench_data.submission.merging import merge
@@ -111,11 +110,11 @@ def test_pooled_sets_of_the_same_data_ways_and_shots(
 
 def test_the_tip_stands_behind_the_answer_alone(root: Path) -> None:
     mine = str(root / "examples/my_results.parquet")
-    answered = CliRunner().invoke(main, ["score", mine])
+    answered = invoke("score", mine)
     assert answered.stderr.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2")
     assert "tip:" not in answered.stdout
     for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
-        assert "tip:" not in CliRunner().invoke(main, ["score", mine, *options]).stderr
+        assert "tip:" not in invoke("score", mine, *options).stderr
 
 
 def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy: Release) -> None:

@@ -8,13 +8,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 import fslbench_data as fb
 from analysis_sql.queries.engine import run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 from fslbench_data.submission.model import Submission
@@ -149,7 +148,7 @@ def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> No
         "GROUP BY task_set ORDER BY task_set"
     )
     assert len(_rows(connection, named)) == 12
-    assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
+    assert "\\b" not in invoke("sql", "--help").stdout
 
 
 def test_amounts_of_memory() -> None:

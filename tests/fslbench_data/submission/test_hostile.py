@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bombs import few
-from click.testing import CliRunner
+from commands import printed
 
 from benchmark_spec import errors
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
@@ -169,10 +168,8 @@ def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict
     merge(parts).write(path)
     found = {}
     for kind in ("table", "csv", "json", "markdown", "latex"):
-        options = ["score", str(path), "--task-set", SET, "--format", kind]
-        result = CliRunner().invoke(main, options, env={"COLUMNS": "200", "LINES": "100"})
-        assert result.exit_code == 0, result.output
-        found[kind] = result.stdout
+        command = ("score", path, "--task-set", SET, "--format", kind)
+        found[kind] = printed(*command, COLUMNS="200", LINES="100")
     return found
 
 

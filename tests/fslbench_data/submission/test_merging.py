@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 from golden_inputs import Columns, with_fingerprints, write_columns
 
 import fslbench_data as fb
@@ -23,7 +23,6 @@ from benchmark_spec.errors import (
     TooLargeError,
     UnreadableError,
 )
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
@@ -106,7 +105,7 @@ def test_a_merged_file_says_all_that_its_parts_say(
     files: list[Path], embedded: Release, tmp_path: Path
 ) -> None:
     out = tmp_path / "all.parquet"
-    result = CliRunner().invoke(main, ["merge", *map(str, files), "-o", str(out)])
+    result = invoke("merge", *files, "-o", out)
     assert result.exit_code == 0, result.output
     assert "methods: 6" in result.stderr
     merged, parts = Submission.read(out), [Submission.read(file) for file in files]
@@ -202,9 +201,7 @@ def test_what_disagrees_is_refused_and_both_files_are_named(
             fb.merge(order)
         assert all(file.name in caught.value.where for file in both)
         assert caught.value.fix
-    result = CliRunner().invoke(
-        main, ["merge", *map(str, both), "-o", str(tmp_path / "out.parquet")]
-    )
+    result = invoke("merge", *both, "-o", tmp_path / "out.parquet")
     assert result.exit_code == 2
     assert not (tmp_path / "out.parquet").exists()
 
@@ -250,14 +247,11 @@ def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> No
     of_sets = [write(tmp_path / f"set{i}.parquet", fb.merge([one[i], other[i]])) for i in range(2)]
 
     def compared(*names: object) -> str:
-        texts = [str(name) for name in names]
-        result = CliRunner().invoke(main, ["compare", *texts, "--format", "csv"])
-        assert result.exit_code == 0, result.output
-        return result.stdout
+        return printed("compare", *names, "--format", "csv")
 
     expected = compared(f"{whole}::one", f"{whole}::other")
     assert compared(whole) == compared(*apart) == compared(*of_sets) == expected
-    result = CliRunner().invoke(main, ["compare", str(apart[0])])
+    result = invoke("compare", apart[0])
     assert (result.exit_code, "holds 1 method: one" in result.stderr) == (2, True)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.cli import main
 
 COMMAS = "separate the columns by commas"
 
@@ -44,5 +43,5 @@ def test_the_fix_is_of_the_kind_that_was_meant(
 
 def test_sizes_of_a_file_that_is_no_log(tmp_path: Path) -> None:
     (path := tmp_path / "log.jsonl").write_text('{"method": "a", "classes": [1]}\n')
-    said = CliRunner().invoke(main, ["score", str(path), "--class-sizes", "CUB"]).output
+    said = invoke("score", path, "--class-sizes", "CUB").output
     assert f"class_ids, a column that {path} has not" in " ".join(said.split())

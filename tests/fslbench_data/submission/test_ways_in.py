@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from commands import invoke
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -13,17 +13,12 @@ from benchmark_spec.errors import (
     UnboundError,
     UnreadableError,
 )
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_accuracies
 
 SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
 COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
-
-
-def _run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def test_fractions_and_percentages(embedded: Release) -> None:
@@ -87,14 +82,14 @@ def test_two_files_of_one_method_are_compared(embedded: Release, tmp_path: Path)
             tasks = embedded.task_set("digits", name)
             recorder.add_counts(tasks, rng.integers(15, 24, len(tasks)) - less)
         recorder.submission().write(path)
-    result = _run("compare", new, old, "--fail-if-worse")
+    result = invoke("compare", new, old, "--fail-if-worse")
     assert result.exit_code == 1
     assert "mine (new) is worse on digits/open-5w5s5q" in result.stderr
     assert "mine (old)" in result.stdout
     assert "pixels/NCC" not in result.stdout
-    assert _run("compare", old, new, "--fail-if-worse").exit_code == 0
-    only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
+    assert invoke("compare", old, new, "--fail-if-worse").exit_code == 0
+    only = invoke("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
     assert only.exit_code == 0
     assert "identical" in only.stdout
-    one = _run("compare", new, "pixels/LR", "--task-set", "open-5w5s5q", "--signature").stdout
+    one = invoke("compare", new, "pixels/LR", "--task-set", "open-5w5s5q", "--signature").stdout
     assert one.count("#") == 2  # the release and one task set

@@ -5,11 +5,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from golden_inputs import write_columns
 
 from benchmark_spec.errors import FSLBenchWarning
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.submission.model import Submission
@@ -41,14 +40,14 @@ def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path:
     with pytest.warns(FSLBenchWarning, match="no fslbench metadata, which pandas drops"):
         Submission.read(path)
     for command in ("score", "validate"):
-        result = CliRunner().invoke(main, [command, str(path)])
+        result = invoke(command, path)
         assert result.exit_code == 0
         assert result.stderr.startswith(f"Warning: {path} has fingerprints in a column")
         assert "fix: give the column `transductive`" in result.stderr
     quiet = tmp_path / "recorded.parquet"
     _recorded(embedded, "mine").write(quiet)
     for path in (quiet, write_columns(tmp_path / "x.csv", columns)):
-        assert "Warning" not in CliRunner().invoke(main, ["validate", str(path)]).stderr
+        assert "Warning" not in invoke("validate", path).stderr
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from golden_inputs import write_columns
 
 from benchmark_spec import errors
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
@@ -128,7 +127,7 @@ def test_names_that_no_file_system_has(tmp_path: Path, root: Path) -> None:
         ["score", mine, "-o", "x" * 300 + ".csv"],
         ["score", mine, "--release", str(tmp_path / "loop")],
     ):
-        result = CliRunner().invoke(main, arguments)
+        result = invoke(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "Traceback" not in result.stderr
 

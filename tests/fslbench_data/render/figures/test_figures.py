@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import invoke, printed
 from recorded import recorded
 
 from benchmark_spec.errors import SubmissionError
-from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures.rows import queries as sweep_queries
 
@@ -45,7 +45,7 @@ def _plot(root: Path, kind: str, path: Path, *more: str) -> Result:
     sweep.write_text(json.dumps(SWEEP))
     given = {EXAMPLE: str(root / EXAMPLE), "SWEEP": str(sweep)}
     command = [given.get(part, part) for part in COMMANDS[kind]]
-    return CliRunner().invoke(main, ["plot", kind, *command, *more, "-o", str(path)])
+    return invoke("plot", kind, *command, *more, "-o", path)
 
 
 SLOW = ("accuracies", "ladder", "worst")
@@ -102,7 +102,7 @@ def test_a_figure_is_as_wide_as_a_column(root: Path, tmp_path: Path, width: int)
 def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path) -> None:
     for name, told in (("groceries", True), ("digits", False)):
         figure = ["forest", "--dataset", name, "--task-set", "pooled-5w1s1q"]
-        made = CliRunner().invoke(main, ["plot", *figure, "-o", str(tmp_path / f"{name}.svg")])
+        made = invoke("plot", *figure, "-o", tmp_path / f"{name}.svg")
         assert made.exit_code == 0, made.output
         assert ("points tall, a page has about 640" in made.stderr) is told
 
@@ -130,11 +130,10 @@ def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> N
     path = tmp_path / "mine.parquet"
     recorded(info, np.full(600, 12)).write(path)
     common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
-    result = CliRunner().invoke(main, [*common, "-o", str(tmp_path / "x.svg")])
-    assert result.exit_code == 0, result.output
+    printed(*common, "-o", tmp_path / "x.svg")
     caption = (tmp_path / "x.caption.txt").read_text(encoding="utf-8")
     assert "Not shown, without counts by class: mine" in caption
-    result = CliRunner().invoke(main, [*common, "--method=mine", "-o", str(tmp_path / "y.svg")])
+    result = invoke(*common, "--method=mine", "-o", tmp_path / "y.svg")
     assert result.exit_code == 2
     assert "which classes it answers rightly" in result.output
 

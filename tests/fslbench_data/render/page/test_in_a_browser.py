@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from commands import invoke
 from recorded import recorded
 
 from fslbench_data.cli import main
@@ -102,7 +103,7 @@ def test_the_verdict_is_the_command_s(
     """The sentence and the matrix say what `fslbench compare` does, of new images first."""
     a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
     chosen = ["--dataset", "emoji", "--task-set", task_set, "--format", "csv"]
-    said = CliRunner().invoke(main, ["compare", a, b, *chosen])
+    said = invoke("compare", a, b, *chosen)
     lines = [*csv.DictReader(said.stdout.splitlines()[1:])]
     rows = {row["interval"]: row for row in lines}
     tab = open_page(f"#dataset=emoji&task_set={task_set}&a={a}&b={b}")
@@ -304,7 +305,7 @@ def _downloaded(tab: Tab, button: str) -> list[dict[str, str]]:
 
 def test_downloads_hold_the_numbers_of_the_command(open_page: Open) -> None:
     chosen = ["--dataset=digits", "--dataset=emoji", *(f"--task-set={s}" for s in TASK_SETS)]
-    said = CliRunner().invoke(main, ["score", *chosen, "--format", "csv"]).stdout
+    said = invoke("score", *chosen, "--format", "csv").stdout
     expected = [*csv.DictReader(io.StringIO(said.partition("\n")[2]))]
     tab = open_page("#scope=all")
     keys = ("dataset", "task_set", "method", "versus")

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke, printed
 from elements import Elements
 from tiny_features import write_pictured_release
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.manifest import Dataset
 from fslbench_data import report_page
-from fslbench_data.cli import main
 from fslbench_data.release.pictures import picture_paths, some_pictures, stored_pictures
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.page import pictures
@@ -193,12 +192,11 @@ def test_the_command(release: Release, results: Submission, folder: Path, tmp_pa
     common = ["report", str(file), "--release", str(folder), "-o"]
     pages = []
     for number, images in enumerate((["--images"], ["--images", raw])):
-        said = CliRunner().invoke(main, [*common, f"{out}{number}", *images])
-        assert said.exit_code == 0, said.output
+        printed(*common, f"{out}{number}", *images)
         pages.append((tmp_path / f"page{number}/index.html").read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
     assert _section(pages[0]).count("<img") == 2 * 6
-    said = CliRunner().invoke(main, [*common, f"{out}3", "--images", str(tmp_path)])
+    said = invoke(*common, f"{out}3", "--images", tmp_path)
     assert said.exit_code == 2
     assert "48 of 48 images of tiny are missing" in said.output
     assert not Path(f"{out}3").exists()
