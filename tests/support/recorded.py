@@ -1,13 +1,34 @@
-"""A submission of one method on one task set."""
+"""Submissions of one method."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 import fslbench_data as fb
 
 
 def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Submission:
+    """Record correct queries of each task of a task set."""
     recorder = fb.Recorder(name, **about)
     recorder.add_counts(tasks, counts)
     return recorder.submission()
+
+
+def recorded_sets(
+    release: fb.Release, counts: Mapping[str, Any], name: str = "mine", **about: Any
+) -> fb.Submission:
+    """Record correct queries of each task, of task sets by their names ``digits/open-5w5s5q``."""
+    recorder = fb.Recorder(name, **about)
+    for key, values in counts.items():
+        recorder.add_counts(release.task_set_info(*key.split("/")), values)
+    return recorder.submission()
+
+
+def in_run(submission: fb.Submission, run: str) -> fb.Submission:
+    """The same answers in a named run."""
+    column = pa.array([run] * submission.table.num_rows)
+    return replace(submission, table=submission.table.append_column("run", column))

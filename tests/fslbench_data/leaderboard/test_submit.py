@@ -7,6 +7,7 @@ import pytest
 from click.testing import Result
 from commands import invoke
 from hub_server import HubServer
+from recorded import recorded_sets
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
@@ -30,14 +31,11 @@ def results(hub: HubServer, toy: Release) -> HubServer:
 @pytest.fixture
 def answers(toy: Release, tmp_path: Path) -> Path:
     """Two methods' counts on the open and the closed set of cats."""
-    recorder = fb.Recorder("mine", description="Ours.")
-    other = fb.Recorder("other")
-    for name, counts in (("open-2w1s2q", [4, 3, 2, 4]), ("closed-2w1s2q", [4, 3, 2, 4, 1])):
-        info = toy.task_set_info("cats", name)
-        recorder.add_counts(info, counts)
-        other.add_counts(info, counts[::-1])
+    counts = {"cats/open-2w1s2q": [4, 3, 2, 4], "cats/closed-2w1s2q": [4, 3, 2, 4, 1]}
+    backwards = {key: values[::-1] for key, values in counts.items()}
+    mine = recorded_sets(toy, counts, description="Ours.")
     path = tmp_path / "answers.parquet"
-    merge([recorder.submission(), other.submission()]).write(path)
+    merge([mine, recorded_sets(toy, backwards, "other")]).write(path)
     return path
 
 

@@ -3,15 +3,13 @@
 import csv
 import json
 import shlex
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from commands import printed
-from recorded import recorded
+from recorded import in_run, recorded
 from typesetting import typeset
 
 from fslbench_data.release.release import load_release
@@ -68,8 +66,7 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
     tasks = load_release().task_set("digits", "open-5w5s5q")
     for name, run in (("several", "0"), ("several", "1"), ("one", "0"), ("fixed", "0")):
         own = recorded(tasks, rng.binomial(25, 0.7, len(tasks)), name, trained=said[name])
-        column = pa.array([run] * own.table.num_rows)
-        parts.append(replace(own, table=own.table.append_column("run", column)))
+        parts.append(in_run(own, run))
     path = tmp_path / "runs.parquet"
     merge(parts).write(path)
     content = json.loads(printed("score", str(path), "--format", "json"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import printed
 from elements import Elements
+from recorded import recorded_sets
 
 import fslbench_data as fb
 from benchmark_spec.errors import SpecError, SubmissionError
@@ -20,13 +21,10 @@ DOGS = "dogs/open-2w1s2q"
 
 
 def _results(release: fb.Release, **counts: dict[str, list[int]]) -> list[fb.Submission]:
-    made = []
-    for method, answers in counts.items():
-        recorder = fb.Recorder(method, transductive=method == "looker")
-        for name, numbers in answers.items():
-            recorder.add_counts(release.task_set(*name.split("/")), numbers)
-        made.append(recorder.submission())
-    return made
+    return [
+        recorded_sets(release, answers, method, transductive=method == "looker")
+        for method, answers in counts.items()
+    ]
 
 
 @pytest.fixture(scope="module")

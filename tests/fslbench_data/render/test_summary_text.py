@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from golden_inputs import INPUTS, answers, bare, joined, write
+from recorded import recorded
 from rich.cells import cell_len
 
 import fslbench_data as fb
@@ -103,13 +104,11 @@ def _words(report: Report) -> str:
 
 def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries") -> fb.Submission:
     """A reference method's counts, a little better on some tasks, on photos in superclasses."""
-    recorder = fb.Recorder(name, backbone=PCA)
     reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
     info = embedded.task_set_info(dataset, "closed-5w5s5q")
     correct = reference.on([info]).table.column("n_correct").to_numpy()
     moved = np.minimum(correct + (np.arange(correct.size) % shift == 0), info.protocol.n_query)
-    recorder.add_counts(info, moved)
-    return recorder.submission()
+    return recorded(info, moved, name, backbone=PCA)
 
 
 def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded) -> None:

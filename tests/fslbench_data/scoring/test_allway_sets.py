@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from recorded import in_run
 from results_repository import Repository
 from scipy.stats import t as student
 
@@ -97,10 +98,7 @@ def _with_second(
             tasks, best[..., 0], best[..., 1]
         )
         part = recorder.submission()
-        if len(seeds) > 1:
-            table = part.table.append_column("run", pa.array([str(seed)] * len(part.table)))
-            part = replace(part, table=table)
-        parts.append(part)
+        parts.append(in_run(part, str(seed)) if len(seeds) > 1 else part)
     return fb.merge(parts)
 
 

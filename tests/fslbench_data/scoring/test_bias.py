@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from biased_release import write_biased
+from recorded import in_run, recorded
 from scipy import stats
 
 from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
@@ -165,10 +166,9 @@ def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
 
 def test_what_is_left_out(release: Release) -> None:
     mine = _guesses(release, "mine")
-    counted = Recorder("only counts")
     info = release.task_set_info("things", "random_words-3w2s3q")
-    counted.add_counts(release.task_set("things", str(info.name)), np.full(15, 5))
-    (ladder, *_) = bias(merge([mine, counted.submission()]), release).ladders
+    counted = recorded(info, np.full(15, 5), "only counts")
+    (ladder, *_) = bias(merge([mine, counted]), release).ladders
     assert [m.method for m in ladder.methods] == ["mine"]
     assert ladder.answers.left_out == ("only counts",)
 
@@ -195,13 +195,8 @@ def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release
     assert report.left_out == ()
 
 
-def _as_run(submission: Submission, run: str) -> Submission:
-    named = pa.array([run] * submission.table.num_rows)
-    return replace(submission, table=submission.table.append_column("run", named))
-
-
 def test_ladders_say_where_runs_are_not_counted(release: Release, tmp_path: Path) -> None:
-    parts = [_as_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
+    parts = [in_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
     write_bias(bias(merge(parts), release), None, tmp_path / "bias.txt")
     text = " ".join((tmp_path / "bias.txt").read_text().split())
     said = "Several training runs of mine: their mean. Intervals do not count how runs differ."
@@ -224,7 +219,7 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
     # one is lucky in all three runs, the other in one; each has runs 40 points apart
     levels = {"a": (0.95, 0.9, 0.5), "b": (0.9, 0.5, 0.45)}
     parts = [
-        _as_run(_with_level(release, name, level, 10 * i + ord(name)), str(i))
+        in_run(_with_level(release, name, level, 10 * i + ord(name)), str(i))
         for name, own in levels.items()
         for i, level in enumerate(own)
     ]
@@ -255,7 +250,7 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
 
 @pytest.mark.slow
 def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
-    parts = [_as_run(_with_level(release, "several", 0.8, i), str(i)) for i in range(2)]
+    parts = [in_run(_with_level(release, "several", 0.8, i), str(i)) for i in range(2)]
     one = _with_level(release, "one", 0.7, 5)
     fixed = _with_level(release, "fixed", 0.6, 6)
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})

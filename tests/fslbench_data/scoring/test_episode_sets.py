@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
+from recorded import in_run
 from results_repository import Repository
 from scipy.stats import chisquare
 
@@ -147,10 +148,7 @@ def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submiss
 
 
 def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) -> None:
-    runs = [
-        replace(answers, table=answers.table.append_column("run", pa.array([str(i)] * TASKS)))
-        for i in range(2)
-    ]
+    runs = [in_run(answers, str(i)) for i in range(2)]
     (score, *_), (one, *_) = (fb.score(some, release).sets[0].scores for some in (runs, answers))
     assert score.runs == 2
     assert score.accuracy.mean == pytest.approx(one.accuracy.mean)

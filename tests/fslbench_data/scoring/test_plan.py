@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
+from recorded import in_run, recorded
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
@@ -113,13 +114,8 @@ def test_powers_that_no_comparison_has(asked: dict[str, float], said: str) -> No
     _refused(SpecError, said, queries=[5], **asked)
 
 
-def _as_run(submission: Submission, run: str) -> Submission:
-    column = pa.array([run] * submission.table.num_rows)
-    return replace(submission, table=submission.table.append_column("run", column))
-
-
 def test_runs_that_are_no_pilot(example: Submission) -> None:
-    runs = merge([_as_run(example, run) for run in "12"])
+    runs = merge([in_run(example, run) for run in "12"])
     counts = replace(runs, table=runs.table.drop_columns(["predictions"]))
     lacks = r"which queries each is right on[\s\S]*predictions"
     _refused(SubmissionError, lacks, counts)
@@ -165,7 +161,7 @@ def _of_runs(release: Release) -> Submission:
             for task in tasks:
                 right = luck[task.task_id] + 0.2 * rng.random(luck.shape[1]) < 1.1 * level
                 recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 5))
-            parts.append(_as_run(recorder.submission(), str(run)))
+            parts.append(in_run(recorder.submission(), str(run)))
     return merge(parts)
 
 
@@ -263,9 +259,8 @@ def test_pooled_training_runs_are_planned_as_they_are_reported(embedded: Release
     level = {"a": rng.normal(0.85, 0.06, info.n_tasks), "b": rng.normal(0.84, 0.06, info.n_tasks)}
     parts = []
     for name, run, step in (("a", 0, 0.0), ("a", 1, 0.04), ("a", 2, -0.03), ("b", 0, 0.0)):
-        recorder = Recorder(name)
-        recorder.add_counts(info, rng.binomial(25, np.clip(level[name] + step, 0, 1)))
-        parts.append(_as_run(recorder.submission(), str(run)))
+        right = rng.binomial(25, np.clip(level[name] + step, 0, 1))
+        parts.append(in_run(recorded(info, right, name), str(run)))
     pilot = merge(parts)
     (one,) = plan_pooled(pilot, embedded, method="a", versus="b").sets
     found = {row.kind: row for row in one.rows if row.tasks == info.n_tasks}

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from commands import printed
+from recorded import recorded_sets
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
@@ -21,18 +21,11 @@ from fslbench_data.submission.recorder import Recorder
 WORDS = "prefix chosen by the submitter"
 
 
-def _recorded(release: Release, name: str, counts: dict[str, Any]) -> Submission:
-    recorder = Recorder(name)
-    for task_set, values in counts.items():
-        recorder.add_counts(release.task_set_info("digits", task_set), np.asarray(values))
-    return recorder.submission()
-
-
 @pytest.fixture(scope="module")
 def part(embedded: Release) -> Submission:
     """All right on the first 40 of 176 open tasks, and of 600 closed ones; others know better."""
-    known = {"open-5w1s1q": np.full(40, 5), "closed-5w1s1q": np.full(40, 5)}
-    return _recorded(embedded, "part", known)
+    known = {"digits/open-5w1s1q": np.full(40, 5), "digits/closed-5w1s1q": np.full(40, 5)}
+    return recorded_sets(embedded, known, "part")
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +66,8 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
 def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
     # the open verdict stands; the closed one beside it rests on the prefix
     rng = np.random.default_rng(0)
-    counts = {"open-5w1s1q": rng.integers(0, 2, 176), "closed-5w1s1q": np.full(40, 5)}
-    report = fb.score(_recorded(embedded, "mine", counts), task_sets="open-5w1s1q")
+    counts = {"digits/open-5w1s1q": rng.integers(0, 2, 176), "digits/closed-5w1s1q": [5] * 40}
+    report = fb.score(recorded_sets(embedded, counts), task_sets="open-5w1s1q")
     assert {c.verdict for c in report.comparisons} == {Verdict.WORSE}
     assert {c.verdict_closed for c in report.comparisons} == {Verdict.NOT_ESTIMABLE}
     assert {c.reason for c in report.comparisons} == {""}
@@ -85,7 +78,7 @@ def test_it_counts_in_no_summary(path: Path, embedded: Release) -> None:
         alone = _run("score", path, "--summary", "--format", form)
         assert f"Not counted, {WORDS}: 6" in alone or form == "csv"  # which is rows alone
         assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
-    whole = _recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6})
+    whole = recorded_sets(embedded, {"digits/open-5w1s1q": np.arange(176) % 6}, "whole")
     both = merge([whole, Submission.read(path)])
     with_part, without = fb.score(both), fb.score(whole)
     assert with_part.verdict_counts["paired"] == without.verdict_counts["paired"]
@@ -109,7 +102,7 @@ def test_figures_say_it(part: Submission) -> None:
 
 def test_a_release_s_own_prefix_is_ordinary(embedded: Release, part: Submission) -> None:
     """Its maker chose before anyone compared, and a submitter cannot claim to be one."""
-    whole = _recorded(embedded, "whole", {"open-5w1s1q": np.zeros(176, int)})
+    whole = recorded_sets(embedded, {"digits/open-5w1s1q": np.zeros(176, int)}, "whole")
     of_release = replace(
         part, bindings={k: replace(b, of_release=True) for k, b in part.bindings.items()}
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke
+from recorded import recorded_sets
 from scipy import stats
 
 from analysis_sql.comparison.verdicts import Verdict
@@ -15,16 +16,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import pooled_instead, score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
-
-
-def _recorded(release: Release, method: str, counts: dict[str, list[int]]) -> Submission:
-    recorder = Recorder(method)
-    for name, numbers in counts.items():
-        dataset, task_set = name.split("/")
-        recorder.add_counts(release.task_set(dataset, task_set), numbers)
-    return recorder.submission()
-
 
 CLOSED, OPEN = "cats/closed-2w1s2q", "cats/open-2w1s2q"
 
@@ -32,8 +23,8 @@ CLOSED, OPEN = "cats/closed-2w1s2q", "cats/open-2w1s2q"
 def test_by_hand(toy: Release) -> None:
     n_open = len(toy.task_set("cats", "open-2w1s2q"))
     assert n_open == 4
-    a = _recorded(toy, "a", {OPEN: [4, 3, 4, 2], CLOSED: [4, 4, 4, 4, 3]})
-    b = _recorded(toy, "b", {OPEN: [3, 2, 3, 2], CLOSED: [2, 2, 1, 2, 2]})
+    a = recorded_sets(toy, {OPEN: [4, 3, 4, 2], CLOSED: [4, 4, 4, 4, 3]}, "a")
+    b = recorded_sets(toy, {OPEN: [3, 2, 3, 2], CLOSED: [2, 2, 1, 2, 2]}, "b")
     report = score(merge([a, b]), toy)
     # the release's order of task sets, whatever the file's
     assert [(c.task_set, c.method, c.versus) for c in report.comparisons] == [
@@ -58,8 +49,8 @@ def test_by_hand(toy: Release) -> None:
 
 
 def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
-    a = _recorded(toy, "a", {CLOSED: [4, 3, 4, 2, 0]})
-    b = _recorded(toy, "b", {CLOSED: [3, 2, 4]})
+    a = recorded_sets(toy, {CLOSED: [4, 3, 4, 2, 0]}, "a")
+    b = recorded_sets(toy, {CLOSED: [3, 2, 4]}, "b")
     report = score(merge([a, b]), toy)
     (found,) = report.comparisons
     assert found.difference.tasks == found.mean.tasks == found.versus_mean.tasks == 3
@@ -70,9 +61,9 @@ def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
 
 
 def test_a_single_task(toy: Release) -> None:
-    a = _recorded(toy, "a", {OPEN: [4]})
-    b = _recorded(toy, "b", {OPEN: [3]})
-    c = _recorded(toy, "c", {OPEN: [3]})
+    a = recorded_sets(toy, {OPEN: [4]}, "a")
+    b = recorded_sets(toy, {OPEN: [3]}, "b")
+    c = recorded_sets(toy, {OPEN: [3]}, "c")
     merged = merge([a, b, c])  # one task by the choice of whoever made the release
     beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
     report = score(replace(merged, bindings=beforehand), toy)
@@ -118,7 +109,7 @@ def test_the_tip_stands_behind_the_answer_alone(root: Path) -> None:
 
 
 def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy: Release) -> None:
-    signature = score(_recorded(toy, "a", {CLOSED: [4, 4, 4, 4, 3]}), toy).signature
+    signature = score(recorded_sets(toy, {CLOSED: [4, 4, 4, 4, 3]}, "a"), toy).signature
     assert "hub:" not in str(signature)
     of_hub = replace(signature, hub="org/toy@0123456789ab" + "c" * 28)
     assert "|hub:org/toy@0123456789ab|" in str(of_hub)

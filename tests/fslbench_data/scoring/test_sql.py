@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke
+from recorded import recorded
 
 import fslbench_data as fb
 from analysis_sql.queries.engine import run_query
@@ -165,9 +166,7 @@ def test_scores_are_made_only_for_queries_that_name_them(
     toy: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = toy.task_set_info("cats", "open-2w1s2q")
-    recorder = fb.Recorder("mine")
-    recorder.add_counts(info, np.arange(info.n_tasks))
-    everything = tables(toy, recorder.submission())
+    everything = tables(toy, recorded(info, np.arange(info.n_tasks)))
     limits = {"seconds": 60.0, "memory": "1GB"}
     assert {*everything} == {*VIEWS}
     made = only_named(everything, "FROM Scores", **limits)

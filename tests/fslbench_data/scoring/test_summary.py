@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded import recorded
 
 import fslbench_data as fb
 from analysis_sql.ranking import told_apart as told_apart_module
@@ -155,9 +156,7 @@ def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) ->
     for name, right, tasks in (
         ("low", 15, 600), ("high", 20, 600), ("short", 22, 300), ("stopped", 22, 600),
     ):  # fmt: skip
-        recorder = fb.Recorder(name)
-        recorder.add_counts(info, rng.integers(right - 2, right + 3, tasks))
-        parts.append(recorder.submission())
+        parts.append(recorded(info, rng.integers(right - 2, right + 3, tasks), name))
     ((key, bound),) = parts[-1].bindings.items()
     parts[-1] = replace(parts[-1], bindings={key: replace(bound, stopping=Stopping("low", 0.95))})
     (column,) = summarize(fb.score(merge(parts), embedded, references=False)).columns
@@ -169,11 +168,10 @@ def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) ->
 
 def test_equal_methods_share_the_highest_mean(embedded) -> None:
     info, counts = embedded.task_set_info("digits", "open-5w5s5q"), np.arange(31) % 26
-    parts = []
-    for name, lost in (("one", 0), ("same", 0), ("lower", 9)):
-        recorder = fb.Recorder(name, trained=False)
-        recorder.add_counts(info, np.maximum(counts - lost, 0))
-        parts.append(recorder.submission())
+    parts = [
+        recorded(info, np.maximum(counts - lost, 0), name, trained=False)
+        for name, lost in (("one", 0), ("same", 0), ("lower", 9))
+    ]
     report = fb.score(merge(parts), embedded, references=False)
     (column,) = summarize(report).columns
     marks = {name: standing.mark for name, standing in column.by_method.items()}
@@ -185,9 +183,9 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
 
 
 def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -> None:
-    recorder = fb.Recorder("alone", trained=False)
-    recorder.add_counts(embedded.task_set_info("cub", "published-5w5s5q"), [20] * 30 + [25] * 3)
-    text = str(fb.score(recorder.submission(), embedded))
+    info = embedded.task_set_info("cub", "published-5w5s5q")
+    alone = recorded(info, [20] * 30 + [25] * 3, "alone", trained=False)
+    text = str(fb.score(alone, embedded))
     assert "there is nothing to compare it with" in text
     assert "verdict" not in text
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from bombs import few
 from commands import printed
+from recorded import recorded
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
@@ -159,13 +160,8 @@ def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict
     """A report on methods of such names, in every format."""
     folder = tmp_path_factory.mktemp("names")
     info = embedded.task_set("digits", SET).info
-    parts = []
-    for name in NAMES:
-        recorder = Recorder(name)
-        recorder.add_counts(info, np.full(31, 20))
-        parts.append(recorder.submission())
     path = folder / "x.parquet"
-    merge(parts).write(path)
+    merge([recorded(info, np.full(31, 20), name) for name in NAMES]).write(path)
     found = {}
     for kind in ("table", "csv", "json", "markdown", "latex"):
         command = ("score", path, "--task-set", SET, "--format", kind)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from commands import invoke, printed
 from golden_inputs import Columns, with_fingerprints, write_columns
+from recorded import in_run
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -46,12 +46,6 @@ def answers(release: Release, method: str, task_set: str = SETS[0], **about: Any
         bindings={key: Binding(info.fingerprint)},
         package_version="0.1.0",
     )
-
-
-def in_run(submission: Submission, run: str) -> Submission:
-    """The same answers in a named run."""
-    column = pa.repeat(pa.scalar(run), submission.table.num_rows)
-    return replace(submission, table=submission.table.append_column("run", column))
 
 
 def rows_of(submission: Submission, **more: Any) -> Columns:

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from recorded import recorded
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
@@ -79,8 +80,7 @@ def test_episodes_refuse_what_other_sets_do(embedded: Release) -> None:
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Path) -> None:
-    recorder = Recorder("mine")
-    recorder.add_counts(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])
+    submission = recorded(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])
     (tmp_path / "y.parquet").mkdir()
     for name, said in (
         ("no/x.parquet", "cannot write"),
@@ -88,5 +88,5 @@ def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Pa
         ("y.parquet", "is a folder"),
     ):
         with pytest.raises(OutputError, match=said):
-            recorder.submission().write(tmp_path / name)
+            submission.write(tmp_path / name)
     assert list(tmp_path.iterdir()) == [tmp_path / "y.parquet"]

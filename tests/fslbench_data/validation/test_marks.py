@@ -7,22 +7,20 @@ import pyarrow.parquet as pq
 import pytest
 from commands import invoke
 from golden_inputs import write_columns
+from recorded import recorded
 
 from benchmark_spec.errors import FSLBenchWarning
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 
 SET = "open-5w10s7q"  # 19 tasks of 35 queries
 
 
 def _recorded(release: Release, name: str, *, transductive: bool = False) -> Submission:
-    tasks = release.task_set("digits", SET)
-    recorder = Recorder(name, transductive=transductive)
-    recorder.add_counts(tasks, [20 + i % 9 for i in range(len(tasks))])
-    return recorder.submission()
+    counts = [20 + i % 9 for i in range(19)]
+    return recorded(release.task_set("digits", SET), counts, name, transductive=transductive)
 
 
 def _rows(release: Release, *marks: Any) -> dict[str, list[Any]]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import invoke
 from golden_inputs import write_columns
+from recorded import recorded
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
@@ -137,9 +138,7 @@ def test_unbound_closed_results_are_said_to_be_so(embedded: Release) -> None:
     parts = []
     for name in (SET, "closed-5w5s5q"):
         tasks = embedded.task_set("digits", name)
-        recorder = Recorder("mine")
-        recorder.add_counts(tasks, np.full(len(tasks), 20))
-        table = recorder.submission().table
+        table = recorded(tasks, np.full(len(tasks), 20)).table
         prints = [tasks.info.fingerprint if name == SET else None] * len(tasks)
         parts.append(table.append_column("fingerprint", pa.array(prints, pa.string())))
     both = Submission(pa.concat_tables(parts))
