@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis_sql.intervals.counts import Moments
-from analysis_sql.intervals.power import check_power, detectable_difference, detectable_factor
-from benchmark_spec.errors import SpecError
+from analysis_sql.intervals.power import detectable_difference, detectable_factor
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 5, 12, 31, 600, 2000])
@@ -31,11 +30,3 @@ def test_differences_of_many_pairs_at_once() -> None:
     assert one == pytest.approx(found[0])
     assert detectable_difference(Moments.of(x[0], 10), 0.95, 0.9) > one
     assert detectable_difference(Moments(tasks[:2], np.array([[1], [2]]), 9, 10)).shape == (2, 2)
-
-
-def test_what_is_no_power() -> None:
-    for power in (0.05, 0.0, 1.0, 80, float("nan")):
-        with pytest.raises(SpecError, match="is not a power"):
-            check_power(power)
-    with pytest.raises(SpecError, match="confidence level"):
-        check_power(0.8, 95)
