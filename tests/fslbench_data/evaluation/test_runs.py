@@ -41,18 +41,6 @@ def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
     assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
 
 
-def test_nothing_is_said_of_a_method_that_fails_on_some_queries_of_a_task() -> None:
-    method = _trained(0)
-
-    def whole_tasks(support: Any, query: Any, rng: Any) -> Any:
-        if len(query) < 5:
-            raise ValueError("some of the queries")
-        return method(support, query, rng)
-
-    assert fb.evaluate(whole_tasks, **HOW).methods["mine"].inductive is None
-    assert fb.evaluate(method, **HOW).methods["mine"].inductive is True
-
-
 @pytest.mark.parametrize(("said", "kept"), [(False, False), (True, True), ("resnet", None)])
 def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(
     said: object, kept: bool | None
