@@ -60,21 +60,6 @@ def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
     assert [(s.method, s.accuracy.tasks) for s in report.scores] == [("a", 5), ("b", 3)]
 
 
-def test_a_single_task(toy: Release) -> None:
-    a = recorded_sets(toy, {OPEN: [4]}, "a")
-    b = recorded_sets(toy, {OPEN: [3]}, "b")
-    c = recorded_sets(toy, {OPEN: [3]}, "c")
-    merged = merge([a, b, c])  # one task by the choice of whoever made the release
-    beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
-    report = score(replace(merged, bindings=beforehand), toy)
-    found = {(x.method, x.versus): x.verdict for x in report.comparisons}
-    assert found == {
-        ("a", "b"): Verdict.NOT_ESTIMABLE,
-        ("a", "c"): Verdict.NOT_ESTIMABLE,
-        ("b", "c"): Verdict.IDENTICAL,
-    }
-
-
 def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Release) -> None:
     order = np.random.default_rng(0).permutation(example.table.num_rows)
     shuffled = replace(example, table=example.table.take(pa.array(order)))
