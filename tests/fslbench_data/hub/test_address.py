@@ -3,7 +3,7 @@
 import pytest
 
 from benchmark_spec.errors import HubError
-from fslbench_data.hub import HubAddress, is_address, is_commit, meant_address, version_of
+from fslbench_data.hub import HubAddress, is_address, meant_address
 
 
 @pytest.mark.parametrize("revision", ["", "v1.0.0", "main", "refs/pr/3", "0a" * 20])
@@ -13,15 +13,6 @@ def test_an_address_is_a_repository_and_perhaps_a_revision(revision: str) -> Non
     assert (address.repo_id, address.revision) == ("Org-1/na.me_2", revision)
     assert str(address) == text
     assert is_address(text)
-
-
-def test_versions_and_commits() -> None:
-    assert version_of("v1.20.3") == (1, 20, 3)
-    for other in ("1.0.0", "v1.0", "v01.0.0", "v1.0.0rc1", "main", "v1.0.0\n"):
-        assert version_of(other) is None
-    assert is_commit("0a" * 20)
-    assert not is_commit("0A" * 20)
-    assert not is_commit("0a" * 19)
 
 
 @pytest.mark.parametrize(

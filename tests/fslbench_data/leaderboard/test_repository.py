@@ -97,7 +97,10 @@ def test_settings(repository: Repository) -> None:
         parse_board(b"\xff\xfe", "here")
 
 
-@pytest.mark.parametrize("revision", ["main", "refs/pr/1", "v1.0", "v01.0.0", "1.0.0", "abcdef1"])
+@pytest.mark.parametrize(
+    "revision",
+    ["main", "refs/pr/1", "v1.0", "v01.0.0", "v1.0.0rc1", "1.0.0", "abcdef1", "0A" * 20],
+)
 def test_releases_that_move_are_refused(revision: str) -> None:
     with pytest.raises(ResultsError, match="can come to name other tasks") as error:
         parse_board(f'releases = ["org/small@{revision}"]'.encode(), "here")
