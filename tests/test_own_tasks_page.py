@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from own_logs import means, pairs
+from own_logs import estimates
 from pages import blocks
 
 import fslbench_data as fb
@@ -45,14 +45,12 @@ def _own_path(names: dict[str, Any]) -> Any:
 
 def _check(names: dict[str, Any]) -> None:
     shown, own = names["shown"], _own_path(names)
-    for estimate, (i, j) in zip(
-        [*means(shown), *pairs(shown)], [(0, 0), (1, 1), (0, 1)], strict=True
-    ):
-        assert abs(estimate.mean - 100 * own.mean[i, j]) < 1e-12
-        assert set(estimate.widths) == {"images", "classes"}
-        for kind, width in estimate.widths.items():
-            assert abs(width.halfwidth - 100 * getattr(own, kind).halfwidth[i, j]) < 1e-8
-            assert 0 < width.halfwidth < 20
+    for kinds, (i, j) in zip(estimates(shown).values(), [(0, 0), (1, 1), (0, 1)], strict=True):
+        assert {*kinds} == {"images", "classes"}
+        for kind, row in kinds.items():
+            assert abs(row["value"] - 100 * own.mean[i, j]) < 1e-12
+            assert abs(row["halfwidth"] - 100 * getattr(own, kind).halfwidth[i, j]) < 1e-8
+            assert 0 < row["halfwidth"] < 20
 
 
 @pytest.mark.slow

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
 
 Columns = dict[str, list[Any]]
 
@@ -69,71 +67,18 @@ def with_roles(columns: Columns, shots: int = 5) -> Columns:
     }
 
 
-@dataclass(frozen=True)
-class Width:
-    """A half-width of a report, None of a constant, with its p-value and whether it is a bound."""
-
-    halfwidth: float | None
-    p: float | None
-    is_bound: bool
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A method's mean, or with `versus` a difference, and its widths and verdicts by kind."""
+def estimates(report: fb.Report) -> dict[tuple[str, str], dict[str, Row]]:
+    """Rows of means, by method and "", and of differences, by method and versus; of every kind.
 
-    method: str
-    versus: str
-    tasks: int
-    mean: float
-    widths: dict[str, Width]
-    verdicts: dict[str, Verdict]
-    runs: tuple[int, ...]
-
-
-def means(report: fb.Report) -> list[Estimate]:
-    """Every method of a report by itself."""
-    return [
-        Estimate(
-            score.method,
-            "",
-            score.accuracy.tasks,
-            score.accuracy.mean,
-            {kind: _width(each, kind, score.intervals[kind]) for kind in each.shown_kinds},
-            {},
-            (score.runs,),
-        )
-        for each in report.sets
-        for score in each.scores
-    ]
-
-
-def pairs(report: fb.Report) -> list[Estimate]:
-    """Every pair of methods of a report."""
-    found = []
-    for each in report.sets:
-        for c in each.comparisons:
-            i, j = each.methods.index(c.method), each.methods.index(c.versus)
-            found.append(
-                Estimate(
-                    c.method,
-                    c.versus,
-                    c.difference.tasks,
-                    c.difference.mean,
-                    {
-                        kind: _width(
-                            each, kind, c.intervals[kind].difference, each.p_values(kind)[i, j]
-                        )
-                        for kind in each.shown_kinds
-                    },
-                    {kind: c.intervals[kind].verdict for kind in each.shown_kinds},
-                    (each.scores[i].runs, each.scores[j].runs),
-                )
-            )
+    `value` is the mean or the difference. The usual interval is left out.
+    """
+    found: dict[tuple[str, str], dict[str, Row]] = {}
+    for rows in (report.scores, report.comparisons):
+        for row in rows.to_arrow().to_pylist():
+            if row["interval"] != "closed":
+                kinds = found.setdefault((row["method"], row.get("versus", "")), {})
+                kinds[row["interval"]] = row | {"value": row.get("difference", row["mean"])}
     return found
-
-
-def _width(each: Any, kind: str, interval: Any, p: float | None = None) -> Width:
-    none = interval.constant and not interval.halfwidth and interval.mean != 0
-    halfwidth = None if none else interval.halfwidth
-    return Width(halfwidth, p, kind in each.units.bounded)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import invoke
-from own_logs import means, pairs
+from own_logs import estimates
 
 import fslbench_data as fb
 from benchmark_spec.errors import SchemaError, SubmissionError, UnknownNameError
@@ -75,20 +75,20 @@ def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
     first, *lines = _run(folder, "score", "LOG", "--format", "csv").splitlines()
     assert first == f"# {report.signature}"
     rows = [row for row in csv.DictReader(lines) if row["interval"] == "images"]
-    widths = [pair.widths["images"].halfwidth for pair in pairs(report)]
+    widths = [c.intervals["images"].difference.halfwidth for c in report.comparisons]
     assert [float(row["diff_halfwidth"]) for row in rows] == widths
     assert {(row["dataset"], row["task_set"]) for row in rows} == {("log", "own-5w5s5q")}
     content = json.loads(_run(folder, "score", "LOG", "--format", "json"))
     assert content["log"]["images"] == 900
     assert [score["left_out_images"]["halfwidth"] for score in content["scores"]] == [
-        mean.widths["images"].halfwidth for mean in means(report)
+        score.intervals["images"].halfwidth for score in report.scores
     ]
 
 
 def test_tables_and_figures(folder: Path, report: fb.Report, tmp_path: Path) -> None:
     text = _run(folder, "table", "LOG", "--format", "markdown")
-    for mean in means(report):
-        assert f"{mean.mean:.2f} ± {mean.widths['images'].halfwidth:.2f}" in text
+    for score in report.scores:
+        assert f"{score.accuracy.mean:.2f} ± {score.intervals['images'].halfwidth:.2f}" in text
     assert "own tasks (digest" in text
     own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
     drawn = fb.plot("forest", own)
@@ -105,7 +105,7 @@ def test_sql(folder: Path, report: fb.Report) -> None:
                 "SELECT method, halfwidth FROM scores WHERE interval = 'images'"
             ).fetchall()
         )
-    assert widths == {mean.method: mean.widths["images"].halfwidth for mean in means(report)}
+    assert widths == {s.method: s.intervals["images"].halfwidth for s in report.scores}
 
 
 @pytest.mark.parametrize("how", ["two sets of tasks", "runs with tasks of their own"])
@@ -156,7 +156,7 @@ def test_plan(folder: Path, report: fb.Report) -> None:
     (planned,) = json.loads(text)["datasets"]
     assert (planned["dataset"], planned["pilot"]["task_set"]) == ("log", "own-5w5s5q")
     widths = {row["tasks"]: row["halfwidth"] for row in planned["rows"] if row["kind"] == "images"}
-    assert widths[300] == pytest.approx(means(report)[0].widths["images"].halfwidth, rel=0.01)
+    assert widths[300] == pytest.approx(report.scores[0].intervals["images"].halfwidth, rel=0.01)
     assert widths[3000] < widths[300]
     words = "plan", "--pilot", "LOG::weak", "--versus", "strong"
     assert "weak minus strong" in _run(folder, *words)
@@ -239,14 +239,16 @@ def test_accuracies_give_what_their_counts_give(change: Any) -> None:
     less = [{**r, "method": "less", "n_correct": r["n_correct"] - 1} for r in twin]
     counts = {name: [r[name] for r in [*rows, *twin, *less]] for name in own_logs.ROW}
     first, second = (fb.interval(log, class_sizes=SIZES) for log in (counts, change(counts)))
-    for one, other in zip([*means(first), *pairs(first)], [*means(second), *pairs(second)],
-                          strict=True):  # fmt: skip
-        assert other.mean == pytest.approx(one.mean, abs=1e-12)
-        assert other.verdicts == one.verdicts
-        for kind, width in one.widths.items():
-            approx = pytest.approx(width.halfwidth, abs=1e-8)
-            assert other.widths[kind].halfwidth == (approx if width.halfwidth is not None else None)
-            assert other.widths[kind].p == (None if width.p is None else pytest.approx(width.p))
+    found = estimates(second)
+    for pair, kinds in estimates(first).items():
+        for kind, one in kinds.items():
+            other = found[pair][kind]
+            assert other["value"] == pytest.approx(one["value"], abs=1e-12)
+            assert other.get("verdict") == one.get("verdict")
+            for name, error in (("halfwidth", {"abs": 1e-8}), ("p", {"rel": 1e-6})):
+                assert (other.get(name) is None) == (one.get(name) is None)
+                if one.get(name) is not None:
+                    assert other[name] == pytest.approx(one[name], **error)
     usual = [score.accuracy.halfwidth for score in first.scores]
     assert [score.accuracy.halfwidth for score in second.scores] == pytest.approx(usual, rel=1e-9)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_logs import means
+from own_logs import estimates
 
 import benchmark_spec.catalogue as known
 import fslbench_data as fb
@@ -51,7 +51,7 @@ def test_miniimagenet_with_any_names_of_classes() -> None:
     named = fb.interval(log, class_sizes="miniImageNet")
     given = fb.interval(log, class_sizes={str(n): 600 for n in range(20)})
     assert named.log.images + named.log.unseen == 12_000
-    assert means(named) == means(given)
+    assert estimates(named) == estimates(given)
 
 
 def test_cub_by_the_names_of_its_classes() -> None:
@@ -69,7 +69,7 @@ def test_a_data_set_of_the_package_by_its_name() -> None:
     classes = fb.load_release().classes("digits")
     sizes = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
     log = _log([*sizes], [*sizes.values()])
-    assert means(fb.interval(log, class_sizes="Digits")) == means(
+    assert estimates(fb.interval(log, class_sizes="Digits")) == estimates(
         fb.interval(log, class_sizes=sizes)
     )
 

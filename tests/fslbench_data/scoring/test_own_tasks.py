@@ -13,12 +13,11 @@ import numpy as np
 import own_logs
 import pytest
 from commands import printed
-from own_logs import means, pairs
+from own_logs import estimates
 from scipy import stats
 from scipy.stats import kstest
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.errors import (
@@ -52,17 +51,18 @@ def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
 def test_the_numbers_are_those_of_the_statistics() -> None:
     shown = fb.interval(LOG, class_sizes=SIZES, superclasses={c: c // 2 for c in range(15)})
     own = _expected(LOG, 60, None, np.arange(15) // 2)
-    assert [e.method for e in means(shown)] == ["weak", "strong", "strong too"]
+    methods, found = ("weak", "strong", "strong too"), estimates(shown)
+    assert [*found] == [*((method, "") for method in methods), *combinations(methods, 2)]
     places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
-    for estimate, (i, j) in zip([*means(shown), *pairs(shown)], places, strict=True):
-        assert abs(estimate.mean - 100 * own.mean[i, j]) < 1e-12
-        assert list(estimate.widths) == ["images", "classes", "superclasses"]
-        for kind, width in estimate.widths.items():
+    for kinds, (i, j) in zip(found.values(), places, strict=True):
+        assert list(kinds) == ["images", "classes", "superclasses"]
+        for kind, row in kinds.items():
             spread = getattr(own, kind)
-            assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-8
-            assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-8))
-    verdicts = [[str(v) for v in e.verdicts.values()] for e in pairs(shown)]
-    assert verdicts == [["-"] * 3, ["-"] * 3, ["0"] * 3]
+            assert abs(row["value"] - 100 * own.mean[i, j]) < 1e-12
+            assert abs(row["halfwidth"] - 100 * spread.halfwidth[i, j]) < 1e-8
+            if i != j:
+                assert row["p"] == pytest.approx(spread.p[i, j], rel=1e-8)
+                assert row["verdict"] == ("0" if i == 1 else "-")
 
 
 def test_names_and_order_of_rows_change_nothing() -> None:
@@ -78,13 +78,14 @@ def test_names_and_order_of_rows_change_nothing() -> None:
     ]
     shown = fb.interval(renamed, class_sizes={f"class {c}": 60 for c in range(15)})
     first = fb.interval(LOG)
-    before = {(e.method, e.versus): e for e in [*means(first), *pairs(first)]}
-    for estimate in [*means(shown), *pairs(shown)]:
-        sign = 1 if (estimate.method, estimate.versus) in before else -1
-        other = before[(estimate.method, estimate.versus)[::sign]]
-        assert estimate.mean == pytest.approx(sign * other.mean, abs=1e-12)
-        for kind, width in estimate.widths.items():
-            assert width.halfwidth == pytest.approx(other.widths[kind].halfwidth, abs=1e-8)
+    before, after = estimates(first), estimates(shown)
+    assert len(after) == len(before)
+    for pair, kinds in after.items():
+        sign = 1 if pair in before else -1
+        for kind, row in kinds.items():
+            other = before[pair[::sign]][kind]
+            assert row["value"] == pytest.approx(sign * other["value"], abs=1e-12)
+            assert row["halfwidth"] == pytest.approx(other["halfwidth"], abs=1e-8)
 
 
 def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
@@ -94,7 +95,7 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
     known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
     assert (known.log.images, known.log.unseen) == (seen, 3000 - seen)
     own = _expected(log, 200)
-    width = means(known)[0].widths["images"].halfwidth
+    width = known.scores[0].intervals["images"].halfwidth
     assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-8)
 
 
@@ -103,8 +104,8 @@ def test_groups_are_the_unit() -> None:
     shown = fb.interval(LOG, groups=groups)
     own = _expected(LOG, 60, np.arange(900) // 3)
     assert shown.sets[0].units.groups
-    for estimate, i in zip(means(shown), range(3), strict=True):
-        width = estimate.widths["images"].halfwidth
+    for i, score in enumerate(shown.scores):
+        width = score.intervals["images"].halfwidth
         assert width == pytest.approx(100 * own.images.halfwidth[i, i], abs=1e-8)
 
 
@@ -134,11 +135,10 @@ def test_groups_from_which_one_image_each_is_drawn() -> None:
 def test_identical_methods_and_constant_ones() -> None:
     twin = [{**row, "method": "twin"} for row in own_logs.rows(LOG) if row["method"] == "weak"]
     perfect = [{**row, "method": "all right", "n_correct": 25} for row in twin]
-    shown = fb.interval([*own_logs.rows(LOG), *twin, *perfect])
-    by_pair = {(e.method, e.versus): e for e in pairs(shown)}
-    assert by_pair["weak", "twin"].verdicts["images"] is Verdict.IDENTICAL
-    assert means(shown)[-1].widths["images"].halfwidth is None
-    assert by_pair["weak", "all right"].verdicts["classes"] is Verdict.WORSE
+    found = estimates(fb.interval([*own_logs.rows(LOG), *twin, *perfect]))
+    assert found["weak", "twin"]["images"]["verdict"] == "="
+    assert found["all right", ""]["images"]["halfwidth"] is None
+    assert found["weak", "all right"]["classes"]["verdict"] == "-"
 
 
 def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make() -> None:
@@ -146,13 +146,12 @@ def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make()
     rows = [row for row in own_logs.rows(LOG) if row["method"] == "weak"]
     less = [{**row, "method": "less", "n_correct": row["n_correct"] - 1} for row in rows]
     assert min(row["n_correct"] for row in rows) > 0
-    (pair,) = pairs(fb.interval([*rows, *less], class_sizes=SIZES))
-    assert pair.mean == pytest.approx(4.0)
-    found = [pair.widths[kind].p for kind in ("images", "classes")]
-    assert found == pytest.approx([2.0**-17, 0.25], rel=1e-8)
-    assert pair.widths["images"].halfwidth is None
-    assert pair.verdicts["images"] is Verdict.BETTER
-    assert pair.verdicts["classes"] is Verdict.NOT_ESTIMABLE
+    found = estimates(fb.interval([*rows, *less], class_sizes=SIZES))["weak", "less"]
+    assert found["images"]["value"] == pytest.approx(4.0)
+    p = [found[kind]["p"] for kind in ("images", "classes")]
+    assert p == pytest.approx([2.0**-17, 0.25], rel=1e-8)
+    assert found["images"]["halfwidth"] is None
+    assert [found[kind]["verdict"] for kind in ("images", "classes")] == ["+", "?"]
 
 
 def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
@@ -187,7 +186,7 @@ def test_reasons_name_classes_as_the_log_does() -> None:
     log["class_ids"] = [[f"kind {c}" for c in ids] for ids in log["class_ids"]]
     found = fb.interval(log)
     assert "tasks are without class kind " in found.sets[0].units.bounded["classes"]
-    assert means(found)[0].widths["classes"].is_bound
+    assert estimates(found)["weak", ""]["classes"]["is_bound"]
     (told,) = json.loads("".join(json_pieces(found)))["bounds"]
     assert (told["interval"], told["reason"]) == ("classes", found.sets[0].units.bounded["classes"])
     for rows in (
@@ -213,14 +212,13 @@ def test_images_that_never_recur() -> None:
     with pytest.raises(TaskLogError, match="100 % of the 240 images were seen once only"):
         fb.interval(log)
     shown = fb.interval(log, class_sizes=dict.fromkeys(range(8), 600))
-    images, classes = (means(shown)[0].widths[kind] for kind in ("images", "classes"))
+    images, classes = estimates(shown)["m", ""].values()
     # v_mc of ones and twos of four, 40 tasks; rho = 2·3/(8·600) for images
     v_mc = 100**2 * (1 / 8) ** 2 / 39
     bound = stats.t.ppf(0.975, 39) * np.sqrt(v_mc * (1 + 40 / 800 / (1 - 1 / 800)))
-    assert images.halfwidth == pytest.approx(bound, rel=1e-6)
-    assert images.is_bound
-    assert classes.halfwidth is not None
-    assert classes.halfwidth > images.halfwidth
+    assert images["halfwidth"] == pytest.approx(bound, rel=1e-6)
+    assert images["is_bound"]
+    assert classes["halfwidth"] > images["halfwidth"]
     assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
 
 
@@ -301,48 +299,48 @@ def test_runs_on_the_same_tasks_by_hand() -> None:
     log = _runs()
     shown = fb.interval(log, class_sizes=SIZES)
     y = np.array(log["n_correct"]).reshape(3, 2, 200) / 25
-    alone = {name: values[:400] for name, values in log.items() if name != "seed"}
-    del alone["n_correct"], alone["n_query"]
-    alone["accuracy"] = y.mean(axis=0).ravel().tolist()
-    plain = fb.interval(alone, class_sizes=SIZES)
-    assert [e.runs for e in [*means(shown), *pairs(shown)]] == [(3,), (3,), (3, 3)]
+    means = {name: values[:400] for name, values in log.items() if name not in ("seed", *COUNTS)}
+    means["accuracy"] = y.mean(axis=0).ravel().tolist()
+    plain = fb.interval(means, class_sizes=SIZES)
+    assert [score.runs for score in shown.scores] == [3, 3]
+    found, before = (estimates(each) for each in (shown, plain))
     terms = (100 * y.mean(axis=2)).var(axis=0, ddof=1) / 3
-    for found, before, v, w in (
-        (means(shown)[0], means(plain)[0], terms[0], terms[0] ** 2 / 2),
-        (pairs(shown)[0], pairs(plain)[0], terms.sum(), (terms**2).sum() / 2),
+    for pair, v, w in (
+        (("a", ""), terms[0], terms[0] ** 2 / 2),
+        (("a", "b"), terms.sum(), (terms**2).sum() / 2),
     ):
-        assert found.mean == pytest.approx(before.mean)
-        tasks = (before.widths["images"].halfwidth / 1.959964) ** 2
+        of_runs, alone = found[pair]["images"], before[pair]["images"]
+        assert of_runs["value"] == pytest.approx(alone["value"])
+        tasks = (alone["halfwidth"] / 1.959964) ** 2
         width = stats.t.ppf(0.975, (tasks + v) ** 2 / w) * np.sqrt(tasks + v)
-        assert found.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
+        assert of_runs["halfwidth"] == pytest.approx(width, rel=1e-5)
     (row,) = json.loads(log_json(shown, shown.log))["sets"][0]["pairs"]
     assert row["images"]["run_share"] == pytest.approx(v / (tasks + v), rel=1e-5)
-    told, before = (pairs(each)[0].widths["images"].p for each in (shown, plain))
-    assert told > 2 * before
+    assert of_runs["p"] > 2 * alone["p"]
 
 
 def test_runs_on_tasks_of_their_own_by_hand() -> None:
     log = _runs(own_tasks=True)
     shown = fb.interval(log, class_sizes=SIZES)
-    assert [e.tasks for e in means(shown)] == [600, 600]
+    assert [score.accuracy.tasks for score in shown.scores] == [600, 600]
     y = 4 * np.array(log["n_correct"]).reshape(3, 2, 200)
     apart = y[:, 0] - y[:, 1]
     v = apart.mean(axis=1).var(ddof=1) / 3
-    (pair,) = pairs(shown)
+    pair = estimates(shown)["a", "b"]["images"]
     assert shown.comparisons[0].run_error == pytest.approx(np.sqrt(v))
     spread = y[:, 0].mean(axis=1).std(ddof=1)
     assert shown.scores[0].run_spread == pytest.approx(spread)
     assert shown.scores[0].run_error == pytest.approx(spread / np.sqrt(3))
-    assert pair.mean == pytest.approx(apart.mean())
+    assert pair["value"] == pytest.approx(apart.mean())
     level = apart - apart.mean(axis=1, keepdims=True) + apart.mean()
     columns = {name: values for name, values in log.items() if name not in ("seed", *COUNTS)}
     first = np.arange(1200).reshape(3, 2, 200)[:, 0].ravel()
     rest = {name: [values[i] for i in first] for name, values in columns.items()}
     rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
-    alone = means(fb.interval(rest, class_sizes=SIZES))[0].widths["images"].halfwidth
+    alone = fb.interval(rest, class_sizes=SIZES).scores[0].intervals["images"].halfwidth
     tasks = (2 * alone / 1.959964) ** 2
     width = stats.t.ppf(0.975, (tasks + v) ** 2 / (v**2 / 2)) * np.sqrt(tasks + v)
-    assert pair.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
+    assert pair["halfwidth"] == pytest.approx(width, rel=1e-5)
 
 
 def test_seeds_of_what_trains_nothing_are_no_runs() -> None:
