@@ -39,6 +39,7 @@ from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.counts import Moments, Terms, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import (
     Interval,
+    check_level,
     halfwidth_per_deviation,
     interval,
 )
@@ -52,7 +53,8 @@ MAX_QUERIES = 512
 
 def worst_class(class_correct: AnyInts, queries: int) -> Floats:
     """Return the lowest class accuracy of each task, float64 (T,), of runs their mean."""
-    return np.asarray(_by_run(class_correct).min(axis=1).mean(axis=1) / queries)
+    counts = _checked(class_correct, queries)
+    return np.asarray(counts.min(axis=1).mean(axis=1) / queries)
 
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
@@ -63,12 +65,18 @@ def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
 
 def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
     """Compute the expected wAcc of each task given how many of its queries are right."""
-    return np.asarray(_of_runs_if_equal(_by_run(class_correct), queries).mean(axis=1))
+    return np.asarray(_of_runs_if_equal(_checked(class_correct, queries), queries).mean(axis=1))
 
 
 def _of_runs_if_equal(counts: AnyInts, queries: int) -> Floats:
     """Compute the same of each task and run (T, R)."""
     way = counts.shape[1]
+    if queries == 1:
+        raise SpecError(
+            "with one query a class, the worst class is right only if all are: there is nothing "
+            "that equal difficulty could be compared with",
+            expected="task sets of at least 2 queries a class",
+        )
     if way * queries > MAX_QUERIES:
         raise SpecError(
             f"tasks of {way * queries} queries", expected=f"at most {MAX_QUERIES} for this"
@@ -101,10 +109,22 @@ def expectations(way: int, queries: int) -> Floats:
     return means
 
 
-def _by_run(class_correct: AnyInts) -> AnyInts:
+def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
     """Return the counts as (T, K, R)."""
     counts = np.asarray(class_correct)
-    return counts[:, :, None] if counts.ndim == 2 else counts
+    if counts.ndim == 2:
+        counts = counts[:, :, None]
+    fits = counts.ndim == 3 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
+    if (
+        not fits
+        or queries < 1
+        or (counts.size and not 0 <= counts.min() <= counts.max() <= queries)
+    ):
+        raise SpecError(
+            "these are not the correct queries of each class of each task",
+            expected=f"whole numbers (T, K[, R]) from 0 to {queries}, of two classes or more",
+        )
+    return counts
 
 
 MOST = 6.0
@@ -205,7 +225,7 @@ class ClassSpread:
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:
     """Look up h of each task, mean over runs (T,), at the level of these counts."""
-    counts = _by_run(class_correct)
+    counts = class_correct if class_correct.ndim == 3 else class_correct[:, :, None]
     accuracy = float(counts.mean() / queries)
     known = expectations_if_unequal(counts.shape[1], queries, float(np.sqrt(variance)), accuracy)
     return np.asarray(known[counts.sum(axis=1)].mean(axis=1))
@@ -290,7 +310,10 @@ def contrast(
     number in `methods` are of one method: run r is one trained model in all of them.
     """
     weights = [weight for weight, _ in parts]
-    counts = [_by_run(np.asarray(part, np.int64)) for _, part in parts]
+    counts = [_checked(np.asarray(part, np.int64), queries) for _, part in parts]
+    if len({part.shape[:2] for part in counts}) > 1:
+        shapes = (str(np.shape(part)) for _, part in parts)
+        raise SpecError(f"counts of shapes {', '.join(shapes)}", expected="of the same tasks")
     owners = range(len(parts)) if methods is None else methods
     runs = lcm(*(part.shape[2] for part in counts))
 
@@ -350,6 +373,7 @@ def interval_of(
     values: Floats, kind: IntervalKind, level: float, terms: Terms = (0.0, 0.0)
 ) -> Interval:
     """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts."""
+    check_level(level)
     tasks, mean = values.size, float(values.mean())
     halfwidth = None
     if tasks > 1:
@@ -389,7 +413,14 @@ def rank_correlation(
     resamples: int = RESAMPLES,
 ) -> RankCorrelation:
     """Compute Spearman's correlation of the methods' means under two metrics, each float (M, T)."""
+    check_level(level)
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    fits = a.ndim == b.ndim == 2 and a.size and b.size and len(a) == len(b) >= 3
+    if not fits or (same_tasks and a.shape != b.shape):
+        raise SpecError(
+            f"metrics of shapes {a.shape} and {b.shape}",
+            expected="two of the same three methods or more: (M, T)",
+        )
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
     if min(a.shape[1], b.shape[1]) > 1:

@@ -30,6 +30,7 @@ from scipy.sparse import csr_array
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.student import mixture_quantiles
+from benchmark_spec.errors import SpecError
 
 ROWS = 32
 """Rows of a product of matrices."""
@@ -61,8 +62,20 @@ class ClassDesign:
 
     @classmethod
     def of(cls, class_ids: AnyInts) -> ClassDesign:
-        """Make a design from tasks' classes, int (T, K)."""
+        """Make a design from tasks' classes, int (T, K); SpecError if a task has one twice."""
         ids = np.asarray(class_ids)
+        if ids.ndim != 2 or not ids.size or ids.dtype.kind not in "iu":
+            raise SpecError(
+                f"an array {ids.shape} of {ids.dtype} does not hold the classes of tasks",
+                expected="integers, a row for each task and a column for each of its classes",
+            )
+        ordered = np.sort(ids, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if twice.size:
+            raise SpecError(
+                f"task {twice[0]} has a class twice: {ids[twice[0]].tolist()}",
+                expected="classes of a task that are all different",
+            )
         different, members = np.unique(ids, return_inverse=True)
         members = members.reshape(ids.shape).astype(np.int64)
         return cls(members, np.bincount(members.reshape(-1), minlength=different.size))

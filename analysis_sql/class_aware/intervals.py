@@ -22,6 +22,7 @@ from analysis_sql.class_aware.likelihood import Shares, grid
 from analysis_sql.comparison.verdicts import constant_p, paired_p
 from analysis_sql.intervals.arrays import Floats, settled
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
+from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.student import student_tail
 
@@ -36,6 +37,7 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
     have the same classes (``design.obstacle`` says which).  If no class is used twice, the open
     interval's; of several runs never narrower, since h' falls with some h.
     """
+    check_level(level)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
     if design.disjoint:

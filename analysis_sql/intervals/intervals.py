@@ -117,5 +117,6 @@ def of_columns(kind: IntervalKind, level: float, *columns: Any) -> list[Interval
 
 def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
     """Return the confidence interval of a mean over tasks; see the module's docstring."""
+    check_level(level)
     (only,) = intervals(moments, kind, level)
     return only

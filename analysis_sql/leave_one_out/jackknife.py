@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 
 from analysis_sql.intervals.arrays import AnyInts, Bools, Floats, Ints
+from benchmark_spec.errors import SpecError
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,9 @@ class Membership:
         group_of_image: AnyInts | None,
         labels: Sequence[str] | None = None,
     ) -> Membership:
-        """Find who is in which task, of the images that may be drawn; see :class:`TaskDesign`."""
+        """Check tasks against the images that may be drawn; see :class:`TaskDesign`."""
         ids, drawn, owner = map(np.asarray, (class_ids, images, class_of_image))
+        _check_tasks(ids, drawn, owner)
         sizes = np.bincount(owner[owner >= 0])
         eligible = np.flatnonzero(sizes >= drawn.shape[2])
         number = np.full(sizes.size, -1)
@@ -171,6 +173,26 @@ def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
     has.sum_duplicates()
     has.data[:] = 1.0
     return has
+
+
+def _check_tasks(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -> None:
+    foreign = np.argwhere((owner[images] != ids[:, :, None]) | (owner[images] < 0))
+    if foreign.size:
+        task, position, place = foreign[0].tolist()
+        image = images[task, position, place]
+        raise SpecError(
+            f"task {task} uses image {image} for class {ids[task, position]}, but it is of class "
+            f"{owner[image]}",
+            expected="images in the order of class_ids",
+        )
+    for what, rows in (("class", ids), ("image", images.reshape(len(ids), -1))):
+        ordered = np.sort(rows, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if twice.size:
+            raise SpecError(
+                f"task {twice[0]} has {'an image' if what == 'image' else 'a class'} twice",
+                expected=f"no {what} twice in a task",
+            )
 
 
 def per_unit(membership: Membership, of_class: NDArray[Any]) -> Floats:

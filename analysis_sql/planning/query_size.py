@@ -31,6 +31,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
 Covariance = tuple[tuple[float, float], tuple[float, float]]
@@ -82,7 +83,7 @@ class Estimate:
 
     def quantile(self, level: float) -> float:
         """Return the two-sided Student quantile at a confidence level."""
-        return float(-stdtrit(self.freedom, (1.0 - level) / 2.0))
+        return float(-stdtrit(self.freedom, (1.0 - check_level(level)) / 2.0))
 
     def alpha_interval(self, level: float) -> tuple[float, float]:
         """Return the confidence interval of α; its lower end may be negative."""
@@ -112,7 +113,7 @@ class SetEstimate(Estimate):
 
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from correct queries (T, K), with their jackknife covariance."""
-    x = _counts(correct, query)
+    x = _counts(correct, query, query)
     return _estimate(x, x, query, 1)
 
 
@@ -122,7 +123,14 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
     `sums` and `squares` (T, K) are Σd and Σd² of each class, where d is 1 if only the first method
     is right, -1 if only the second is, else 0; of several runs d is the mean times `unit`.
     """
-    return _estimate(sums.astype(np.int64), _counts(squares, query), query, unit)
+    d, e = np.asarray(sums), _counts(squares, query, query * unit**2)
+    fits = d.shape == e.shape and d.dtype.kind in "iu"
+    if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
+        raise SpecError(
+            f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
+            expected="integers between -Σd² and Σd², both odd or both even",
+        )
+    return _estimate(d.astype(np.int64), e, query, unit)
 
 
 def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
@@ -166,19 +174,25 @@ def as_covariance(matrix: Floats) -> Covariance:
     return (a, b), (c, d)
 
 
-def _counts(correct: AnyInts, query: int) -> Ints:
+def _counts(correct: AnyInts, query: int, most: int) -> Ints:
     """Return counts as int64 (T, K), if anything can be estimated from them."""
+    x = np.asarray(correct)
     if query < 2:
         raise SpecError(
             "one query per class does not separate the variance between tasks from that within",
             expected="at least 2 queries per class",
         )
-    if len(correct) < MIN_TASKS:
+    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= most)).all():
         raise SpecError(
-            f"{len(correct)} tasks are too few to estimate a variance and its error",
+            f"an array {x.shape} of {x.dtype} does not hold the correct queries of classes",
+            expected=f"integers 0..{most}, a row for each task and a column for each class",
+        )
+    if len(x) < MIN_TASKS:
+        raise SpecError(
+            f"{len(x)} tasks are too few to estimate a variance and its error",
             expected=f"at least {MIN_TASKS}",
         )
-    return correct.astype(np.int64)
+    return x.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -208,6 +222,8 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
             "no variance can be estimated",
             expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
         )
+    if len({estimate.way for estimate in sets}) > 1:
+        raise SpecError("the task sets have different numbers of classes")
     means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
     alpha, w, *moments, freedom = means.mean(axis=0).tolist()
     errors = None
@@ -232,6 +248,8 @@ def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -
     V = (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of estimates θ_g without part g of G >= 3.
     """
     number = len(without)
+    if number < 3:
+        raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
     values = np.array([(part.alpha, part.w) for part in without]).T
     deviations = values - values.mean(axis=1, keepdims=True)
     covariance = as_covariance((number - 1) / number * deviations @ deviations.T)
@@ -307,7 +325,10 @@ class QueryChoice:
 
     def cost_of(self, query: int) -> Cost:
         """Return the cost of one of the Q tried."""
-        return self.costs[self.tried.index(query)]
+        for cost in self.costs:
+            if cost.query == query:
+                return cost
+        raise SpecError(f"Q = {query} was not tried", expected=f"one of {self.tried}")
 
 
 def ratio_interval(estimate: Estimate, level: float) -> Range:
@@ -332,7 +353,7 @@ def ratio_interval(estimate: Estimate, level: float) -> Range:
 
 def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
     """Compute expected half-widths in standard deviations, t(T-1)/sqrt(T), by Q, from its T."""
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - check_level(level)) / 2.0
     reached = {query: np.atleast_1d(np.asarray(tasks[query], float)) for query in sorted(tasks)}
     factors = {
         query: float(np.mean(-stdtrit(t - 1.0, tail) / np.sqrt(t)))

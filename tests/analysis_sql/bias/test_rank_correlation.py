@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis_sql.bias import rank_correlation
+from benchmark_spec.errors import SpecError
 
 
 def test_by_hand() -> None:
@@ -54,3 +55,13 @@ def test_other_tasks() -> None:
     apart = rank_correlation(values, values, same_tasks=False)
     assert apart.low < 0.9  # chance orders near ties anew
     assert rank_correlation(values, values).low == 1.0  # one and the same in every resample
+    with pytest.raises(SpecError, match="same three methods"):
+        rank_correlation(a, b)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 5), (2, 5)), ((3, 5), (3, 4)), ((3,), (3,)), ((3, 0), (3, 0))]
+)
+def test_refusals(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    with pytest.raises(SpecError, match="same three methods or more"):
+        rank_correlation(*(np.zeros(shape) for shape in shapes))

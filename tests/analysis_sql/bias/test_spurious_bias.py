@@ -6,6 +6,7 @@ from scipy import stats
 
 from analysis_sql.bias import contrast, excess, gap, interval_of, step_score
 from analysis_sql.intervals.counts import run_terms
+from benchmark_spec.errors import SpecError
 
 
 def test_by_hand() -> None:
@@ -54,7 +55,9 @@ def test_one_query_a_class() -> None:
     assert gap(ones, ones, 1, "closed").accuracy.constant
 
 
-def test_a_single_task() -> None:
+def test_other_tasks() -> None:
+    with pytest.raises(SpecError, match="of the same tasks"):
+        gap(np.ones((2, 2), int), np.ones((3, 2), int), 2, "open")
     alone = interval_of(np.array([3.0]), "open", 0.95)
     assert (alone.halfwidth, alone.constant) == (None, True)
 

@@ -59,6 +59,18 @@ def test_simulation_of_tasks_whose_difficulty_varies() -> None:
     assert expected_if_independent(correct.mean() / 15, 5, 15) < observed - 0.01
 
 
-def test_too_many_queries() -> None:
-    with pytest.raises(SpecError, match="at most 512"):
-        expected_if_equal(np.array([[1, 1]]), 600)
+@pytest.mark.parametrize(
+    ("correct", "queries", "message"),
+    [
+        ([[1, 1]], 1, "one query a class"),
+        ([[1, 3]], 2, "from 0 to 2"),
+        ([[-1, 1]], 2, "not the correct queries"),
+        ([[1]], 2, "two classes or more"),
+        ([1, 2], 2, "whole numbers"),
+        ([[0.5, 1.0]], 2, "whole numbers"),
+        ([[1, 1]], 600, "at most 512"),
+    ],
+)
+def test_refusals(correct: object, queries: int, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        expected_if_equal(np.array(correct), queries)

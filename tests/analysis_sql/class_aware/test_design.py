@@ -13,6 +13,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import p_values, relative_halfwidths
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
+from benchmark_spec.errors import SpecError
 
 Array = np.ndarray[Any, Any]
 
@@ -145,6 +146,8 @@ def test_what_leaves_no_interval() -> None:
     ids = np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2], [0, 1, 2]])
     assert ClassDesign.of(ids).obstacle == "all tasks have the same classes"
     assert ClassDesign.of(ids[:1]).obstacle == "fewer than 2 tasks"
+    with pytest.raises(SpecError, match="confidence level"):
+        width(np.array([[0, 1], [0, 2]]), np.array([4, 5]), 1.0)
 
 
 @st.composite
@@ -180,6 +183,20 @@ def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObjec
     there_is_none = len(set(x.tolist())) == 1 or ClassDesign.of(ids).obstacle is not None
     assert (found is None) == there_is_none
     assert found is None or 0 < found < np.inf
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (np.array([0, 1]), "does not hold"),
+        (np.zeros((0, 5), int), "does not hold"),
+        (np.array([[0.0, 1.0]]), "does not hold"),
+        (np.array([[0, 1], [2, 2]]), "task 1 has a class twice"),
+    ],
+)
+def test_arrays_that_are_no_classes(ids: Array, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        ClassDesign.of(ids)
 
 
 @pytest.mark.parametrize(

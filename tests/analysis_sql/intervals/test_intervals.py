@@ -11,6 +11,7 @@ from scipy import stats
 
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import interval
+from benchmark_spec.errors import SpecError
 
 
 def test_by_hand() -> None:
@@ -47,6 +48,12 @@ def test_equal_tasks_are_marked() -> None:
     found = interval(Moments.of(np.full(7, 5), 5), "open", 0.95)
     assert found.constant
     assert found.halfwidth == 0.0
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95.0, float("nan"), 1e-17, 0.9999999999999999])
+def test_levels_that_are_none(level: float) -> None:
+    with pytest.raises(SpecError, match="confidence level"):
+        interval(Moments(3, 12, 50, 5), "open", level)
 
 
 @given(st.lists(st.integers(-35, 35), min_size=2, max_size=50), st.integers(1, 35))

@@ -70,6 +70,9 @@ def test_an_accuracy_is_the_special_case() -> None:
 
 def test_what_is_no_difference() -> None:
     ones = np.ones((5, 2), int)
+    for sums in (2 * ones, 0 * ones, ones[:, :1], 1.0 * ones):
+        with pytest.raises(SpecError, match="differences of two methods"):
+            estimate_difference(sums, ones, 3)
     with pytest.raises(SpecError, match="variance"):
         estimate_difference(ones, ones, 1)
 

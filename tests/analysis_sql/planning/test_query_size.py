@@ -52,6 +52,9 @@ def test_what_cannot_be_estimated() -> None:
         estimate_set(np.ones((9, 5), int), 1)
     with pytest.raises(SpecError, match="2 tasks are too few"):
         estimate_set(np.ones((2, 5), int), 3)
+    for x in (np.full((9, 5), 4), np.full((9, 5), -1), np.full((9, 5), 0.5), np.arange(3)):
+        with pytest.raises(SpecError, match=r"integers 0\.\.3"):
+            estimate_set(x, 3)
 
 
 # ---- several sets -------------------------------------------------------------------------------
@@ -81,7 +84,8 @@ def test_pooling_by_hand() -> None:
 
 def test_pooling_nothing() -> None:
     one = estimate_set(np.eye(5, dtype=int), 2)
-    for seeds in ([], [[]], [[one], []]):
+    other = estimate_set(np.eye(4, dtype=int), 2)
+    for seeds in ([], [[]], [[one], []], [[one], [other]]):
         with pytest.raises(SpecError):
             pool(seeds, 1)
 
@@ -95,6 +99,8 @@ def test_jackknife_over_images_by_hand() -> None:
     assert np.asarray(found.covariance) == pytest.approx(2 / 3 * away.T @ away)
     assert (found.alpha, found.w, found.sets) == (whole.alpha, whole.w, whole.sets)
     assert (found.freedom, found.parts, whole.parts) == (2.0, 3, 0)
+    with pytest.raises(SpecError, match="2 parts"):
+        jackknife_images(whole, without[:2])
 
 
 # ---- the ratio ----------------------------------------------------------------------------------
@@ -188,6 +194,8 @@ def test_tasks_of_several_sets_are_averaged_over_widths() -> None:
     )  # 4 has a set without an interval
     with pytest.raises(SpecError, match="no number of queries"):
         width_factors({4: 1}, 0.95)
+    with pytest.raises(SpecError, match="confidence level"):
+        width_factors({4: 9}, 95)
 
 
 def test_costs_and_their_intervals() -> None:
@@ -212,6 +220,8 @@ def test_costs_and_their_intervals() -> None:
         assert it.low is not None
         assert it.low <= min(all_of_them) + 1e-12
         assert min(all_of_them) - it.low < 0.002
+    with pytest.raises(SpecError, match="was not tried"):
+        found.cost_of(31)
 
 
 def ends(found: QueryChoice) -> tuple[int | None, int | None, int | None]:

@@ -274,8 +274,8 @@ def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
     write(
         tmp_path / "x.parquet", bare(joined([*parts[1:], answers("d", DATASETS[0], TASK_SET, 0.8)]))
     )
-    printed = CliRunner().invoke(main, ["score", str(tmp_path / "x.parquet"), "--means"]).stdout
-    assert "answers all of two or more data sets" in " ".join(printed.split())
+    said = printed("score", tmp_path / "x.parquet", "--means")
+    assert "answers all of two or more data sets" in " ".join(said.split())
 
 
 def test_harmonic_means_by_hand(report: fb.Report) -> None:
