@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY, TaskSetName
 from fslbench_data.tasks.draw import Ints, check_number, classes_of_images
 
 LEAST_WAYS, MOST_SUPPORT = 5, 500
@@ -44,12 +44,19 @@ def draw_episodes(
     first = np.cumsum(sizes) - sizes
     classes_of_images(sizes, dataset)
     check_number(tasks, True, where)
-    if not LEAST_WAYS <= protocol.way <= sizes.size or protocol.shot < 1:
+    most = min(MAX_WAY, sizes.size)
+    if not LEAST_WAYS <= protocol.way <= most or protocol.shot < 1:
         raise SamplingError(
             f"episodes of up to {protocol.way} of {sizes.size} classes",
             where=where,
-            expected=f"{LEAST_WAYS} ways to all classes, as the name says: such as "
-            f"episodes-{min(50, sizes.size)}w100s10q",
+            expected=f"{LEAST_WAYS} ways to {most}, as the name says: such as "
+            f"episodes-{min(50, most)}w100s10q",
+        )
+    if protocol.n_query > MAX_QUERIES:
+        raise SamplingError(
+            f"episodes of up to {protocol.n_query} queries",
+            where=where,
+            expected=f"at most {MAX_QUERIES} in all",
         )
     if sizes.min() < 2:
         raise SamplingError(

@@ -244,6 +244,8 @@ def test_what_cannot_be_drawn_or_run(release: Release) -> None:
     for name, sizes, said in (
         ("episodes-9w10s3q", SIZES, "up to 9 of 8"),
         ("episodes-4w10s3q", SIZES, "up to 4"),
+        ("episodes-128w10s3q", [9] * 200, "5 ways to 127"),  # labels are int8
+        ("episodes-8w10s5000q", SIZES, "up to 40000 queries"),
         (str(NAME), [1, *SIZES], "1 images"),
     ):
         with pytest.raises(SamplingError, match=said):
