@@ -23,6 +23,7 @@ counted AS (
         r.dataset,
         r.task_set,
         r.method,
+        r.task_id,
         t.class_ids,
         t.n_query,
         coalesce(r.class_correct, list_transform(
@@ -43,6 +44,7 @@ by_class AS (
         dataset,
         task_set,
         method,
+        task_id,
         unnest(class_ids)  AS class_id,
         unnest(n_correct)  AS n_correct,
         unnest(n_query)    AS n_query
@@ -53,7 +55,7 @@ SELECT
     b.task_set,
     b.method,
     c.class_name,
-    count(*)                                   AS tasks,
+    count(DISTINCT b.task_id)                  AS tasks,
     100.0 * sum(b.n_correct) / sum(b.n_query)  AS accuracy
 FROM by_class AS b
 JOIN classes AS c USING (dataset, class_id)

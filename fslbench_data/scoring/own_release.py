@@ -593,6 +593,9 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         "n_correct": pa.array(np.rint(log.y * queries), pa.int32(), mask=unknown),
         "n_query": pa.array(queries, pa.int32(), mask=unknown),
     }
+    if log.right is not None:
+        there = np.arange(log.right.shape[1]) < log.asked[:, None]
+        columns["correct"] = _lists(log.right, there, pa.int8())
     if log.run_column:
         columns["run"] = named(log.run, log.runs)
     return pa.table(columns)

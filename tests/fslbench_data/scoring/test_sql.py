@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import own_logs
 import pyarrow as pa
 import pytest
 from commands import invoke
@@ -50,6 +51,25 @@ def test_class_accuracies_follow_from_what_says_which_queries_are_right(
     owner = np.take_along_axis(tasks.class_ids, tasks.query_label.astype(int), axis=1)
     by_hand = {"abcd"[c]: pytest.approx(100 * right[owner == c].mean()) for c in np.unique(owner)}
     assert found == ({} if told == "nothing" else by_hand)
+
+
+def test_class_accuracies_of_a_log() -> None:
+    """Of all runs, from the column correct, class by class in the order of class_ids."""
+    columns = own_logs.with_roles(own_logs.log(methods={"m": 0.0}, tasks=120))
+    rng = np.random.default_rng(0)
+    rows, of = [], {str(c): [] for c in range(15)}
+    for row in own_logs.rows(columns) * 2:
+        right = rng.integers(0, 2, (5, 5))
+        told = {"run": str(len(rows) // 120), "correct": right.ravel().tolist()}
+        rows.append({**row, **told, "n_correct": right.sum()})
+        for name, own in zip(row["class_ids"], right, strict=True):
+            of[str(name)].append(100 * own.mean())
+    log = fb.open_log(rows, class_sizes=dict.fromkeys(range(15), 60))
+    with connect(log.release, log) as opened:
+        found = opened.sql("SELECT class_name, accuracy, tasks FROM class_accuracies").fetchall()
+    assert {name: rest for name, *rest in found} == {
+        name: [pytest.approx(np.mean(own)), len(own) // 2] for name, own in of.items()
+    }
 
 
 def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
