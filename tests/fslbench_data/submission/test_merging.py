@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from commands import invoke, printed
 from golden_inputs import Columns, with_fingerprints, write_columns
-from recorded import in_run
+from recorded import in_run, recorded
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -38,14 +38,7 @@ def answers(release: Release, method: str, task_set: str = SETS[0], **about: Any
     """A method's answers to a task set of digits, which say which tasks they are of."""
     info = release.task_set_info("digits", task_set)
     right = np.random.default_rng(len(method)).integers(0, info.protocol.n_query + 1, info.n_tasks)
-    made = Submission.from_accuracies(right / info.protocol.n_query, info, method, percent=False)
-    key = (method, "digits", task_set)
-    return replace(
-        made,
-        methods={method: Method(method, **about)},
-        bindings={key: Binding(info.fingerprint)},
-        package_version="0.1.0",
-    )
+    return replace(recorded(info, right, method, **about), package_version="0.1.0")
 
 
 def rows_of(submission: Submission, **more: Any) -> Columns:
