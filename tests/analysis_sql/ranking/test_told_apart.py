@@ -56,19 +56,6 @@ def test_a_method_that_answered_fewer_tasks_is_compared_on_these(counts: Counts)
     assert p[1] == _paired_p(counts, 0, 1)
 
 
-def test_pairs_with_one_method_are_those_of_all(counts: Counts) -> None:
-    every = adjusted_pairs(counts, "open")
-    assert (every.family, every.by_holm) == (36, True)
-    apart = np.array([every.of(method, 0.95) for method in range(9)])
-    assert (apart == apart.T).all()
-    assert not apart.diagonal().any()
-    assert apart.any()
-    assert not apart[np.triu_indices(9, 1)].all()
-    for method in range(9):
-        with_one = adjusted_pairs(counts, "open", only=method)
-        assert with_one.of(method, 0.95).tolist() == apart[method].tolist()
-
-
 def test_of_very_many_methods_only_the_pairs_that_are_asked_for_are_compared(
     counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
