@@ -29,12 +29,10 @@ from builders.sampling.fewstab_code import draw_released
 from fslbench_data.tasks.draw import (
     DrawnTasks,
     Groups,
-    Pool,
     checked_sizes,
     count_until_exhausted,
     draw_open,
     freeze,
-    number_of_tasks,
     split_support,
 )
 from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
@@ -265,9 +263,6 @@ def count_tasks(
         _, sizes = kept_images(class_sizes, protocol, dataset, key, groups)
         return count_until_exhausted(sizes, protocol, key)
     sizes = checked_sizes(class_sizes, protocol, dataset)
-    if name.suite == "pooled":
-        pool = Pool.of(class_sizes, dataset=dataset, seed=seed, groups=groups)
-        return number_of_tasks(pool.sizes[pool.eligible(protocol, dataset)], protocol)
     if name.suite == "open":
         return count_until_exhausted(sizes, protocol, key)
     if name.suite == "balanced":

@@ -15,7 +15,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.release.verify import task_problems
-from builders.sampling import count_tasks, draw_again, draw_task_set
+from builders.sampling import draw_again, draw_task_set
 from fslbench_data.tasks.draw import (
     KEPT,
     LARGE,
@@ -218,7 +218,6 @@ def test_the_number_of_tasks_by_hand() -> None:
     assert number_of_tasks(np.array([4, 10]), Protocol(2, 1, 2)) == expected == 1128
     # exact: 40 · (8/4)² · √144 = 1920, and no task more; 80 · 72 / 10 = 576
     assert number_of_tasks(np.full(8, 9), Protocol(2, 3, 2)) == 1920
-    assert count_tasks("x", TaskSetName.parse("pooled-2w3s2q"), [9] * 8 + [5], seed=0) == 1920
     drawn, _ = draw_pooled([9] * 8 + [5], Protocol(2, 3, 2), dataset="x", seed=0)
     assert len(drawn) == 1920
 
