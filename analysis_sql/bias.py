@@ -377,7 +377,7 @@ def interval_of(
     tasks, mean = values.size, float(values.mean())
     halfwidth = None
     if tasks > 1:
-        halfwidth = halfwidth_per_deviation(tasks, kind, level) * float(values.std(ddof=1))
+        halfwidth = float(halfwidth_per_deviation(tasks, kind, level) * values.std(ddof=1))
         if kind != "closed":
             halfwidth = float(for_new_runs(halfwidth, terms, level))
     return Interval(kind, level, tasks, mean, halfwidth, bool((values == values[0]).all()))

@@ -226,7 +226,7 @@ def _check_columns(table: pa.Table, where: str) -> None:
             where=f"{where}, which has {listing(names) or 'none of them'}",
             expected=EXPECTED,
             fix=column_remedy(names, missing)
-            if "class_ids" in missing
+            if direct and "class_ids" in missing
             else "rename or add the columns; the first line of a CSV file names them",
         )
     for twice, what, fix in (
