@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from recorded import recorded_sets
 
 from fslbench_data.leaderboard.repository import FolderFiles, submission_name
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.model import Submission
 
 KEY = "cats/open-2w1s2q"
@@ -53,26 +53,14 @@ def answers(
     method: str = "mine",
     *,
     prefix: bool = False,
-    stopping: Stopping | None = None,
     transductive: bool = False,
 ) -> Submission:
-    """Return a submission of one method, bound to its task sets: correct queries of each task."""
-    tables = []
-    bindings = {}
-    for key, values in counts.items():
-        dataset, task_set = key.split("/")
-        info = release.task_set_info(dataset, task_set)
-        n = len(values)
-        columns = {
-            "method": [method] * n,
-            "dataset": [dataset] * n,
-            "task_set": [task_set] * n,
-            "task_id": pa.array(range(n), pa.int32()),
-            "n_correct": pa.array(np.asarray(values), pa.int16()),
-            "n_query": pa.array([info.protocol.n_query] * n, pa.int16()),
-        }
-        tables.append(pa.table(columns))
-        tasks = n if prefix else None
-        bindings[method, dataset, task_set] = Binding(info.fingerprint, tasks, stopping)
-    about = {method: Method(method, transductive=transductive)}
-    return Submission(pa.concat_tables(tables), about, bindings)
+    """Return a submission of one method, bound to its task sets: correct queries of each task.
+
+    Fewer than there are are a `prefix`, or the others are missing.
+    """
+    made = recorded_sets(release, counts, method, transductive=transductive)
+    if prefix:
+        return made
+    bindings = {key: replace(bound, tasks=None) for key, bound in made.bindings.items()}
+    return replace(made, bindings=bindings)

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from biased_release import write_biased
 from commands import invoke
@@ -118,7 +119,9 @@ def test_hostile_files_change_nothing_for_the_others(
     alone = leaderboard(repository.files, [newer])
     for junk in (b"", b"PAR1junkPAR1", b"\x1b[31m"):
         repository.add_bytes(junk)
-    repository.add(answers(newer, {KEY: [5] * len(random_counts(newer))}, "too good"))
+    best = answers(newer, {KEY: [4] * len(random_counts(newer))}, "too good")
+    at, wrong = best.table.column_names.index("n_correct"), pa.array([5] * len(best.table))
+    repository.add(replace(best, table=best.table.set_column(at, "n_correct", wrong)))
     (repository.folder / "submissions" / "\x1b[31m\n.parquet").write_bytes(b"")
     (repository.folder / "submissions" / f"{'e' * 64}.parquet").symlink_to("/etc/passwd")
     found = leaderboard(repository.files, [newer])
