@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from commands import invoke
@@ -275,20 +274,16 @@ def test_killed_at_three_random_moments(tmp_path: Path) -> None:
 
 def _release(folder: Path, dataset: str, task_set: str, classes: int, paths: list[Any]) -> Release:
     """A release of one data set, of so many classes of as many images each."""
-    from benchmark_spec import schemas
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
-    from builders.sources.image_set import About
+    from builders.sources.image_set import About, images_table
 
-    number = len(paths)
-    owner = [i * classes // number for i in range(number)]
-    columns: dict[str, list[Any]] = {name: [None] * number for name in schemas.IMAGES.names}
-    columns |= {"image_id": list(range(number)), "class_id": owner, "path": paths}
-    columns["class_name"] = [f"class {c}" for c in owner]
-    images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
+    sizes, names = [len(paths) // classes] * classes, [f"class {c}" for c in range(classes)]
+    owner = np.repeat(range(classes), sizes)
+    columns = {"image_id": range(len(paths)), "class_id": owner, "path": paths}
+    images = images_table(columns | {"class_name": [names[c] for c in owner]})
     writer = ReleaseWriter(folder, "pictures", "1.0.0", "x")
-    sizes, names = [number // classes] * classes, [f"class {c}" for c in range(classes)]
     about = About("t", "h", "l", "c")
     writer.add_dataset(dataset, about, images=images, class_names=names, class_sizes=sizes)
     name = TaskSetName.parse(task_set)

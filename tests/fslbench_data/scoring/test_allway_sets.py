@@ -29,7 +29,7 @@ from benchmark_spec.protocol import TaskSetName
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
-from builders.sources.image_set import About
+from builders.sources.image_set import About, images_table
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.tables import leaderboard_tables
 from fslbench_data.release.release import Release, load_release
@@ -41,21 +41,14 @@ OWNER = np.repeat(range(3), SIZES)
 PATHS = [f"{'test' if i % 7 < 3 else 'train'}/{i}.png" for i in range(21)]
 
 
-def _images(names: list[str], sizes: list[int], paths: list[str]) -> pa.Table:
-    from benchmark_spec.schemas import IMAGES
-
-    owner, n = np.repeat(range(len(sizes)), sizes), sum(sizes)
-    columns = [range(n), owner, np.array(names)[owner], paths, *[[None] * n for _ in range(4)]]
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, IMAGES, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=IMAGES)
-
-
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """Three classes, with their own test part or all others for queries; and 130 classes."""
     writer = ReleaseWriter(folder := tmp_path_factory.mktemp("allway") / "r", "r", "1.0.0", "R.")
     about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
-    writer.add_dataset("few", about, list("abc"), SIZES, _images(list("abc"), SIZES, PATHS))
+    columns = {"image_id": range(21), "class_id": OWNER, "path": PATHS}
+    images = images_table(columns | {"class_name": ["abc"[c] for c in OWNER]})
+    writer.add_dataset("few", about, list("abc"), SIZES, images)
     name = TaskSetName.parse(OTHERS)
     writer.add_tasks("few", name, *draw_task_set("few", name, SIZES, seed=1, tasks=DRAWS))
     name, part = TaskSetName.parse(OWN_PART), {"paths": PATHS, "test": "test/"}
