@@ -18,6 +18,15 @@ def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Su
     return recorder.submission()
 
 
+def answered(
+    tasks: Any, predictions: Any, name: str = "mine", second: Any = None, **about: Any
+) -> fb.Submission:
+    """Record a method's predictions, and perhaps its second-best classes, on a task set."""
+    recorder = fb.Recorder(name, **about)
+    recorder.add_task_set(tasks, predictions, second)
+    return recorder.submission()
+
+
 def recorded_sets(
     release: fb.Release, counts: Mapping[str, Any], name: str = "mine", **about: Any
 ) -> fb.Submission:

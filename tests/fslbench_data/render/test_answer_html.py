@@ -7,6 +7,7 @@ from base64 import b64decode
 
 import pytest
 from elements import Elements
+from recorded import answered
 
 import fslbench_data as fb
 from fslbench_data.scoring.report import Report
@@ -28,10 +29,8 @@ def _shown(report: Report) -> Elements:
 
 def test_the_answer_with_its_figure_of_a_hostile_name() -> None:
     pytest.importorskip("vl_convert")
-    recorder = fb.Recorder(NAME)
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
-    recorder.add_task_set(tasks, tasks.query_label)
-    report = fb.score(recorder.submission())
+    report = fb.score(answered(tasks, tasks.query_label, NAME))
     shown = _shown(report)
     assert NAME in shown.text
     assert "table" in shown.tags
@@ -54,11 +53,10 @@ def test_without_the_extra_the_figure_is_left_out(
 
 def test_reports_of_many_methods_are_cut() -> None:
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
-    parts = []
-    for number in range(40):
-        recorder = fb.Recorder(f"mine {number:02}")
-        recorder.add_task_set(tasks, (tasks.query_label + number % 3) % 5)
-        parts.append(recorder.submission())
+    parts = [
+        answered(tasks, (tasks.query_label + number % 3) % 5, f"mine {number:02}")
+        for number in range(40)
+    ]
     shown = _shown(fb.score(parts, references=False))
     assert len(shown.rows) <= 33
     assert "and 10 more rows" in shown.text

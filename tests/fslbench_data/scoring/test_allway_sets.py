@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from recorded import in_run
+from recorded import answered, in_run
 from results_repository import Repository
 from scipy.stats import t as student
 
@@ -69,8 +69,7 @@ def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> 
         rng = np.random.default_rng(number)
         wrong = rng.integers(0, tasks.class_ids.shape[1], tasks.query.shape)
         answers = np.where(rng.random(wrong.shape) < 0.6, tasks.query_label, wrong)
-        (recorder := Recorder(f"m{number}", trained=False)).add_task_set(tasks, answers)
-        parts.append(recorder.submission())
+        parts.append(answered(tasks, answers, f"m{number}", trained=False))
     return fb.merge(parts)
 
 
@@ -87,10 +86,7 @@ def _with_second(
     tasks, parts = release.task_set("few", name), []
     for seed in seeds:
         best = np.argsort(-_scores_of(tasks, seed), axis=2)
-        (recorder := Recorder(method, trained=False)).add_task_set(
-            tasks, best[..., 0], best[..., 1]
-        )
-        part = recorder.submission()
+        part = answered(tasks, best[..., 0], method, best[..., 1], trained=False)
         parts.append(in_run(part, str(seed)) if len(seeds) > 1 else part)
     return fb.merge(parts)
 
@@ -161,11 +157,9 @@ def test_a_method_may_answer_with_scores(
     found = fb.evaluate(distances, release, **how)
     tasks, x = release.task_set("few", OTHERS), release.features("few", "net").astype(np.float32)
     order = [np.argsort(-distances(x[t.support], x[t.query], None), axis=1) for t in tasks]
-    (recorder := Recorder("d")).add_task_set(
-        tasks, [o[:, 0] for o in order], [o[:, 1] for o in order]
-    )
+    recorded = answered(tasks, [o[:, 0] for o in order], "d", [o[:, 1] for o in order])
     for column in ("predictions", "second"):
-        expected = recorder.submission().table.column(column).to_pylist()
+        expected = recorded.table.column(column).to_pylist()
         assert found.table.column(column).to_pylist() == expected
     with pytest.raises(KeyboardInterrupt):
         fb.evaluate(stopping, release, journal=tmp_path / "j", **how)
@@ -224,10 +218,9 @@ def test_second_bests_of_tasks_of_few_classes_are_refused(embedded: Release) -> 
     tasks = embedded.task_set("digits", "open-5w1s1q")
     with pytest.raises(PredictionError, match="of tasks of all classes alone"):
         Recorder("m").add(tasks[0], tasks[0].query_label, (tasks[0].query_label + 1) % 5)
-    (recorder := Recorder("m")).add_task_set(tasks, tasks.query_label)
-    table = recorder.submission().table
+    right = answered(tasks, tasks.query_label)
     second = pa.array(((tasks.query_label + 1) % 5).tolist(), pa.list_(pa.int8()))
-    changed = replace(recorder.submission(), table=table.append_column("second", second))
+    changed = replace(right, table=right.table.append_column("second", second))
     with pytest.raises(PredictionError, match="tasks of a few classes"):
         fb.score(changed, embedded)
     tasks = embedded.task_set("digits", "allway-10w1s1787q")
@@ -300,12 +293,11 @@ def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> N
 
 
 def test_what_never_varies_has_no_p(release: Release) -> None:
-    tasks, parts = release.task_set("few", OTHERS), []
-    for method, shift in (("right", 0), ("wrong", 1), ("wrong too", 1)):
-        (recorder := Recorder(method, trained=False)).add_task_set(
-            tasks, (tasks.query_label + shift) % 3
-        )
-        parts.append(recorder.submission())
+    tasks = release.task_set("few", OTHERS)
+    parts = [
+        answered(tasks, (tasks.query_label + shift) % 3, method, trained=False)
+        for method, shift in (("right", 0), ("wrong", 1), ("wrong too", 1))
+    ]
     rows = fb.score(fb.merge(parts), release).comparisons.to_arrow().to_pylist()
     found = [(row["verdict"], row["p"]) for row in rows if row["interval"] == "images"]
     assert found == [("?", None), ("?", None), ("=", 1.0)]

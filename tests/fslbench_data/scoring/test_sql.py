@@ -10,9 +10,8 @@ import own_logs
 import pyarrow as pa
 import pytest
 from commands import invoke
-from recorded import recorded
+from recorded import answered, recorded
 
-import fslbench_data as fb
 from analysis_sql.queries.engine import run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
@@ -39,8 +38,7 @@ def test_class_accuracies_follow_from_what_says_which_queries_are_right(
     """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
     tasks = toy.task_set("cats", "closed-2w1s2q")
     answers = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
-    (recorder := fb.Recorder("m")).add_task_set(tasks, answers)
-    whole, right = recorder.submission(), answers == tasks.query_label
+    whole, right = answered(tasks, answers), answers == tasks.query_label
     table = whole.table.drop_columns(["class_correct", "predictions"])
     if told == "correct":
         table = table.append_column("correct", pa.array(right.astype(np.int8).tolist()))

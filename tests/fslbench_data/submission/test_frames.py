@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from golden_inputs import INPUTS
+from recorded import answered
 
 import fslbench_data as fb
 from benchmark_spec.errors import (
@@ -30,12 +31,9 @@ COLUMNS = ("method", "dataset", "task_set", "task_id", "n_correct", "n_query")
 def answers() -> fb.Submission:
     """Two methods on a task set, one of them transductive."""
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
-    parts = []
-    for number, name in enumerate(("mine", "yours")):
-        recorder = fb.Recorder(name, transductive=name == "yours")
-        recorder.add_task_set(tasks, (tasks.query_label + number) % 5)
-        parts.append(recorder.submission())
-    return fb.merge(parts)
+    mine = answered(tasks, tasks.query_label)
+    yours = answered(tasks, (tasks.query_label + 1) % 5, "yours", transductive=True)
+    return fb.merge([mine, yours])
 
 
 def _pandas(table: pa.Table) -> Any:

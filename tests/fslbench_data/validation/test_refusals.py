@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from commands import invoke
 from golden_inputs import write_columns
-from recorded import recorded
+from recorded import answered, recorded
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 
 SET = "open-5w5s5q"  # 31 tasks of 25 queries
@@ -33,9 +32,8 @@ def good(embedded: Release) -> dict[str, list[Any]]:
     """A submission with predictions, as columns."""
     tasks = embedded.task_set("digits", SET)
     rng = np.random.default_rng(0)
-    recorder = Recorder("mine")
-    recorder.add_task_set(tasks, rng.integers(0, 5, tasks.query_label.shape))
-    columns = recorder.submission().table.to_pydict()
+    answers = rng.integers(0, 5, tasks.query_label.shape)
+    columns = answered(tasks, answers).table.to_pydict()
     columns["fingerprint"] = [tasks.info.fingerprint] * len(tasks)
     return dict(columns)
 
