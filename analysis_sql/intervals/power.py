@@ -80,8 +80,15 @@ def detectable_difference_of(
     tasks: Any, variance: Any, level: float = 0.95, power: float = 0.8
 ) -> Any:
     """Compute the smallest detectable difference of T tasks with this variance, elementwise."""
-    factors = np.vectorize(detectable_factor, otypes=[float])(tasks, level, power)
-    return (factors / np.sqrt(np.maximum(tasks, 1)) * np.sqrt(variance))[()]
+    tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))
+    different, which = np.unique(tasks, return_inverse=True)
+    factors = np.array(
+        [
+            detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan
+            for t in different.tolist()
+        ]
+    )
+    return (factors[which.reshape(tasks.shape)] * np.sqrt(variance))[()]
 
 
 _FAR = 38.0
