@@ -16,6 +16,7 @@ from analysis_sql.queries.engine import run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.own_release import open_log
 from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 from fslbench_data.submission.model import Submission
 
@@ -62,7 +63,7 @@ def test_class_accuracies_of_a_log() -> None:
         rows.append({**row, **told, "n_correct": right.sum()})
         for name, own in zip(row["class_ids"], right, strict=True):
             of[str(name)].append(100 * own.mean())
-    log = fb.open_log(rows, class_sizes=dict.fromkeys(range(15), 60))
+    log = open_log(rows, class_sizes=dict.fromkeys(range(15), 60))
     with connect(log.release, log) as opened:
         found = opened.sql("SELECT class_name, accuracy, tasks FROM class_accuracies").fetchall()
     assert {name: rest for name, *rest in found} == {
