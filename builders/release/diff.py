@@ -141,10 +141,7 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
         yield Change("minor", "other content: the values stand for others", now.path)
     elif dict(was.provenance) != dict(now.provenance):
         yield Change("patch", "same content, other provenance", now.path)
-    elif was.drawn != now.drawn:
-        how = "not stored any more: it is drawn again" if now.drawn else "stored"
-        yield Change("patch", f"same content, {how}", now.path)
-    elif was.sha256 != now.sha256:
+    elif was.sha256 != now.sha256 and not (was.drawn or now.drawn):  # those have no file
         yield Change("patch", "same content, written otherwise", now.path)
 
 

@@ -40,7 +40,7 @@ from analysis_sql.ranking.told_apart import (
 )
 from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.scoring.designs import NO_UNITS, Units
+from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import (
     PREFIX,
     ByKind,
@@ -442,7 +442,7 @@ class TaskSetReport:
         counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
         designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
         of_all = intervals_by_kind(counts, self.interval_kind, self.level, designs)
-        own = [IntervalsOfMethod(of_all, self.kinds, i, NO_UNITS) for i in range(len(counts))]
+        own = [IntervalsOfMethod(of_all, self.kinds, i, self.units) for i in range(len(counts))]
         scores = tuple(replace(s, intervals=i) for s, i in zip(self.scores, own, strict=True))
         return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
