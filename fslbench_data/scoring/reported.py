@@ -455,7 +455,11 @@ def _in_percent(
 
 
 def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, where: str) -> str:
-    """Refuse numbers of right queries in place of accuracies; warn of what may be such."""
+    """Refuse numbers of right queries; warn of what may be such, and of equal accuracies."""
+    if np.ptp(accuracies) < _ROUNDING:
+        return (
+            f"the accuracies of all {accuracies.size:,} tasks are equal: ± 0 says nothing of others"
+        )
     small = accuracies[(accuracies > 0) & (accuracies < 1)]
     if accuracies.max() > 1 and small.size:
         return (

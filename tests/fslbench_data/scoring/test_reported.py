@@ -274,5 +274,6 @@ def test_equal_accuracies_say_nothing_of_other_images_however_they_round() -> No
     for accuracy in (0.5, 1 / 3, 0.1):
         (alone,) = fb.reported([accuracy] * 50).results
         assert alone.tasks == 0
+        assert "all 50 tasks are equal" in alone.warning
         with pytest.raises(FSLBenchError, match="tasks that do not differ"):
             fb.reported([accuracy] * 50, **SIZES)
