@@ -222,8 +222,8 @@ class DatasetBuild:
         least = self.spec.with_queries(dict.fromkeys(self.spec.left_open, 1))
         for task_set in least.every_task_set if self.spec.left_open else ():
             suite = suite_of(task_set.suite)
-            if suite.uniform or suite.attributes:  # which sizes of classes do not tell, so that
-                drawing(least, task_set)()  # no features are extracted to choose queries by before
+            if suite.uniform or suite.attributes:  # before features are extracted to choose Q by
+                drawing(least, task_set)()
         chosen = choose(self.spec)
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
         spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)

@@ -413,7 +413,7 @@ def _of_counts(info: TaskSetInfo, designs: Designs, units: Units) -> tuple[Desig
 
 def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:
     """List the methods of a release's tables, by task set: the references come first."""
-    references = reference_results(release)
+    references = reference_results(release, counts_only=True)
     methods = [
         (method, one.digest)
         for one in accepted
