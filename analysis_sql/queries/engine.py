@@ -61,7 +61,7 @@ def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     a QueryError if that is no such amount.
     """
     limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
-    return duckdb.connect(
+    connection = duckdb.connect(
         ":memory:",
         config={
             "enable_external_access": False,
@@ -72,6 +72,8 @@ def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
             **limit,
         },
     )
+    # else a slow query prints its progress among results, where Python has no main file
+    return connection.execute("SET enable_progress_bar = false")
 
 
 def working_database() -> duckdb.DuckDBPyConnection:

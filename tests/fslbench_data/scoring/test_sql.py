@@ -10,6 +10,7 @@ import own_logs
 import pyarrow as pa
 import pytest
 from commands import invoke
+from processes import python
 from recorded import answered, recorded
 
 from analysis_sql.queries.engine import run_query
@@ -195,3 +196,13 @@ def test_scores_are_made_only_for_queries_that_name_them(
         only_named(everything, "FROM scores", seconds=1e-9, memory="1GB")
     monkeypatch.setattr("fslbench_data.scoring.sql.score", None)
     assert "scores" not in only_named(tables(toy), "FROM accuracies", **limits)
+
+
+def test_a_slow_query_prints_no_progress() -> None:
+    """DuckDB does by itself where Python has no main file, as in notebooks and ``python -c``."""
+    code = (
+        "from analysis_sql.queries.engine import new_database\n"
+        "asked = \"SELECT current_setting('enable_progress_bar')\"\n"
+        "print(new_database().execute(asked).fetchone()[0])"
+    )
+    assert python(code, check=True).stdout == "False\n"
