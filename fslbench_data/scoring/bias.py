@@ -368,7 +368,7 @@ def bias(
         As :func:`fslbench_data.score` does.
     """
     release = load_release() if release is None else release
-    return bias_on(select(submission, release, selection, by_class=True))
+    return bias_on(select(submission, release, selection, only_ladders=True))
 
 
 def bias_on(selected: Selected) -> BiasReport:

@@ -362,9 +362,8 @@ def _check_once(made: Sequence[Printed], where: str) -> None:
 def _accuracies(results: object) -> dict[str, NDArray[np.float64]] | None:
     """Return accuracies by where they are from; None if results are something else."""
     if isinstance(results, str | Path):
-        if isinstance(results, str) and _PRINTED.search(_plain(results)):
-            return None
-        if not is_accuracies(Path(results)):
+        is_result = isinstance(results, str) and _PRINTED.search(_plain(results))
+        if is_result or not is_accuracies(Path(results)):
             return None
         results = [results]
     if not isinstance(results, Mapping) and hasattr(results, "__len__"):

@@ -186,13 +186,13 @@ class Selected:
         return tuple(dict.fromkeys((*self.answers.methods, *references)))
 
     def on_ladders(self) -> Selected:
-        """Select the same methods on the task sets made with attributes, by class."""
+        """Select the same methods on the task sets made with attributes."""
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
         there = replace(self, infos=ladders, left_out=())
         if self.alone:
             return replace(there, answers=_references_alone(self.release, ladders))
-        by_class = self.references and reference_results(self.release, ladders)
-        return replace(there, references=by_class)
+        references = self.references and reference_results(self.release, ladders)
+        return replace(there, references=references)
 
 
 def select(
@@ -200,13 +200,12 @@ def select(
     release: Release,
     selection: Selection | None = None,
     *,
-    by_class: bool = False,
+    only_ladders: bool = False,
 ) -> Selected:
     """Read, check and choose.
 
     Task sets made with attributes of images are chosen only if they are named, or nothing else is
-    answered; with `by_class` they alone are, and references are read with the classes of their
-    right answers. No submission compares the reference methods.
+    answered; with `only_ladders` they alone are. No submission compares the reference methods.
     """
     selection = selection or Selection()
     if isinstance(submission, list | tuple) and not submission:
@@ -232,7 +231,7 @@ def select(
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
     left_out: list[TaskSetInfo] = []
-    if by_class:
+    if only_ladders:
         infos = ladders
     elif others and not selection.task_sets:
         infos, left_out = others, ladders

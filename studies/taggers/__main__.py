@@ -250,7 +250,7 @@ def order_rows(by: By) -> Iterator[Sequence[str]]:
 
 def main() -> None:
     """Print the tables."""
-    selected = select(ANSWERS, load_release(RELEASE), by_class=True)
+    selected = select(ANSWERS, load_release(RELEASE), only_ladders=True)
     by = {tagger.name: tagger for tagger in taggers(selected, DATASET)}
     found = "truth found: | of its words true: | support has it: | inter-class by it: | by truth:"
     printed(f"errors, % | tagger | {found} | wAcc: | lost:", tagger_rows(by))

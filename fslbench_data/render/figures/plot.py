@@ -208,7 +208,7 @@ def figure_of(
     if kind == "queries":
         return rows.queries(sweeps)
     opened = load_release() if release is None else release
-    selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
+    selected = select(results, opened, selection, only_ladders=kind in OF_LADDERS)
     methods = selected.selection.methods
     if kind in OF_LADDERS:
         ladders = bias_on(selected).ladders
