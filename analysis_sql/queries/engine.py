@@ -72,8 +72,11 @@ def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
             **limit,
         },
     )
-    # else a slow query prints its progress among results, where Python has no main file
-    return connection.execute("SET enable_progress_bar = false")
+    # It is on where Python has no main file, and would stand among results.  Where it is off it
+    # stays so: in Jupyter without ipywidgets DuckDB refuses the setting itself.
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+        connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def working_database() -> duckdb.DuckDBPyConnection:

@@ -198,10 +198,22 @@ def test_scores_are_made_only_for_queries_that_name_them(
     assert "scores" not in only_named(tables(toy), "FROM accuracies", **limits)
 
 
-def test_a_slow_query_prints_no_progress() -> None:
-    """DuckDB does by itself where Python has no main file, as in notebooks and ``python -c``."""
+IN_JUPYTER = (
+    "from IPython.core.interactiveshell import InteractiveShell\n"
+    "InteractiveShell.instance().config.IPKernelApp.name = 'kernel'\n"
+)
+
+
+@pytest.mark.parametrize("before", ["", IN_JUPYTER], ids=["python -c", "Jupyter"])
+def test_a_slow_query_prints_no_progress(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB does by itself where Python has no main file; in Jupyter it may refuse the setting."""
+    if before:
+        pytest.importorskip("IPython", reason="needs ipykernel, of the extra `test`")
+        monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     code = (
-        "from analysis_sql.queries.engine import new_database\n"
+        f"{before}from analysis_sql.queries.engine import new_database\n"
         "asked = \"SELECT current_setting('enable_progress_bar')\"\n"
         "print(new_database().execute(asked).fetchone()[0])"
     )
