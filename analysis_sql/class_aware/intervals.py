@@ -10,17 +10,17 @@ of a grid is weighted by its prior and its restricted likelihood, see
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import Shares, grid
 from analysis_sql.comparison.verdicts import constant_p, paired_p
-from analysis_sql.intervals.arrays import Floats, settled
+from analysis_sql.intervals.arrays import Floats, Ints, settled
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
@@ -29,57 +29,67 @@ from analysis_sql.intervals.student import student_tail
 _ROWS_AT_ONCE = 128
 
 
-def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Mixtures:
+    """Laws of P means: those of methods or differences on a design's tasks, at whatever level."""
+
+    design: Any
+    norm2: Floats
+    """float64 (P,): |y - ȳ|²."""
+    parts: Sequence[tuple[Ints, Floats, Floats]]
+    """Some rows of a `norm2` above 0 at a time: where they are (p,), the weights of ratios and
+    their standard errors by |y - ȳ|, both (p, G).  There are none where none is needed."""
+
+
+def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
     """Compute half-widths (P,) of class-aware intervals, percentage points.
 
-    From coordinates (P, k) of counts, or of differences, on the design's tasks, and the moments of
-    the same.  NaN where there is no interval: counts that are all equal, T < 2, or tasks that all
-    have the same classes (``design.obstacle`` says which).  If no class is used twice, the open
-    interval's; of several runs never narrower, since h' falls with some h.
+    From mixtures of counts, or of differences, and the moments of the same.  NaN where there is no
+    interval: counts that are all equal, T < 2, or tasks that all have the same classes
+    (``design.obstacle`` says which).  If no class is used twice, the open interval's; of several
+    runs never narrower, since h' falls with some h.
     """
     check_level(level)
-    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
-    if design.disjoint:
-        return np.where(norm2 > 0, of_images, np.nan)
-    widths = task_halfwidths(design, u, moments, level)
-    widened = np.asarray(for_new_runs(widths, moments.run_terms, level))
+    if mixtures.design.disjoint:
+        return np.where(mixtures.norm2 > 0, of_images, np.nan)
+    widened = widened_halfwidths(mixtures, moments, level)
     return np.where(np.greater(moments.run_terms[0], 0), np.maximum(widened, of_images), widened)
 
 
-def task_halfwidths(design: Any, u: NDArray[Any], moments: Moments, level: float) -> Floats:
-    """Compute the same where tasks share classes, or superclasses, as if runs did not differ."""
-    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
-    relative = relative_halfwidths(design, u, norm2, level)
-    return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
+def widened_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
+    """Compute the same where tasks share classes, or superclasses, of mixtures and runs alone."""
+    widths = task_halfwidths(mixtures, moments, level)
+    return np.asarray(for_new_runs(widths, moments.run_terms, level))
 
 
-def relative_halfwidths(design: Any, u: NDArray[Any], norm2: NDArray[Any], level: float) -> Floats:
-    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`.
+def task_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
+    """Compute the same as if runs did not differ."""
+    relative = relative_halfwidths(mixtures, level)
+    return settled(relative * np.sqrt(mixtures.norm2) * 100.0 / moments.queries_per_task)
 
-    `u` (P, k) are the design's coordinates of y, in any units, and `norm2` (P,) is |y - ȳ|² in
-    their square.
-    """
-    widths = np.full(len(norm2), np.nan)
-    if design.obstacle is not None:
-        return widths
-    usable = np.flatnonzero(norm2 > 0)
-    for some, weights, errors in mixtures(design, u[usable], norm2[usable]):
-        widths[usable[some]] = design.quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+
+def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
+    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`."""
+    design = mixtures.design
+    widths = np.full(len(mixtures.norm2), np.nan)
+    for rows, weights, errors in mixtures.parts:
+        widths[rows] = design.quantiles(weights, errors, design.tasks - 1, 1.0 - level)
     return widths
 
 
 @singledispatch
-def mixtures(
-    design: Any, u: NDArray[Any], norm2: NDArray[Any]
-) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Give rows at a time, with the weights of ratios and their standard errors by |y - ȳ|, (P, N).
+def mixtures_of(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
+    """Compute mixtures from a design's coordinates (P, k) of y, in any units.
 
-    Of classes by their :func:`mixture`.
+    `norm2` (P,) is |y - ȳ|² in their square.
     """
-    for start in range(0, len(norm2), _ROWS_AT_ONCE):
-        some = slice(start, start + _ROWS_AT_ONCE)
-        yield some, *mixture(Shares.of(design, u[some], norm2[some]))
+    usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
+    parts = []
+    for start in range(0, usable.size, _ROWS_AT_ONCE):
+        rows = usable[start : start + _ROWS_AT_ONCE]
+        parts.append((rows, *mixture(Shares.of(design, u[rows], norm2[rows]))))
+    return Mixtures(design, norm2, parts)
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:
@@ -93,7 +103,7 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
     return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
 
 
-def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments) -> Floats:
+def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
     """Compute two-sided p-values (P,) for new classes: 1 - the level at which 0 is just outside.
 
     The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
@@ -103,12 +113,10 @@ def p_values(design: ClassDesign, u: NDArray[Any], moments: Moments) -> Floats:
     runs: :meth:`Moments.p_for_new_runs`, and then never below the open interval's.  Arguments as of
     :func:`halfwidths`.
     """
-    if design.disjoint:
+    if mixtures.design.disjoint:
         return np.asarray(paired_p(moments, "open"), np.float64)
-    if design.obstacle is not None:
-        return constant_p_values(design, moments)
-    p = mixture_p_values(design, u, moments)
-    if not np.any(moments.run_terms[0]):
+    p = mixture_p_values(mixtures, moments)
+    if mixtures.design.obstacle is not None or not np.any(moments.run_terms[0]):
         return p
     of_images = np.asarray(paired_p(moments, "open"), np.float64)
     return np.where(np.greater(moments.run_terms[0], 0), np.maximum(p, of_images), p)
@@ -123,24 +131,25 @@ def constant_p_values(design: Any, moments: Moments) -> Floats:
     return p
 
 
-def mixture_p_values(design: Any, u: NDArray[Any], moments: Moments) -> Floats:
-    """Give p-values (P,) by the tails of a mixture, and raise them by what runs add."""
-    p = constant_p_values(design, moments)
-    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
-    rows = np.flatnonzero(norm2 > 0)
-    mean = np.abs(np.asarray(moments.total)[rows]) / design.tasks
-    p[rows] = np.minimum(settled(2.0 * tails(design, u[rows], norm2[rows], mean)), 1.0)
-    widths = partial(task_halfwidths, design, u, moments, REFERENCE)
+def mixture_p_values(mixtures: Mixtures, moments: Moments) -> Floats:
+    """Give p-values (P,) by the tails of mixtures, and raise them by what runs add."""
+    p = constant_p_values(mixtures.design, moments)
+    if mixtures.design.obstacle is not None:
+        return p
+    rows = np.flatnonzero(mixtures.norm2 > 0)
+    halves = tails(mixtures, np.abs(np.asarray(moments.total)) / mixtures.design.tasks)
+    p[rows] = np.minimum(settled(2.0 * halves[rows]), 1.0)
+    widths = partial(task_halfwidths, mixtures, moments, REFERENCE)
     return np.asarray(moments.p_for_new_runs(p, widths))
 
 
-def tails(design: Any, u: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
-    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios, for `norm2` above 0.
+def tails(mixtures: Mixtures, mean: Floats) -> Floats:
+    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios; NaN as :func:`halfwidths`.
 
     `mean` (P,) is y's, in the units of the coordinates.
     """
-    p = np.empty(len(mean))
-    for some, weights, errors in mixtures(design, u, norm2):
-        score = mean[some, None] / (errors * np.sqrt(norm2[some])[:, None])
-        p[some] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
+    p = np.full(len(mean), np.nan)
+    for rows, weights, errors in mixtures.parts:
+        score = mean[rows, None] / (errors * np.sqrt(mixtures.norm2[rows])[:, None])
+        p[rows] = (weights * student_tail(mixtures.design.tasks - 1, score)).sum(axis=1)
     return p

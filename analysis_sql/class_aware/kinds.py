@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals, superclasses
 from analysis_sql.class_aware.design import ROWS
+from analysis_sql.class_aware.intervals import Mixtures, mixtures_of
 from analysis_sql.comparison.pairs import Pairs, pair_differences
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts, Moments
@@ -23,6 +23,8 @@ from benchmark_spec.protocol import IntervalKind
 
 _NUMBERS_AT_ONCE = 1 << 18
 """Coordinates of pairs that are held at once."""
+_MOST_KEPT = 2048
+"""Pairs up to which mixtures are kept, for other levels and p-values of the same pairs."""
 
 
 @dataclass(frozen=True)
@@ -30,86 +32,135 @@ class AwareKind:
     """A kind of interval by a design that says what tasks share."""
 
     name: IntervalKind
-    halfwidths: Callable[[Any, NDArray[Any], Moments, float], Floats]
-    p: Callable[[Any, NDArray[Any], Moments], Floats]
-    """Of methods' or pairs' coordinates (P, k) and moments: half-widths at a level, and two-sided
-    p-values."""
+    halfwidths: Callable[[Mixtures, Moments, float], Floats]
+    p: Callable[[Mixtures, Moments], Floats]
+    """Of methods' or pairs' mixtures and moments: half-widths (P,) at a level, and two-sided
+    p-values (P,)."""
+    least: AwareKind | None = None
+    """The kind of the design's classes alone: no interval is narrower, and no p-value smaller."""
 
     def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
         """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
-        moments = counts.moments()
-        widths = np.full(len(counts), np.nan)
-        for prefix, rows in _by_tasks(design, counts.tasks):
-            coordinates = prefix.coordinates(counts.correct[rows, : prefix.tasks])
-            widths[rows] = self.halfwidths(prefix, coordinates, moments.some(rows), level)
+        widths = self._by_method(design, counts, lambda own, of: self.halfwidths(own, of, level))
+        if self.least is not None:
+            least = self.least.method_halfwidths(design.classes, counts, level)
+            widths = np.maximum(widths, least)
         return widths
+
+    def method_p_values(self, design: Any, counts: Counts) -> Floats:
+        """Compute two-sided p-values (M,) of means being 0, each over its tasks."""
+        p = self._by_method(design, counts, self.p)
+        if self.least is not None:
+            p = np.maximum(p, self.least.method_p_values(design.classes, counts))
+        return p
+
+    @staticmethod
+    def _by_method(
+        design: Any, counts: Counts, compute: Callable[[Mixtures, Moments], Floats]
+    ) -> Floats:
+        moments = counts.moments()
+        values = np.full(len(counts), np.nan)
+        for prefix, rows in _by_tasks(design, counts.tasks):
+            some = moments.some(rows)
+            mixtures = Mixtures(prefix, some.norm2, ())
+            if not prefix.disjoint:
+                coordinates = prefix.coordinates(counts.correct[rows, : prefix.tasks])
+                mixtures = mixtures_of(prefix, coordinates, some.norm2)
+            values[rows] = compute(mixtures, some)
+        return values
 
     def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
         """Make what compares the methods of a task set."""
-        first = lru_cache(maxsize=None)(
-            lambda tasks: _Prefix(self, design.prefix(tasks), counts, level)
-        )
+
+        @cache
+        def own(tasks: int) -> Floats:
+            return self.method_halfwidths(design.prefix(tasks), counts.first(tasks), level)
+
         return Pairs(
             self.name,
             counts,
             level,
-            lambda tasks, *methods: first(tasks).own(*methods),
-            lambda tasks, *pairs: first(tasks).widths(*pairs),
+            lambda tasks, rows, _: own(tasks)[rows],
+            lambda tasks, *pairs: self._widths(design.prefix(tasks), counts, level, *pairs),
             lambda tasks: int(design.prefix(tasks).disjoint_tasks),
         )
 
-    def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
-        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
-        p = np.full(len(methods), np.nan)
-        differences = pair_differences(counts, methods, versus)
-        common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-        for prefix, places in _by_tasks(design, common):
-            u = prefix.coordinates(counts.correct[:, : prefix.tasks])
-            for some, own in _blocks(prefix, counts, u, methods[places], versus[places]):
-                rows = places[some]
-                p[rows] = self.p(prefix, own, differences.some(rows))
-        return p
-
-    def method_p_values(self, design: Any, counts: Counts) -> Floats:
-        """Compute two-sided p-values (M,) of means being 0, each over its tasks."""
-        moments = counts.moments()
-        p = np.full(len(counts), np.nan)
-        for prefix, rows in _by_tasks(design, counts.tasks):
-            coordinates = prefix.coordinates(counts.correct[rows, : prefix.tasks])
-            p[rows] = self.p(prefix, coordinates, moments.some(rows))
-        return p
-
-
-class _Prefix:
-    """The first tasks of a set, with the coordinates and own half-widths of all methods."""
-
-    def __init__(self, kind: AwareKind, design: Any, counts: Counts, level: float) -> None:
-        self._kind, self._design, self._counts, self._level = kind, design, counts, level
-        first = counts.first(design.tasks)
-        self._u = design.coordinates(first.correct)
-        self._own = kind.halfwidths(design, self._u, first.moments(), level)
-
-    def own(self, rows: Ints, _: Moments) -> Floats:
-        """Return half-widths (N,) of methods' means."""
-        return np.asarray(self._own[rows])
-
-    def widths(self, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-        """Compute half-widths of differences (P,)."""
-        widths = np.empty(len(methods))
-        for some, u in _blocks(self._design, self._counts, self._u, methods, versus):
-            apart = difference.some(some)
-            widths[some] = self._kind.halfwidths(self._design, u, apart, self._level)
+    def _widths(self, design: Any, counts: Counts, level: float, *pairs: Any) -> Floats:
+        widths = _by_pair(design, counts, lambda own, of: self.halfwidths(own, of, level), *pairs)
+        if self.least is not None:
+            widths = np.maximum(widths, self.least._widths(design.classes, counts, level, *pairs))
         return widths
+
+    def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
+        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions.
+
+        They are kept, since other kinds and rankings ask for the same.
+        """
+        pairs = (np.asarray(at, np.int64).tobytes() for at in (methods, versus))
+        return _p_values(self, design, counts, *pairs).copy()
+
+
+@lru_cache(maxsize=8)
+def _p_values(
+    kind: AwareKind, design: Any, counts: Counts, methods: bytes, versus: bytes
+) -> Floats:
+    first, second = (np.frombuffer(at, np.int64) for at in (methods, versus))
+    p = np.full(len(first), np.nan)
+    differences = pair_differences(counts, first, second)
+    common = np.minimum(counts.tasks[first], counts.tasks[second])
+    for prefix, at in _by_tasks(design, common):
+        p[at] = _by_pair(prefix, counts, kind.p, first[at], second[at], differences.some(at))
+    if kind.least is not None:
+        p = np.maximum(p, kind.least.p_values(design.classes, counts, first, second))
+    return p
+
+
+def _by_pair(
+    design: Any,
+    counts: Counts,
+    compute: Callable[[Mixtures, Moments], Floats],
+    methods: Ints,
+    versus: Ints,
+    difference: Moments,
+) -> Floats:
+    """Compute something (P,) of pairs from their mixtures, which are kept of few pairs."""
+    asked = design, counts, methods, versus, difference.norm2
+    if len(methods) > _MOST_KEPT:
+        blocks = _blocks(*asked)
+    else:
+        kept = _kept(design, counts, *(array.tobytes() for array in asked[2:]))
+        kept[:] = kept or [*_blocks(*asked)]
+        blocks = iter(kept)
+    values = np.empty(len(methods))
+    for some, mixtures in blocks:
+        values[some] = compute(mixtures, difference.some(some))
+    return values
+
+
+@lru_cache(maxsize=8)
+def _kept(design: Any, counts: Counts, *pairs: bytes) -> list[tuple[slice, Mixtures]]:
+    """Return the list in which the blocks of some pairs are kept."""
+    return []
+
+
+@lru_cache(maxsize=8)
+def _coordinates(design: Any, counts: Counts) -> Floats:
+    """Return the coordinates (M, k) of the methods, where a design holds for many pairs."""
+    return np.asarray(design.coordinates(counts.correct[:, : design.tasks]))
 
 
 def _blocks(
-    design: Any, counts: Counts, u: Floats, methods: Ints, versus: Ints
-) -> Iterator[tuple[slice, Floats]]:
-    """Yield some pairs at a time, and the coordinates (P, k) of their differences, in their units.
+    design: Any, counts: Counts, methods: Ints, versus: Ints, norm2: Floats
+) -> Iterator[tuple[slice, Mixtures]]:
+    """Yield some pairs at a time, and the mixtures of their differences.
 
-    They are those of the methods, `u` (M, k), less each other; where queries per task differ, of
-    the exact differences, since most of two large numbers may cancel there.
+    Their coordinates (P, k) are those of the methods less each other; where queries per task
+    differ, of the exact differences, since most of two large numbers may cancel there.
     """
+    if design.disjoint:  # nothing is shared, and tasks are independent
+        yield slice(None), Mixtures(design, norm2, ())
+        return
+    u = _coordinates(design, counts)
     step = max(1, _NUMBERS_AT_ONCE // max(u.shape[1], 1) // ROWS) * ROWS
     for start in range(0, len(methods), step):
         some = slice(start, start + step)
@@ -119,7 +170,7 @@ def _blocks(
         if differ.size:
             apart = counts.differences(one[differ], other[differ], design.tasks)
             coordinates[differ] = design.coordinates(apart.correct)
-        yield some, coordinates
+        yield some, mixtures_of(design, coordinates, norm2[some])
 
 
 def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:
@@ -130,4 +181,6 @@ def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:
 
 KIND: IntervalKind = "class-aware"
 NEW_CLASSES = AwareKind(KIND, intervals.halfwidths, intervals.p_values)
-NEW_SUPERCLASSES = AwareKind("superclass-aware", superclasses.halfwidths, superclasses.p_values)
+NEW_SUPERCLASSES = AwareKind(
+    "superclass-aware", superclasses.halfwidths, superclasses.p_values, least=NEW_CLASSES
+)

@@ -31,7 +31,6 @@ for new classes, and their p-values never smaller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -41,10 +40,11 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
 from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
+from analysis_sql.class_aware.intervals import Mixtures
 from analysis_sql.class_aware.likelihood import Shares, grid, least_rest, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
-from analysis_sql.intervals.counts import Moments, for_new_runs
+from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
 
 _RANGE = -10.125, 14.125
@@ -329,48 +329,40 @@ def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     return spread / spread.sum(axis=1, keepdims=True), errors
 
 
-@new_classes.mixtures.register
-def _(
-    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
-) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Yield rows at a time: weights of nodes and their standard errors by |y - ȳ|, (P, N)."""
-    for start in range(0, len(norm2), ROWS):
-        rows = slice(start, start + ROWS)
+@new_classes.mixtures_of.register
+def _(design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
+    """Compute mixtures, whose standard errors are nodes."""
+    usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
+    parts = []
+    for start in range(0, usable.size, ROWS):
+        rows = usable[start : start + ROWS]
         some = coordinates[rows], norm2[rows]
-        yield rows, *_on_nodes(*weighted(design, *some, _that_matters(design, *some)))
+        parts.append((rows, *_on_nodes(*weighted(design, *some, _that_matters(design, *some)))))
+    return Mixtures(design, norm2, parts)
 
 
-def halfwidths(
-    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, level: float
-) -> Floats:
-    """Compute half-widths (P,) for new superclasses, percentage points.
+def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
+    """Compute half-widths (P,) for new superclasses, percentage points, by these alone.
 
     Arguments as of :func:`analysis_sql.class_aware.intervals.halfwidths`.  NaN where there is no
-    interval: counts that are all equal, or an obstacle of the design.  If no superclass is in two
-    tasks, the open interval's.
+    interval: counts that are all equal, or an obstacle of the design.  0 if no superclass is in two
+    tasks.
     """
-    if design.obstacle is not None:
-        return np.full(len(coordinates), np.nan)
-    u, _ = design.split(coordinates)
-    of_classes = new_classes.halfwidths(design.classes, u, moments, level)
-    if design.disjoint:
-        return of_classes
-    widths = new_classes.task_halfwidths(design, coordinates, moments, level)
-    widened = for_new_runs(widths, moments.run_terms, level)
-    return np.asarray(np.maximum(widened, of_classes))
+    if _independent(mixtures.design):
+        return np.zeros(len(mixtures.norm2))
+    return new_classes.widened_halfwidths(mixtures, moments, level)
 
 
-def p_values(design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments) -> Floats:
-    """Compute two-sided p-values (P,) for new superclasses, never below those for new classes.
+def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
+    """Compute two-sided p-values (P,) for new superclasses, by these alone.
 
     As :func:`analysis_sql.class_aware.intervals.p_values`, with tasks that share no superclass.
     """
-    u, _ = design.split(coordinates)
-    p = new_classes.p_values(design.classes, u, moments)
-    if design.obstacle is not None or design.disjoint:
-        own = new_classes.constant_p_values(design, moments)
-        if design.obstacle is None:
-            own = np.where(np.asarray(moments.constant), own, p)
-    else:
-        own = new_classes.mixture_p_values(design, coordinates, moments)
-    return np.maximum(own, p)
+    if _independent(mixtures.design):
+        p = new_classes.constant_p_values(mixtures.design, moments)
+        return np.where(np.asarray(moments.constant), p, 0.0)
+    return new_classes.mixture_p_values(mixtures, moments)
+
+
+def _independent(design: SuperclassDesign) -> bool:
+    return design.obstacle is None and design.disjoint

@@ -263,6 +263,11 @@ class Moments:
         return np.where(scatter > _ROUNDING**2 * np.square(self.tasks), scatter, 0.0)
 
     @property
+    def norm2(self) -> Floats:
+        """|x - x̄|², the sum of squares about the mean."""
+        return np.asarray(self.scatter, np.float64) / self.tasks
+
+    @property
     def _floats(self) -> bool:
         return np.asarray(self.squares).dtype.kind == "f"
 

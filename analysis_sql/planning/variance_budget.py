@@ -33,7 +33,7 @@ import numpy as np
 from scipy.special import chdtri, gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import mixture, relative_halfwidths
+from analysis_sql.class_aware.intervals import mixture, mixtures_of, relative_halfwidths
 from analysis_sql.class_aware.likelihood import Grid, grid, variance_components
 from analysis_sql.class_aware.likelihood import Shares as Scatter
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
@@ -160,7 +160,7 @@ def simulated_halfwidths(
     norm2 = np.square(u).sum(axis=1)
     if rest:
         norm2 = norm2 + within * 2.0 * gammaincinv(rest / 2.0, p[:, rank])
-    return np.asarray(relative_halfwidths(design, u, norm2, level) * np.sqrt(norm2))
+    return np.asarray(relative_halfwidths(mixtures_of(design, u, norm2), level) * np.sqrt(norm2))
 
 
 def detectable(widths: Floats, sd: float, power: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from analysis_sql.planning import planning, variance_budget
 from analysis_sql.planning.planning import Planned, designs, plan
 from analysis_sql.planning.query_size import estimate_set
@@ -50,7 +50,8 @@ def widths_of(design: ClassDesign, y: Floats, level: float = 0.95) -> Floats:
     """Compute the class-aware half-widths (sets,) of results (sets, T)."""
     norm2 = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     return np.asarray(
-        relative_halfwidths(design, design.coordinates(y), norm2, level) * np.sqrt(norm2)
+        relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), level)
+        * np.sqrt(norm2)
     )
 
 

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import draw_open
 from studies.common import LEVEL, Array, head, row, spread_out
@@ -99,7 +99,9 @@ def run(seed: int, sets: int, job: tuple[Kind, float]) -> Held:
             y += effects[:, slot]
         mean = y.mean(axis=1)
         norm2 = np.square(y - mean[:, None]).sum(axis=1)
-        h = relative_halfwidths(design, design.coordinates(y), norm2, LEVEL) * np.sqrt(norm2)
+        h = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), LEVEL) * np.sqrt(
+            norm2
+        )
         tasks += design.tasks
         low.append(mean - h > truth)
         high.append(mean + h < truth)

@@ -12,7 +12,7 @@ import numpy as np
 
 import fslbench_data
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from studies.common import LEVEL, head, marked, row, spread_out
 
 STRENGTHS = (0.0, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -41,7 +41,9 @@ def run(dataset: str, name: str, strength: float, sets: int, seed: int) -> tuple
             y += b[:, slot]
         mean = y.mean(axis=1, keepdims=True)
         norm2 = np.square(y - mean).sum(axis=1)
-        h = relative_halfwidths(design, design.coordinates(y), norm2, LEVEL) * np.sqrt(norm2)
+        h = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), LEVEL) * np.sqrt(
+            norm2
+        )
         covered += int((np.abs(mean[:, 0]) <= h).sum())
         widths += float(h.sum())
     true = np.sqrt(1 / design.tasks + effect**2 * design.concentration)

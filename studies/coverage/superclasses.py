@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import draw_open
@@ -124,8 +124,8 @@ def _judge(design: SuperclassDesign, y: Array, truth: float) -> Held:
     coordinates = design.coordinates(y)
     u, _ = design.split(coordinates)
     size = np.sqrt(norm2)
-    classes = relative_halfwidths(design.classes, u, norm2, LEVEL) * size
-    widths = relative_halfwidths(design, coordinates, norm2, LEVEL) * size
+    classes = relative_halfwidths(mixtures_of(design.classes, u, norm2), LEVEL) * size
+    widths = relative_halfwidths(mixtures_of(design, coordinates, norm2), LEVEL) * size
     return Held(design.tasks, mean - truth, np.maximum(widths, classes), classes)
 
 

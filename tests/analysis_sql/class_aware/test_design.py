@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import p_values, relative_halfwidths
+from analysis_sql.class_aware.intervals import mixtures_of, p_values, relative_halfwidths
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
 from benchmark_spec.errors import SpecError
@@ -126,7 +126,7 @@ def test_classes_that_determine_everything_count_as_so_many(tasks: int, classes:
     expected = error * stats.t.isf(0.025, design.rank)
     assert width(ids, x, unit=75) == pytest.approx(expected, rel=1e-3)
     moments = Counts(x[None], np.array([tasks]), 75).moments()
-    (p,) = p_values(design, design.coordinates(x[None]), moments)
+    (p,) = p_values(mixtures_of(design, design.coordinates(x[None]), moments.norm2), moments)
     score = -100 * y.mean() / error
     assert p == pytest.approx(2 * stats.t.sf(score, design.rank), rel=1e-3)
     # a query more that is wrong does not make a small p of a large one
@@ -220,7 +220,9 @@ def test_coverage_over_new_classes(
     effects = effects[:, design.members].sum(axis=2) * np.sqrt(strength / design.typical)
     y = effects + rng.normal(size=(4000, tasks))
     norm2 = y.var(axis=1) * tasks
-    width = relative_halfwidths(design, design.coordinates(y), norm2, 0.95) * np.sqrt(norm2)
+    width = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), 0.95) * np.sqrt(
+        norm2
+    )
     error = np.abs(y.mean(axis=1))
     assert least < (error <= width).mean() < 0.97
     assert (error <= stats.t.isf(0.025, tasks - 1) * stats.sem(y, axis=1)).mean() < 0.85

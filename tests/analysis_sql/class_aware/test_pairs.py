@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware import kinds
-from analysis_sql.class_aware import superclasses as new_superclasses
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import halfwidths, p_values, task_halfwidths
+from analysis_sql.class_aware.intervals import halfwidths, mixtures_of, p_values, task_halfwidths
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.comparison.verdicts import Verdict, holm, paired_p
@@ -59,8 +58,7 @@ def _width(kind: AwareKind, design: Any, counts: Counts, level: float = 0.95) ->
     tasks = int(counts.tasks[0])
     own_classes = kind is NEW_CLASSES
     part = ClassDesign.of(design.members[:tasks]) if own_classes else design.prefix(tasks)
-    correct = counts.correct[:, :tasks]
-    return float(kind.halfwidths(part, part.coordinates(correct), counts.moments(), level)[0])
+    return float(kind.method_halfwidths(part, counts.first(tasks), level)[0])
 
 
 @both_kinds
@@ -227,25 +225,26 @@ def test_few_runs_make_nothing_narrower_or_surer(
     """By Satterthwaite's law h' falls as h grows where two runs differ by more than tasks do."""
     design = superclasses.classes
     runs = replace(counts.some([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2]))
-    moments, u = runs.moments(), design.coordinates(runs.correct)
+    moments = runs.moments()
+    mixtures = mixtures_of(design, design.coordinates(runs.correct), moments.norm2)
     (of_images,) = open_halfwidths(moments, "open", 0.95)
-    bare = task_halfwidths(design, u, moments, 0.95)
+    bare = task_halfwidths(mixtures, moments, 0.95)
     assert for_new_runs(bare, moments.run_terms, 0.95)[0] < of_images
-    assert halfwidths(design, u, moments, 0.95)[0] == of_images
-    p = p_values(design, u, moments)
+    assert halfwidths(mixtures, moments, 0.95)[0] == of_images
+    p = p_values(mixtures, moments)
     assert p[0] >= paired_p(moments, "open")[0]
-    u = superclasses.coordinates(runs.correct)
-    assert new_superclasses.halfwidths(superclasses, u, moments, 0.95)[0] == of_images
-    assert new_superclasses.p_values(superclasses, u, moments) == p
+    assert NEW_SUPERCLASSES.method_halfwidths(superclasses, runs, 0.95)[0] == of_images
+    assert NEW_SUPERCLASSES.method_p_values(superclasses, runs) == p
 
 
 def test_blocks_of_pairs_have_the_numbers_of_all_at_once(
     design: ClassDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
-    counts, (first, second) = Counts(x, np.full(100, T), UNIT), np.triu_indices(100, 1)
+    first, second = np.triu_indices(100, 1)
 
     def found() -> tuple[np.ndarray, np.ndarray]:
+        counts = Counts(x, np.full(100, T), UNIT)
         columns = NEW_CLASSES.pairs(design, counts, 0.95).columns(first, second)
         return NEW_CLASSES.p_values(design, counts, first, second), columns.halfwidth
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, stats
 
-from analysis_sql.class_aware.intervals import relative_halfwidths, tails
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths, tails
 from analysis_sql.class_aware.likelihood import grid, points
 from analysis_sql.class_aware.superclasses import Grid, SuperclassDesign, weighted
 
@@ -128,7 +128,7 @@ def test_half_widths_are_those_of_all_weights() -> None:
     coordinates = design.coordinates(y)
     weights, errors = on_the_whole_grid(design, coordinates, norm2)
     for level in (0.9, 0.95, 0.99):
-        widths = relative_halfwidths(design, coordinates, norm2, level)
+        widths = relative_halfwidths(mixtures_of(design, coordinates, norm2), level)
         for w, se, width in zip(weights, errors, widths, strict=True):
 
             def outside(h: float, w: Array = w, se: Array = se) -> float:
@@ -140,7 +140,7 @@ def test_half_widths_are_those_of_all_weights() -> None:
             exact = optimize.brentq(excess, 1e-3, 10, xtol=1e-12)
             assert width == pytest.approx(exact, rel=2e-4)
             assert width > exact  # what is divided between nodes can only widen
-    half = tails(design, coordinates, norm2, widths * np.sqrt(norm2))
+    half = tails(mixtures_of(design, coordinates, norm2), widths * np.sqrt(norm2))
     assert half == pytest.approx(0.005, rel=1e-9)
 
 
@@ -166,10 +166,10 @@ def test_results_that_superclasses_determine_have_a_finite_width() -> None:
     ids, superclass_of_class = unequal(7, 40)
     design = SuperclassDesign.of(ids, superclass_of_class)
     y, norm2 = values(superclass_of_class[ids].sum(axis=1))
-    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
+    widths = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), 0.95)
     assert np.isfinite(widths).all()
     constant = np.full((1, 40), 3)
-    none = relative_halfwidths(design, design.coordinates(constant), np.zeros(1), 0.95)
+    none = relative_halfwidths(mixtures_of(design, design.coordinates(constant), np.zeros(1)), 0.95)
     assert np.isnan(none).all()
 
 
@@ -187,7 +187,7 @@ def test_superclasses_that_determine_everything_count_as_so_many(
     rank = design.spectra.rank
     effects = np.linalg.lstsq(design.members - design.members.mean(axis=0), y[0] - y.mean())[0]
     error = np.sqrt(design.concentration * (effects @ effects) / rank / norm2[0])
-    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
+    widths = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), 0.95)
     assert widths[0] == pytest.approx(error * stats.t.isf(0.025, rank), rel=1e-3)
 
 
@@ -208,10 +208,11 @@ def test_new_superclasses_are_covered(
     effects += np.sqrt(common) * rng.normal(size=(sets, groups))[:, superclass_of_class]
     y, norm2 = values(effects[:, ids].sum(axis=2) + rng.normal(size=(sets, tasks)))
     error = np.abs(y.mean(axis=1)) / np.sqrt(norm2)
-    widths = relative_halfwidths(design, design.coordinates(y), norm2, 0.95)
+    widths = relative_halfwidths(mixtures_of(design, design.coordinates(y), norm2), 0.95)
     covered = 100 * (error <= widths).mean()
     assert covered >= least
-    narrow = relative_halfwidths(design.classes, design.classes.coordinates(y), norm2, 0.95)
+    classes = design.classes
+    narrow = relative_halfwidths(mixtures_of(classes, classes.coordinates(y), norm2), 0.95)
     of_classes = 100 * (error <= narrow).mean()
     assert of_classes < 85 if common else of_classes > 93
     assert widths.mean() < 1.7 * narrow.mean() or common > 0
