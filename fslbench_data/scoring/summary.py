@@ -122,7 +122,7 @@ def baselines(
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
     own = len(task_set.asked)
-    peers = [i for i in range(own) if i != row]
+    peers = [*range(row), *range(row + 1, own)]
     references = range(own, len(task_set.scores))
     if all_references:
         return [*peers, *references]
@@ -133,7 +133,9 @@ def baselines(
 def _rival(task_set: TaskSetReport, row: int) -> list[int]:
     """Return the position of the method that a run with a rule to stop was run against, if any."""
     stopped = task_set.scores[row].stopped
-    return [i for i, name in enumerate(task_set.methods) if stopped and name == stopped.versus]
+    if stopped is None or stopped.versus not in task_set.methods:
+        return []
+    return [task_set.methods.index(stopped.versus)]
 
 
 def _of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
