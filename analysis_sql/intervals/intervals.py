@@ -57,7 +57,7 @@ class Interval(Struct, frozen=True):
     def __str__(self) -> str:
         width = "without an interval" if self.halfwidth is None else f"± {self.halfwidth:.2f}"
         about = f"{self.kind}, level {self.level:g}, {self.tasks} tasks"
-        return f"{self.mean:.2f} {width} ({about})"
+        return f"{self.mean:z.2f} {width} ({about})"
 
     @property
     def low(self) -> float | None:

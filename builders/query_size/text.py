@@ -137,7 +137,7 @@ def _observed(width: float | None, error: float | None) -> str | None:
 
 
 def _two_digits(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
+    return None if value is None else f"{value:z.2f}"
 
 
 def _part_of_cost(choice: QueryChoice, name: str, row: SweepRow) -> float | None:

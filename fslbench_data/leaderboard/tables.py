@@ -170,7 +170,7 @@ def behind(row: Row) -> str:
     if difference.constant and difference.mean == 0 and difference.tasks:
         return "identical"
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
-        return f"{difference.mean:+.2f} on every task"
+        return f"{difference.mean:+z.2f} on every task"
     beside = [interval.difference for interval in [*row.intervals.values()][1:]]
     return plus_minus(difference, signed=True) + bracket(i for i in beside if i is not None)
 

@@ -150,7 +150,7 @@ def _measured(measure: str, row: tuple[Any, ...], *, signed: bool) -> str | None
     value = getattr(row[-1], measure)
     if isinstance(value, Interval):
         return plus_minus(value, signed=signed)
-    return None if value is None else f"{value:.2f}"
+    return None if value is None else f"{value:z.2f}"
 
 
 def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:
@@ -173,10 +173,10 @@ def _correlation(correlation: RankCorrelation) -> str:
     text = (
         "none: one metric is the same for all"
         if correlation.value is None
-        else f"{correlation.value:.2f}"
+        else f"{correlation.value:z.2f}"
     )
     if correlation.low is not None and correlation.high is not None:
-        text += f" ({correlation.low:.2f} to {correlation.high:.2f})"
+        text += f" ({correlation.low:z.2f} to {correlation.high:z.2f})"
     return text
 
 

@@ -48,7 +48,7 @@ def _table(title: str, rows: Sequence[DatasetMean]) -> Table:
         line["mean over"] = f"{len(row.datasets)} data sets, {row.ways}-way {row.shots}-shot"
         line |= {"method": row.method, "versus": row.versus, "mean": f"{row.mean:.2f}"}
         if row.versus is not None:
-            line["difference"] = f"{row.difference:+.2f}"
+            line["difference"] = f"{row.difference:+z.2f}"
             line["higher on"] = f"{row.higher} of {len(row.datasets)}"
             line["sign test p"] = f"{row.sign_p:.2g}"
         line[f"± {row.about}"] = None if row.halfwidth is None else width_text(row.halfwidth)

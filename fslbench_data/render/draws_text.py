@@ -166,7 +166,7 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
 
 def _interval(over: str, one: Row, *, signed: bool = False) -> str:
     mean, width = one[f"{over}_mean"], one[f"{over}_halfwidth"]
-    return f"{mean:{'+' if signed else ''}.2f} ± {'?' if width is None else width_text(width)}"
+    return f"{mean:{'+' if signed else ''}z.2f} ± {'?' if width is None else width_text(width)}"
 
 
 def _of_classes(one: Row) -> str:

@@ -125,7 +125,7 @@ def labels(scores: Iterable[Score]) -> dict[str, str]:
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:
     """Return an interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
-    mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
+    mean = f"{interval.mean:+z.2f}" if signed else f"{interval.mean:z.2f}"
     if interval.halfwidth is None:
         return f"{mean}, no interval"
     if interval.constant and not interval.halfwidth:  # runs may differ where tasks do not
@@ -144,7 +144,7 @@ def difference_text(comparison: Comparison) -> str:
         return "identical"
     difference = comparison.difference
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
-        return f"{difference.mean:+.2f} on every task"
+        return f"{difference.mean:+z.2f} on every task"
     beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
     return plus_minus(difference, signed=True) + bracket(beside)
 
@@ -160,7 +160,7 @@ def comparison_text(comparison: Comparison) -> str:
         for kind, pair in shown.intervals.items()
         if (width := pair.difference.halfwidth) is not None
     ]
-    text = f"{where}: {shown.difference.mean:+.2f} points, {', '.join(parts) or 'no interval'}."
+    text = f"{where}: {shown.difference.mean:+z.2f} points, {', '.join(parts) or 'no interval'}."
     return f"{text} Nothing is concluded: {shown.reason}." if shown.reason else text
 
 
@@ -261,8 +261,8 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
         verdict = {1: "better", -1: "worse", 0: "no significant difference"}[sequence.sign]
         when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
         sentences.append(
-            f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+.2f} to "
-            f"{sequence.high:+.2f} ({100 * sequence.level:.8g} % confidence sequence: "
+            f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+z.2f} to "
+            f"{sequence.high:+z.2f} ({100 * sequence.level:.8g} % confidence sequence: "
             f"{s.stopped.estimand})."
         )
     return sentences

@@ -196,7 +196,7 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
     columns = [
         Column("method", lambda c: c.method, once=lambda c: c.method),
         Column("versus", lambda c: c.versus),
-        right("difference", lambda c: f"{c.difference.mean:+.2f}"),
+        right("difference", lambda c: f"{c.difference.mean:+z.2f}"),
     ]
     for number, kind in enumerate(each.shown_kinds):
         columns += [

@@ -55,7 +55,7 @@ def cell_text(cell: PaperCell) -> str:
         return "identical"
     signed = cell.verdict is not None
     if cell.stopped or (cell.interval.constant and not cell.interval.halfwidth):
-        return f"{cell.interval.mean:{'+' if signed else ''}.2f}"
+        return f"{cell.interval.mean:{'+' if signed else ''}z.2f}"
     return plus_minus(cell.interval, signed=signed)
 
 

@@ -64,7 +64,7 @@ def title(each: SetPlan, plan: Plan) -> str:
 def pilot_text(each: SetPlan, level: float | None) -> str:
     """Say what the pilot found; with a level, the parts of its variance, too."""
     pilot = each.pilot
-    mean = f"mean {pilot.mean:+.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
+    mean = f"mean {pilot.mean:+z.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
     found = ""
     if isinstance(each, DatasetPlan):
         estimate = each.pilot.estimate
@@ -72,8 +72,8 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
         if level is not None:
             alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
             found = (
-                f"; α = {estimate.alpha:.4f} ({alpha[0]:.4f} to {alpha[1]:.4f}), "
-                f"w = {estimate.w:.4f} ({w[0]:.4f} to {w[1]:.4f}), "
+                f"; α = {estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
+                f"w = {estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
                 f"σ_b = {100 * each.pilot.components.classes**0.5:.2f} points a class"
             )
     else:
@@ -446,8 +446,8 @@ def _percent(share: float | None) -> str:
 
 def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:
     """Return a number with two digits, and a range in brackets behind it."""
-    shown = "" if value is None else f"{value:.2f}"
-    return shown + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else "")
+    shown = "" if value is None else f"{value:z.2f}"
+    return shown + (f" ({between[0]:z.2f} to {between[1]:z.2f})" if between else "")
 
 
 def _shares(shares: Shares) -> str:

@@ -148,7 +148,7 @@ def _differences(found: Reported) -> Table:
     columns: tuple[Column, ...] = (
         Column("higher", lambda pair: _name(pair.first)),
         Column("lower", lambda pair: _name(pair.second)),
-        right("difference", lambda pair: f"{pair.difference:.2f}"),
+        right("difference", lambda pair: f"{pair.difference:z.2f}"),
     )
     if found.paired:
         title = (
@@ -160,7 +160,7 @@ def _differences(found: Reported) -> Table:
             "order. Each difference stands alone, not corrected for their number.",
         )
         plus_minus = right(
-            "difference", lambda pair: f"{pair.difference:.2f} ± {pair.paired.tasks:.2f}"
+            "difference", lambda pair: f"{pair.difference:z.2f} ± {pair.paired.tasks:.2f}"
         )
         widths = (
             _width(_KINDS[kind], "at most ±", f"paired.{kind}") for kind in ("images", "classes")

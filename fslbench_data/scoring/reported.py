@@ -252,7 +252,7 @@ class Reported:
                     "first": pair.first.method,
                     "second": pair.second.method,
                     **{name: getattr(pair.design, name, None) for name in _QUESTION},
-                    "difference": round(pair.difference, 6),
+                    "difference": round(pair.difference, 6) + 0.0,  # never -0.0
                     "halfwidths": pair.paired and {k: getattr(pair.paired, k) for k in _KINDS},
                     "significant": {name: getattr(pair, name) for name in _KINDS},
                 }

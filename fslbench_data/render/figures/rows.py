@@ -259,7 +259,7 @@ def correlation(x: Any, y: Any) -> str:
     """Return Pearson's correlation over tasks as text; undefined if a method's are equal."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return "undefined"
-    return f"{np.corrcoef(x, y)[0, 1]:.2f}"
+    return f"{np.corrcoef(x, y)[0, 1]:z.2f}"
 
 
 def conclusive(

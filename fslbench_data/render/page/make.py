@@ -222,7 +222,7 @@ def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
     flat = np.ptp(shares, axis=1) == 0
-    return ["undefined" if flat[i] or flat[j] else f"{found[i, j]:.2f}" for i, j in pairs]
+    return ["undefined" if flat[i] or flat[j] else f"{found[i, j]:z.2f}" for i, j in pairs]
 
 
 def _at_level(

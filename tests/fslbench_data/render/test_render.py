@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from recorded import recorded
@@ -42,6 +44,14 @@ def test_one_task_is_a_question(toy: Release) -> None:
     ]  # fmt: skip
     assert (row["T"], row["diff"], row["diff_halfwidth"]) == ("1", "25.0", "")
     assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")
+
+
+def test_no_number_is_a_negative_zero(root: Path) -> None:
+    below = Interval("open", 0.95, 9, -0.004, 0.3, False)
+    assert (plus_minus(below, signed=True), plus_minus(below)) == ("+0.00 ± 0.30", "0.00 ± 0.30")
+    assert str(below).startswith("0.00 ±")
+    paths = [p for name in ("analysis_sql", "fslbench_data") for p in (root / name).rglob("*.py")]
+    assert not [p for p in paths if re.search(r":\+\.\d|'\}\.\d", p.read_text(encoding="utf-8"))]
 
 
 def test_tiny_widths_are_not_rounded_to_nothing() -> None:

@@ -21,7 +21,7 @@ const svg = (tag, attributes = {}, ...children) => filled(document.createElement
 const titled = (text) => svg("title", {}, text);
 const breakable = (text) => text.split(/(?<=\/)/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
 const fixed = (x) => (Math.abs(x) >= 0.005 || x === 0 ? x.toFixed(2) : x.toPrecision(2));
-const signed = (x) => (x < 0 ? "" : "+") + x.toFixed(2);
+const signed = (x) => x.toFixed(2).replace(/^-?(?=0\.00$)|^(?=\d)/, "+"); // never -0.00
 const percent = (level) => `${+(100 * level).toPrecision(8)} %`;
 const plusMinus = (mean, half, text) =>
   half === null ? `${text(mean)}, no interval` : half === 0 ? `${text(mean)} on every task` : `${text(mean)} ± ${fixed(half)}`;
