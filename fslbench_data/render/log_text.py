@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from math import isfinite, isnan
@@ -87,6 +87,7 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         seen += " seen, taken for all"
     what = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
     told = [f"Beware: {text}." for text in log.warnings]
+    told += _notes_of_methods(report.scores, log)
     for each in report.sets:
         told += _notes_of_set(each, log)
     told.append(
@@ -106,21 +107,26 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     return [*dict.fromkeys(told)]
 
 
-def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
-    """Say which methods have several training runs, and which intervals are missing or bounds."""
-    several = [f"{score.method} {score.runs}" for score in each.scores if score.runs > 1]
+def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
+    """Say once, of all task sets, which methods have several training runs, one, or use queries."""
+    several = dict.fromkeys(f"{score.method} {score.runs}" for score in scores if score.runs > 1)
     if several:
-        alike = [score.method for score in each.scores if score.run_spread == 0]
+        alike = dict.fromkeys(score.method for score in scores if score.run_spread == 0)
         yield (
             f"Training runs (column {log.run_column}), counted in ± and verdicts: "
-            f"{listing(several, MOST_NAMED)}"
-            f"{'; of one mean (copies?): ' * bool(alike)}{listing(alike, MOST_NAMED)}."
+            f"{listing([*several], MOST_NAMED)}"
+            f"{'; of one mean (copies?): ' * bool(alike)}{listing([*alike], MOST_NAMED)}."
         )
-    if single := [score.method for score in each.scores if score.of_one_model]:
+    if single := [*dict.fromkeys(score.method for score in scores if score.of_one_model)]:
         yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."
-    known = [score.method for score in each.scores if score.by_queries]
-    if text := by_queries_text(known, len(each.scores), MOST_NAMED):
+    known = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
+    every = all(score.by_queries for score in scores)
+    if text := by_queries_text(known, len(known) + (not every), MOST_NAMED):
         yield f"{capital(text)}."
+
+
+def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
+    """Say which intervals are missing or bounds."""
     missing: dict[str, list[str]] = {}
     for kind, reason in each.units.missing.items():
         missing.setdefault(reason, []).append(_about(log, kind))

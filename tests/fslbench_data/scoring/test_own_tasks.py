@@ -29,7 +29,7 @@ from benchmark_spec.errors import (
     SpecError,
     TaskLogError,
 )
-from fslbench_data.render.log_text import log_json
+from fslbench_data.render.log_text import log_json, notes
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
@@ -567,6 +567,19 @@ def test_runs_that_number_tasks_of_their_own_from_zero() -> None:
     lacking = [{**row, "method": "b"} for row in first[:-1]]
     with pytest.raises(MissingTaskError, match="b lacks tasks that run '1' of a answers: 59"):
         _sets([*both, *lacking])
+
+
+@pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
+def test_what_is_said_of_methods_is_said_once_for_all_task_sets() -> None:
+    rows = [*_of_run("a", "1", 0), *_of_run("b", "1", 1), *_of_run("c", "1", 2)]
+    rows += [*_of_run("c", "2", 3), *_of_run("d", "1", 4), *_of_run("d", "2", 5)]
+    found = fb.interval(rows, class_sizes=dict.fromkeys(range(8), 20))
+    assert [[*each.methods] for each in found.sets] == [["a"], ["b"], ["c"], ["d"]]
+    assert found.log is not None
+    told = notes(found, found.log)
+    (one,), (several,) = ([n for n in told if n.startswith(s)] for s in ("One tr", "Training runs"))
+    assert one.startswith("One training run each of a, b:")
+    assert several.endswith("c 2, d 2.")
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
