@@ -420,13 +420,20 @@ def pool_of(
         warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
     if above is not None:
         named = texts_by_id(above, "class", "superclass", "superclasses")
-        _check_all(log, classes, named, "superclasses", "classes", "a superclass for every class")
+        wanted = "a superclass for every class"
+        _check_all(log, classes, named, "superclasses", "classes", wanted, "class and superclass")
         superclasses = tuple(named[name] for name in classes)
     return Pool(classes, owner, grouped, superclasses, unseen, tuple(dict.fromkeys(warnings)))
 
 
 def _check_all(
-    log: TaskLog, names: Sequence[str], there: Mapping[str, object], what: str, of: str, wanted: str
+    log: TaskLog,
+    names: Sequence[str],
+    there: Mapping[str, object],
+    what: str,
+    of: str,
+    wanted: str,
+    columns: str,
 ) -> None:
     if missing := [name for name in names if name not in there]:
         raise TaskLogError(
@@ -434,6 +441,8 @@ def _check_all(
             f"{listing(list(map(shown, missing)), 4)}",
             where=log.source,
             expected=wanted,
+            fix=f"they name {listing(list(map(shown, there)), 4) or 'none'}: give {columns} of all "
+            f"{of}, under the names of the log",
         )
 
 
@@ -451,7 +460,7 @@ def _sizes(log: TaskLog, given: object) -> dict[str, int]:
 def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints, tuple[str, ...]]:
     """Add images that no task shows, and classes; those of too few images are left out."""
     wanted = "every class of the log, by the name that it has in class_ids"
-    _check_all(log, log.classes, sizes, "class sizes", "classes", wanted)
+    _check_all(log, log.classes, sizes, "class sizes", "classes", wanted, "class and n_images")
     each = (log.image_ids >= 0).sum(axis=2)
     seen, m = set(log.classes), each[each > 0].min()
     idle = [name for name, size in sizes.items() if size >= m and name not in seen]
@@ -473,7 +482,7 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
 def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[Ints, Ints]:
     """Return class and group of the images of the log, and of others in a group of theirs."""
     wanted = "the group of every image; one of its own for an image that is in no group"
-    _check_all(log, log.images, groups, "groups", "images", wanted)
+    _check_all(log, log.images, groups, "groups", "images", wanted, "image and group")
     seen = [groups[name] for name in log.images]
     class_of_group: dict[str, int] = {}
     for image, group, label in zip(log.images, seen, class_of.tolist(), strict=True):

@@ -473,7 +473,10 @@ WRONG = {
         own_logs.log(images=400, tasks=300), r"(?s)seen once only.*--class-sizes"
     ),
     "sizes without a class": _case(
-        ROWS, "the class sizes lack 14 classes of the log: '1', ", class_sizes={0: 60}
+        ROWS,
+        r"the class sizes lack 14 classes of the log: '1', [\s\S]*fix: they name '0': give "
+        "class and n_images of all classes, under the names of the log",
+        class_sizes={0: 60},
     ),
     "sizes of more classes": _case(
         ROWS, "class '15' is in 0 tasks where", class_sizes={**SIZES, 15: 60}
@@ -481,7 +484,9 @@ WRONG = {
     "sizes too small": _case(
         ROWS, "class '4' has 59 images by the class sizes, and tasks", class_sizes={**SIZES, 4: 59}
     ),
-    "groups without images": _case(ROWS, "the groups lack 899 images", groups={0: "a"}),
+    "groups without images": _case(
+        ROWS, r"the groups lack 899 images[\s\S]*give image and group of all", groups={0: "a"}
+    ),
     "groups of images that nobody knows": _case(
         MANY,
         "no group is known",
@@ -493,7 +498,9 @@ WRONG = {
         "group '0' has images of class '0' and, such as '1000', of class '1'",
         groups={1000 * c + i: i // 3 for c in range(15) for i in range(60)},
     ),
-    "superclasses without classes": _case(ROWS, "the superclasses lack", superclasses={0: "a"}),
+    "superclasses without classes": _case(
+        ROWS, r"the superclasses lack[\s\S]*give class and superclass of", superclasses={0: "a"}
+    ),
     "a level": _case(ROWS, "95 is not a confidence level", SpecError, level=95),
 }
 
