@@ -22,7 +22,8 @@ from benchmark_spec.errors import (
     shown,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.task_log import names_in, whole_numbers
+from fslbench_data.scoring.task_log import names_in
+from fslbench_data.submission import columns
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "image", "class", "predicted")
@@ -152,7 +153,7 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
     """Return the different values of a column as texts, and each row's position."""
     if name not in table.column_names:
         return ("",), np.zeros(table.num_rows, np.int64)
-    column = whole_numbers(table.column(name))
+    column = columns.whole_numbers(table.column(name))
     if pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     if name == "draw":

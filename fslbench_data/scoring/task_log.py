@@ -344,30 +344,22 @@ def _runs(
     Tasks of other numbers of shots may have the same names.
     """
     if "run" in table.column_names:
-        column = columns.text_column(whole_numbers(table.column("run")), "run", where)
+        column = columns.text_column(table.column("run"), "run", where)
         return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
     for keys in ((method, task), (method, task, shots)):
         if not _repeats(*keys):
             break
         for name in RUN_NAMES[1:]:
-            column = whole_numbers(table.column(name)) if name in table.column_names else None
-            if column is None or column.null_count or not _names_runs(column.type):
+            if name not in table.column_names:
+                continue
+            column = columns.whole_numbers(table.column(name))
+            if column.null_count or not _names_runs(column.type):
                 continue
             column = columns.text_column(column, "run", where).cast(pa.string())
             names, run = names_in(column, name, where)
             if not _repeats(*keys, run):
                 return names, run, name
     return (), np.zeros(table.num_rows, np.int64), ""
-
-
-def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return floats that are all whole or null, as frames hold integers with gaps, as integers."""
-    if not pa.types.is_floating(column.type):
-        return column
-    try:
-        return pc.cast(pc.if_else(pc.is_nan(column), None, column), pa.int64())
-    except pa.ArrowInvalid:
-        return column
 
 
 def _names_runs(kind: pa.DataType) -> bool:
@@ -382,7 +374,7 @@ def _repeats(*keys: Ints) -> bool:
 
 def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return names in the order in which they first appear, and each row's position (R,)."""
-    if name == "task" and pa.types.is_integer(column.type):
+    if name == "task" and pa.types.is_integer((column := columns.whole_numbers(column)).type):
         column = column.cast(pa.string())
     column = columns.text_column(column, name, where, nulls=False)
     return _labels(column.unify_dictionaries().combine_chunks(), by_appearance=True)

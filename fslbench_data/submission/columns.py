@@ -55,10 +55,21 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
 """Of integers: the error if there is none, what was expected, and how to fix it."""
 
 
+def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return floats that are all whole or null, as frames hold integers with gaps, as integers."""
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return pc.cast(pc.if_else(pc.is_nan(column), None, column), pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
 def text_column(
     column: pa.ChunkedArray, name: str, where: str, *, nulls: bool = True
 ) -> pa.ChunkedArray:
-    """Return a column of texts, or of runs that are integers, as a dictionary column."""
+    """Return a column of texts, or of runs that are whole numbers, as a dictionary column."""
+    column = whole_numbers(column) if name == "run" else column
     kind = column.type
     empty = pa.types.is_null(kind) and (nulls or not column.null_count)
     if empty or (name == "run" and pa.types.is_integer(kind)):

@@ -96,9 +96,10 @@ def _parquet(path: Path) -> tuple[list[Row], Any]:
         if _is_index(name):
             continue
         _require(name in (*TEXTS, *INTEGERS, "run") or _may_be(kind, name), f"{name} is {kind}")
-        if name == "run" and pa.types.is_integer(kind):
+        if name == "run" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             for row in rows:
-                row[name] = row[name] if row[name] is None else str(row[name])
+                row[name] = None if row[name] != row[name] else row[name]
+            _name_runs(rows)
     raw = (table.schema.metadata or {}).get(b"fslbench")
     if raw is None:
         return rows, None
@@ -170,11 +171,16 @@ def _json_lines(path: Path) -> tuple[list[Row], Any]:
     rows = [_json(line) for line in _text(path).split("\n") if line.strip(" \t\r")]
     _require(all(isinstance(row, dict) for row in rows), "a line that is no object")
     _check_columns(list({name: None for row in rows for name in row}))
-    named = [row for row in rows if row.get("run") is not None]
-    if all(type(row["run"]) is int for row in named):
-        for row in named:
-            row["run"] = str(row["run"])
+    _name_runs(rows)
     return rows, None
+
+
+def _name_runs(rows: list[Row]) -> None:
+    """Write runs as texts that are whole numbers in all rows, whatever type they are of."""
+    named = [row for row in rows if row.get("run") is not None]
+    if all(type(row["run"]) in (int, float) and row["run"] % 1 == 0 for row in named):
+        for row in named:
+            row["run"] = str(int(row["run"]))
 
 
 def _text(path: Path) -> str:

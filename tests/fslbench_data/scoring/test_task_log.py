@@ -432,9 +432,12 @@ def test_training_runs(name: str, kind: type) -> None:
     assert log.run.tolist() == [0] * 21 + [1] * 21
 
 
-def test_floats_of_pandas_name_runs() -> None:
+def test_floats_of_pandas_name_runs_and_tasks() -> None:
     frame = pd.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
     assert TaskLog.read(frame).runs == ("1", "2")
+    numbered = frame.assign(task=[*range(21), *range(21)])
+    read = [TaskLog.read(each).tasks for each in (numbered, numbered.astype({"task": float}))]
+    assert read[0] == read[1] == tuple(map(str, range(21)))
 
 
 LEFT_ALONE: dict[str, list[Any]] = {

@@ -255,6 +255,16 @@ def test_what_is_no_table_is_refused_in_our_words(name: str, answers: fb.Submiss
         fb.validate(make(answers.to_arrow()))
 
 
+def test_whole_floats_name_runs_as_in_logs(answers: fb.Submission, tmp_path: Path) -> None:
+    """Of what Python, pandas and Parquet give: integers that once had a gap are floats."""
+    table, path = answers.table, tmp_path / "x.parquet"
+    for runs in (1.0, 1):
+        pq.write_table(table.append_column("run", pa.array([runs] * table.num_rows)), path)
+        assert {*fb.Submission.read(path).table["run"].to_pylist()} == {"1"}
+    with pytest.raises(SchemaError, match="column 'run' is of type double"):
+        fb.Submission.from_frame(table.append_column("run", pa.array([1.5] * table.num_rows)))
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @pytest.mark.parametrize("index", [None, "step", "run"])
 def test_files_with_the_index_of_a_frame(
