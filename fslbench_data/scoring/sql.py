@@ -170,7 +170,7 @@ def tables(
 def only_named(
     tables: Mapping[str, pa.Table | MadeWhenRead], sql: str, *, seconds: float, memory: str
 ) -> dict[str, pa.Table]:
-    """Make those tables that a query may read, and leave out the others that are made.
+    """Make those tables that a query may read; the others that are made are empty, to be listed.
 
     Raises a QueryError if they take longer, or more memory, than the query may.
     """
@@ -179,7 +179,7 @@ def only_named(
     for name, table in tables.items():
         if isinstance(table, pa.Table):
             made[name] = table
-        elif re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+        elif re.search(rf'\b({name}\b|query(_table)?"?\s*\()', sql, re.IGNORECASE):
             batches = []
             for batch in table.batches():
                 batches.append(batch)
@@ -192,6 +192,8 @@ def only_named(
                         fix="name fewer submissions, or allow more with --seconds and --memory",
                     )
             made[name] = pa.Table.from_batches(batches, table.schema)
+        else:
+            made[name] = table.schema.empty_table()
     return made
 
 

@@ -13,7 +13,7 @@ from commands import invoke
 from processes import python
 from recorded import answered, recorded
 
-from analysis_sql.queries.engine import run_query
+from analysis_sql.queries.engine import open_database, query_names, run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
 from fslbench_data.release.release import Release
@@ -190,12 +190,20 @@ def test_scores_are_made_only_for_queries_that_name_them(
     limits = {"seconds": 60.0, "memory": "1GB"}
     assert {*everything} == {*VIEWS}
     made = only_named(everything, "FROM Scores", **limits)
-    assert {*VIEWS} - {*made} == {"comparisons", "dataset_means"}
-    assert made["scores"].num_rows > 0
+    assert [name for name in VIEWS if not made[name].num_rows] == [
+        *("images", "attributes", "comparisons", "dataset_means")
+    ]
+    by_query = only_named(everything, "FROM query_table('sco' || 'res')", **limits)
+    assert by_query["scores"].num_rows > 0
     with pytest.raises(QueryError, match=r"more than 1e-09 seconds"):
         only_named(everything, "FROM scores", seconds=1e-9, memory="1GB")
     monkeypatch.setattr("fslbench_data.scoring.sql.score", None)
-    assert "scores" not in only_named(tables(toy), "FROM accuracies", **limits)
+    listed = only_named(tables(toy), "SHOW TABLES", **limits)
+    assert {name: table.schema for name, table in listed.items()} == {
+        name: table.schema for name, table in everything.items()
+    }
+    with open_database(listed) as opened:
+        assert {row["name"] for row in _rows(opened, "SHOW TABLES")} == {*VIEWS, *query_names()}
 
 
 IN_JUPYTER = (
