@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from benchmark_spec.digest import content_digest_of
-from benchmark_spec.errors import ReleaseError, listing, many
+from benchmark_spec.errors import ReleaseError, listing, many, shown
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
 from benchmark_spec.protocol import TaskSetName
 from builders.sources.image_set import differing_images
@@ -140,9 +140,27 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
     elif was.provenance.get("scale") != now.provenance.get("scale"):
         yield Change("minor", "other content: the values stand for others", now.path)
     elif dict(was.provenance) != dict(now.provenance):
-        yield Change("patch", "same content, other provenance", now.path)
+        made = _made_otherwise(was, now)
+        yield Change(
+            "patch", f"same content and digest, but recorded as made with {made}", now.path
+        )
     elif was.sha256 != now.sha256 and not (was.drawn or now.drawn):  # those have no file
         yield Change("patch", "same content, written otherwise", now.path)
+
+
+def _made_otherwise(was: Table, now: Table) -> str:
+    """Say what two tables record differently of how they were made, such as batches."""
+    a, b = (_flat(table.provenance) for table in (was, now))
+    keys = [key for key in sorted(a | b) if a.get(key) != b.get(key)]
+    return listing([f"{key} {a.get(key, 'none')} (now {b.get(key, 'none')})" for key in keys], 6)
+
+
+def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in provenance.items():
+        name = f"{within}{key}"
+        flat |= _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: shown(value, 60)}
+    return flat
 
 
 def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:

@@ -113,6 +113,22 @@ def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
     assert change.what == f"other content: 12 rows became 12 rows; changed or gone: {path}"
 
 
+def test_what_was_made_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who builds again with other batches has the same data, and reads what differs."""
+    hows = ({"batch": 32, "packages": {"torch": "1", "x": "1"}}, {"batch": 8, "threads": 2})
+    old, new = (
+        load_release(_features(tmp_path / str(i), 99, monkeypatch, **how))
+        for i, how in enumerate(hows)
+    )
+    assert old.manifest.digest == new.manifest.digest
+    (change,) = diff(old, new).changes
+    assert (change.level, change.what) == (
+        "patch",
+        "same content and digest, but recorded as made with batch 32 (now 8), packages.torch '1' "
+        "(now none), packages.x '1' (now none), threads none (now 2)",
+    )
+
+
 @pytest.mark.parametrize("shard", [8, 99])
 def test_another_scale_is_another_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int
