@@ -33,6 +33,7 @@ from fslbench_data.render.interval_text import (
     capital,
     difference_text,
     family_in,
+    one_model_text,
     plus_minus,
     span,
     width_text,
@@ -151,6 +152,7 @@ def _forest(
         about = listing([*dict.fromkeys(ABOUT[each.shown_kinds[0]] for each in sets)])
         many = f" (not corrected for {len(pairs)} comparisons)" if len(pairs) > 1 else ""
         caption += f" Shapes and colours: significant for {about} or not (ns){many}."
+    caption += _of_one_model(name for _, c in pairs for name in c.of_one_model)
     for reason in dict.fromkeys(c.reason for _, c in pairs if c.reason and reasons):
         of = [name for name, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
@@ -182,6 +184,7 @@ def accuracies(each: TaskSetReport) -> Figure:
         pairs = each.ties.family
         many = f" (Holm, {pairs} pairs)" if pairs > 1 else ""
         caption += f" Lower, and ns (no significant difference): for {ABOUT[first]}{many}."
+    caption += _of_one_model(score.method for score in each.scores if score.of_one_model)
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))
 
@@ -226,6 +229,8 @@ def means(report: Report) -> Figure:
     ]
     caption = set_caption(sets, [each.scored.n_tasks for each in sets])
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
+    scores = (score for each in sets for score in each.scores if score.method in by_method)
+    caption += _of_one_model(score.method for score in scores if score.of_one_model)
     title = f"Means over {len(datasets)} data sets, {ways}-way {shots}-shot"
     return Figure("accuracies", title, caption, placed(rows))
 
@@ -249,7 +254,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     rows += [{"end": low}, {"end": high}, {"x": first, "y": second}]
     c = each.only((first, second)).comparisons[0].shown
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
-    about = set_caption([each], [tasks], lines=False)
+    about = set_caption([each], [tasks], lines=False) + _of_one_model(c.of_one_model)
     about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
     caption = f"Pearson's r = {correlation(x, y)}. {direction}. {about}"
     return Figure("scatter", on_sets(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
@@ -386,6 +391,8 @@ def _of_ladder(
     caption = f"{intervals}. {tasks_text(tasks)} a step."
     if left_out := report.answers.left_out:
         caption += f" Not shown, without counts by class: {', '.join(left_out)}."
+    there = {row["method"] for row in rows if row.get("named") != OTHERS}
+    caption += _of_one_model(name for name in report.answers.of_one_model if name in there)
     title = f"{report.dataset}/{report.name}: {about}"
     return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
 
@@ -445,6 +452,12 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in shown if k in each.units.bounded)])
     told = f" {AT_MOST} for {bounds}." if bounds else ""
     return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{told}"
+
+
+def _of_one_model(names: Iterable[str]) -> str:
+    """Say whose one training run is shown, as a sentence after a caption."""
+    text = one_model_text([*dict.fromkeys(names)])
+    return f" {capital(text)}." if text else ""
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:

@@ -263,3 +263,14 @@ def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
     assert score.accuracy.mean == pytest.approx(np.mean(log["n_correct"]) / 360)
     with fb.connect(submissions=own) as connection:
         assert connection.execute("SELECT count(*) FROM results").fetchall() == [(12,)]
+
+
+def test_captions_name_methods_of_one_training_run_as_tables_do() -> None:
+    columns = own_logs.log(methods={"weak": 0.0, "strong": 0.1}, tasks=200)
+    sizes = dict.fromkeys(range(15), 60)
+    for trained in (None, False):
+        log = fb.open_log(columns, class_sizes=sizes, trained=trained)
+        scatter = fb.plot("scatter", log, methods=("weak", "strong"))
+        figures = *(fb.plot(kind, log) for kind in ("forest", "accuracies")), scatter
+        for caption in (*(each.caption for each in figures), " ".join(fb.table(log).notes)):
+            assert ("One training run each of" in caption) is (trained is None)
