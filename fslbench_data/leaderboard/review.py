@@ -46,7 +46,7 @@ from fslbench_data.leaderboard.tables import (
     marks,
 )
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.interval_text import difference_text, labels
+from fslbench_data.render.interval_text import by_queries_text, difference_text, labels
 from fslbench_data.render.table import Column, Table, comment, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
 from fslbench_data.sandbox.client import read_untrusted
@@ -298,6 +298,10 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
         yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
         if (left := len(report.comparisons) - _MOST_ROWS) > 0:
             yield f"… and {left} more lines."
+        known = [*dict.fromkeys(score.method for score in report.scores if score.by_queries)]
+        of = len({score.method for score in report.scores})
+        if text := by_queries_text(known, of, _MOST_NAMED):
+            yield escaped(f"{text}; the table before takes tasks as a whole, as leaderboards do.")
 
 
 def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
