@@ -32,7 +32,6 @@ MOST_ROWS = 20
 """Methods of a task set that the table shows."""
 _MOST_NAMED = 10
 """Files that are named with the reason why they are left out."""
-_MOST_SETS = 3
 
 
 _releases_option: Callable[[Command], Command] = click.option(
@@ -74,7 +73,6 @@ def leaderboard(
     error with the reason; they change nothing for the others, nor the exit code without --check.
     With -o page.html it is a page to look at, in one file.
     """
-    from benchmark_spec.errors import listing
     from fslbench_data.cli.report_output import format_of
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
@@ -99,8 +97,7 @@ def leaderboard(
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
     if ranking.left_out:
-        sets = listing(ranking.left_out, _MOST_SETS)
-        say(f"not shown, made with attributes of images: {sets}; --task-set chooses")
+        say(ranking.left_out_text)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         say(unfetched(pointers, total))
@@ -124,6 +121,7 @@ def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None)
         leaderboard_json,
         leaderboard_legend,
         leaderboard_tables,
+        left_out_notes,
     )
     from fslbench_data.render.table import Table
     from fslbench_data.render.templating import neutral_table
@@ -132,7 +130,8 @@ def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None)
         tables = [table for table, _ in leaderboard_tables(ranking)]
         if form == "markdown":
             tables = [neutral_table(table) for table in tables]
-        return tables, ranking.signature, leaderboard_legend(ranking)
+        below = [*leaderboard_legend(ranking), *left_out_notes(ranking)]
+        return tables, ranking.signature, below
 
     write(
         form,

@@ -19,6 +19,7 @@ from benchmark_spec.errors import (
     SubmissionError,
     TooLargeError,
     UnknownNameError,
+    listing,
 )
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import suite_of
@@ -286,6 +287,9 @@ class Board:
         return f"{self.signature}|submissions:{names}"
 
 
+_MOST_LEFT_OUT = 3
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
     """The tables of all releases, newest first, and the files that are in none.
@@ -299,6 +303,14 @@ class Leaderboard:
     rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
     left_out: tuple[str, ...] = ()
+
+    @property
+    def left_out_text(self) -> str:
+        """Which answered task sets no table has, and how to see them; nothing if all have one."""
+        if not self.left_out:
+            return ""
+        sets = listing(self.left_out, _MOST_LEFT_OUT)
+        return f"not shown, made with attributes of images: {sets}; --task-set chooses"
 
     @property
     def signature(self) -> str:

@@ -20,7 +20,13 @@ from benchmark_spec.protocol import IntervalKind, Protocol, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
-from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins, set_table
+from fslbench_data.leaderboard.tables import (
+    DIGITS,
+    leaderboard_legend,
+    left_out_notes,
+    origins,
+    set_table,
+)
 from fslbench_data.release.release import EMBEDDED
 from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
@@ -88,6 +94,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         legend=leaderboard_legend(ranking),
         most=max(5, MOST_LINES // max(1, sum(len(board.sets) for board in ranking.boards))),
         left_out=_left_out_table(ranking),
+        not_shown=left_out_notes(ranking),
         signature=ranking.signature,
         sentences=sentences,
         suite_table=_suite_table,

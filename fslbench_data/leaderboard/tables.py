@@ -17,6 +17,7 @@ from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE_NOTE,
     bracket,
+    capital,
     marked,
     missing_text,
     one_model_text,
@@ -68,6 +69,11 @@ def leaderboard_legend(ranking: Leaderboard) -> list[str]:
     """Say what the columns mean; nothing where there is no table."""
     sets = [standing for board in ranking.boards for standing in board.sets]
     return [legend_of(sets)] if sets else []
+
+
+def left_out_notes(ranking: Leaderboard) -> list[str]:
+    """Say below the tables of a file which answered task sets have none."""
+    return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
 
 
 def legend_of(sets: Sequence[Standing]) -> str:
@@ -284,6 +290,7 @@ def leaderboard_json(ranking: Leaderboard) -> str:
             {"release": board.release, "sets": [_set(standing) for standing in board.sets]}
             for board in ranking.boards
         ],
+        "left_out": ranking.left_out,
         "refused": ranking.rejected,
         "ignored": ranking.ignored,
     }

@@ -1,6 +1,7 @@
 """Whole leaderboards: releases, names and files apart, and nothing that spoils it for others."""
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from toy_release import toy_release
 
 from benchmark_spec.errors import ResultsError
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.page import sentences, suites_of
+from fslbench_data.leaderboard.page import leaderboard_page, sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.leaderboard.tables import leaderboard_tables
 from fslbench_data.release.release import Release, load_release
@@ -108,8 +109,14 @@ def test_task_sets_with_attributes_are_named_where_they_are_left_out(
     assert leaderboard(repository.files, [release]).left_out == (key,)
     assert leaderboard(repository.files, [release], task_sets=key[7:]).left_out == ()
     where = ["--results", str(repository.folder), "--release", str(tmp_path / "biased")]
-    said = invoke("leaderboard", *where).stderr
-    assert said == f"not shown, made with attributes of images: {key}; --task-set chooses\n"
+    text = f"ot shown, made with attributes of images: {key}; --task-set chooses"
+    assert invoke("leaderboard", *where).stderr == f"n{text}\n"
+    assert f"N{text}." in leaderboard_page(leaderboard(repository.files, [release]))
+    written = invoke("leaderboard", *where, "--format", "markdown").stdout
+    assert f"N{text}." in written.replace(r"\_", "_")
+    assert json.loads(invoke("leaderboard", *where, "--format", "json").stdout)["left_out"] == [key]
+    chosen = leaderboard(repository.files, [release], task_sets=key[7:])
+    assert "ot shown" not in leaderboard_page(chosen)
 
 
 def test_hostile_files_change_nothing_for_the_others(
