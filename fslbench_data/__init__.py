@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
+    from fslbench_data.scoring.checking import validate
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from fslbench_data.tasks import Task, TaskSet
     from fslbench_data.torch.task_logs import log_tasks
     from fslbench_data.torch.task_sampler import TaskSampler
-    from fslbench_data.validation.validate import validate
 
 __all__ = [
     "Recorder",
@@ -94,7 +94,7 @@ _HOMES = {
     "score": "scoring.score",
     "sklearn": "evaluation.adapters",
     "table": "render.paper",
-    "validate": "validation.validate",
+    "validate": "scoring.checking",
 }
 
 

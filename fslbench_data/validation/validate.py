@@ -572,24 +572,10 @@ def validate(
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
 ) -> Validated:
-    """Check a submission against a release, or several as one.
+    """Check a submission against a release, or several as one, by every rule.
 
-    Parameters
-    ----------
-    submission
-        As read or recorded, a file, or a frame of pandas or polars; or several, which
-        :func:`fslbench_data.merge` joins.
-    release
-        Whose tasks were answered; None is the one inside the package.
-    taken
-        Names that a method may not have; by default those of the release's reference methods.
-    allow_unbound
-        Accept answers without a fingerprint.
-
-    Raises
-    ------
-    SubmissionError
-        Its kind says which rule is broken; of several, it names the file and its rows.
+    The parameters are those of :func:`fslbench_data.validate`, which takes logs of one's own tasks,
+    too.  Raises a SubmissionError, whose kind says which rule is broken.
     """
     release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)

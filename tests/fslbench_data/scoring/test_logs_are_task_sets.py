@@ -17,7 +17,7 @@ from commands import invoke
 from own_logs import estimates
 
 import fslbench_data as fb
-from benchmark_spec.errors import SchemaError, SubmissionError, UnknownNameError
+from benchmark_spec.errors import FSLBenchError, SchemaError, SubmissionError, UnknownNameError
 from fslbench_data.submission.reading import is_log
 
 SIZES = {str(c): 60 for c in range(15)}
@@ -135,6 +135,17 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
         images = tuple(str(image) for own in row["image_ids"] for image in own[5:])
         key = row["method"], row["n_correct"], tuple(map(str, row["class_ids"])), images
         assert key in found
+
+
+def test_validate_takes_a_log_in_python_as_the_command_does(folder: Path) -> None:
+    log = folder / "log.jsonl"
+    opened = fb.open_log(log)
+    assert invoke("validate", log).exit_code == 0
+    for source in (log, opened, [log], pd.read_json(log, lines=True)):
+        assert fb.validate(source).methods == opened.answers.methods
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    with pytest.raises(FSLBenchError, match="lacks tasks"):
+        fb.validate(rows[1:])
 
 
 def test_tables_and_figures_say_which_half_widths_are_bounds(folder: Path) -> None:
