@@ -17,7 +17,6 @@ from fslbench_data.cli.options import (
     log_options,
     output_option,
     parse_queries,
-    queries_option,
     release_option,
     sources_of,
     unbound_option,
@@ -38,15 +37,23 @@ from fslbench_data.cli.options import (
     metavar="M",
     help="Plan the difference from this method, of FILE or of the release.",
 )
-@click.option("--ways", "--way", "way", type=int, default=5, show_default=True)
-@click.option("--shots", "--shot", "shot", type=int, default=5, show_default=True)
-@queries_option
+@click.option("--ways", "--way", "way", type=int, help="By default 5; a log has its own.")
+@click.option(
+    "--shots",
+    "--shot",
+    "shot",
+    type=int,
+    help="By default 5; of a log, one of its own, by default 5 or the first.",
+)
+@click.option(
+    "--queries",
+    help="Queries per class, by default 1-15, or 1,2,5-7; a log has its own, and takes no others.",
+)
 @click.option(
     "--suite",
     type=click.Choice(["open", "balanced", "pooled"]),
-    default="open",
-    show_default=True,
-    help="How tasks will be drawn; pooled ones reuse images, and so does their pilot.",
+    help="How tasks will be drawn, by default open; pooled ones reuse images, and so does their "
+    "pilot, as every log does.",
 )
 @click.option(
     "--tasks",
@@ -76,8 +83,8 @@ from fslbench_data.cli.options import (
 @output_option
 def plan(
     pilot: str | None,
-    queries: str,
-    suite: str,
+    queries: str | None,
+    suite: str | None,
     tasks: str,
     release: str | None,
     pool: dict[str, Any],
@@ -94,8 +101,8 @@ def plan(
 
     Of pooled tasks, which reuse images, for numbers of tasks: how wide intervals will be that leave
     one image, class or superclass out, and what the images allow at most. The same of a log of
-    one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself; --shots
-    chooses where it has tasks of several.
+    one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself; --ways and
+    --shots choose where it has tasks of several.
     """
     from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
@@ -104,15 +111,14 @@ def plan(
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.planning import plan as run
 
-    numbers = parse_queries(queries)
+    numbers = None if queries is None else parse_queries(queries)
     opened = load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
     sources = [file] if file else []
     check_output(path, *sources, output_format=output_format, endings=(".csv", ".json"))
     (source,) = sources_of(sources, pool) or (None,)
-    suite = "pooled" if isinstance(source, OwnLog) else suite
     counts = parse_queries(tasks, "tasks") if tasks else []
-    if counts and suite != "pooled":
+    if counts and suite != "pooled" and not isinstance(source, OwnLog):
         raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
     with steps("planning") as progress:
         planned = run(

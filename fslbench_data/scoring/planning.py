@@ -334,10 +334,10 @@ def plan(
     method: str = "",
     versus: str = "",
     datasets: str | Sequence[str] = (),
-    way: int = 5,
-    shot: int = 5,
-    queries: Sequence[int] = range(1, 16),
-    suite: str = "open",
+    way: int | None = None,
+    shot: int | None = None,
+    queries: Sequence[int] | None = None,
+    suite: str | None = None,
     tasks: Sequence[int] = (),
     runs: int | None = None,
     level: float = 0.95,
@@ -361,9 +361,10 @@ def plan(
     datasets
         By default all that there are such results of.
     way, shot, queries, suite
-        What to plan; `suite` is `open` or `balanced`, or `pooled` for tasks that reuse images, as
-        those of their pilot do, which has these ways, shots and queries.  A log says them itself;
-        of tasks of several shots, those of `shot` are planned, or else the first.
+        What to plan, by default 5, 5, 1 to 15 and `open`; `suite` is `open` or `balanced`, or
+        `pooled` for tasks that reuse images, as those of their pilot do, which has these ways,
+        shots and queries.  A log says them itself, and its suite is `pooled`: `way` and `shot`
+        choose among its tasks, by default those of 5 shots, or else the first.
     tasks
         Numbers of tasks of `pooled` sets to plan beside 600, B0, B1 and that of a pooled set.
     runs
@@ -386,6 +387,13 @@ def plan(
         )
     own = log_of(pilot)
     if own is not None:
+        if queries is not None or suite not in (None, POOLED):
+            raise SpecError(
+                "a log is planned with the queries and draws that it has: only other numbers of "
+                "tasks follow from it",
+                where=own.release.facts.source,
+                fix="leave queries and suite out; tasks says for how many",
+            )
         release, suite = own.release, POOLED
         if any(suite_of(info.name.suite).whole for info in release.task_sets):
             raise SubmissionError(
@@ -393,9 +401,12 @@ def plan(
                 where=release.facts.source,
                 expected="a log of random tasks, with the column class_ids",
             )
-    suites = (*PLANNED_SUITES, POOLED)
+    suites, suite = (*PLANNED_SUITES, POOLED), "open" if suite is None else suite
     if suite not in suites:
         raise UnknownNameError("suite to plan", suite, suites)
+    wanted = way, shot
+    way, shot = (5 if number is None else number for number in wanted)
+    queries = range(1, 16) if queries is None else queries
     for query in queries:
         Protocol(way, shot, query)
     pooled = suite == POOLED
@@ -428,7 +439,7 @@ def plan(
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     if own is not None:
-        way, shot, queries = _logged(results, methods, way, shot)
+        way, shot, queries = _logged(own, results, methods, *wanted)
     infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
     sets: list[DatasetPlan | PooledSetPlan] = []
     left_out = [
@@ -456,14 +467,22 @@ def plan(
 
 
 def _logged(
-    results: Results, methods: Sequence[str], way: int, shot: int
+    own: OwnLog, results: Results, methods: Sequence[str], way: int | None, shot: int | None
 ) -> tuple[int, int, list[int]]:
-    """Return ways, shots and queries of a log: as asked for, else of the methods' first tasks."""
+    """Return ways, shots and queries of a log: as asked for, else of 5 shots or the first tasks."""
     sets = results.release.task_sets
     answered = [info for info in sets if len(results.find(methods, info)) == len(methods)]
     protocols = [info.protocol for info in answered or sets]
-    asked = [each for each in protocols if (each.way, each.shot) == (way, shot)]
-    found = (asked or protocols)[0]
+    asked = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]
+    if not asked:
+        of = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
+        raise SpecError(
+            f"{' and '.join(methods)} answered no tasks of {' and '.join(of)}",
+            where=own.release.facts.source,
+            expected=listing([*dict.fromkeys(map(str, protocols))], 12),
+            fix="leave shots and ways out, or choose one of these",
+        )
+    found = next((each for each in asked if each.shot == 5), asked[0])
     return found.way, found.shot, [found.query]
 
 

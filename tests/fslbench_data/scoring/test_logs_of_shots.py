@@ -185,5 +185,23 @@ def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
         shots: f"log/own-5w{shots}s5q" for shots in (1, 5)
     }
     assert planned[5].left_out == ("log/own-5w1s5q: planned with --shots 1",)
-    (one,) = fb.plan(log, method="strong", shot=5).sets
+    (one,) = fb.plan(log, method="strong").sets
     assert one.pilot.info.protocol.shot == 1
+    with pytest.raises(SpecError, match=r"strong answered no tasks of 5 shots\n.*\n.*5w1s5q"):
+        fb.plan(log, method="strong", shot=5)
+
+
+def test_a_plan_of_a_log_is_told_no_other_tasks(tmp_path: Path) -> None:
+    """They did nothing, in silence."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.Table.from_pylist(_log(5)), path)
+    for option, said in (
+        ("--ways=7", "answered no tasks of 7 ways"),
+        ("--queries=3", "the queries and draws that it has"),
+        ("--suite=open", "the queries and draws that it has"),
+        ("--suite=balanced", "the queries and draws that it has"),
+    ):
+        result = invoke("plan", "--pilot", f"{path}::weak", option)
+        assert result.exit_code == 2
+        assert said in result.stderr
+    assert invoke("plan", "--pilot", f"{path}::weak", "--suite=pooled", "--ways=5").exit_code == 0
