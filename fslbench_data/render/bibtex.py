@@ -14,6 +14,7 @@ from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import features_in
 from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import check_fingerprints
 
 
 def bibtex(release: Release | None = None, submission: Submission | None = None) -> str:
@@ -23,7 +24,7 @@ def bibtex(release: Release | None = None, submission: Submission | None = None)
     attributes and of Meta-Dataset, the data sets, and the weights of the networks whose features
     they name. Without a release, as for a log of one's own tasks: the package and the paper of
     intervals. Raises an UnknownNameError if there are results on a data set that the release has
-    not.
+    not, and a FingerprintError if on other tasks than the release's.
     """
     if release is None:
         entries = [_package("", ""), INTERVALS]
@@ -53,6 +54,7 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
     used = {row["dataset"] for row in rows}
     for name in sorted(used - citations.keys()):
         raise UnknownNameError("data set", name, citations, where=submission.source)
+    check_fingerprints(submission, release)
     yield INTERVALS
     if any(TaskSetName.parse(row["task_set"]).attributes for row in rows):
         yield SPURIOUS_BIAS

@@ -603,6 +603,20 @@ def _checked(submission: Submission, terms: Terms) -> Validated:
         answers.connection.close()
 
 
+def check_fingerprints(submission: Submission, release: Release) -> None:
+    """Refuse answers that name other tasks than the release has, by the rules about fingerprints.
+
+    Answers that say nothing of their tasks, and any others, are accepted.
+    """
+    answers = register(submission, release)
+    try:
+        for rule in RULES:
+            if rule is _fingerprints or getattr(rule, "error", None) is FingerprintError:
+                rule(answers, Terms(release, (), allow_unbound=True))
+    finally:
+        answers.connection.close()
+
+
 def _marked(answers: Rows) -> dict[str, Method]:
     """Return the metadata of methods, and what the column `transductive` says of the others.
 

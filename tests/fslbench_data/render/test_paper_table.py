@@ -3,10 +3,12 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from commands import printed
+from commands import invoke, printed
 from elements import Elements
 from recorded import recorded_sets
 
@@ -132,6 +134,23 @@ def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
     assert re.findall(r"^@\w+{(.*),", cited, re.M) == [
         "fslbench", "lafargue2024oops", "klasson2019hierarchical", "weights-efficientnet_lite0",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("told", ["metadata", "column"])
+def test_results_on_other_tasks_are_not_cited_as_this_release(told: str, tmp_path: Path) -> None:
+    """They are refused as validate refuses them."""
+    info = fb.load_release().task_set_info("digits", "open-5w5s5q")
+    altered = replace(info, fingerprint="f" * 64)
+    path = tmp_path / "x.parquet"
+    made = fb.Submission.from_accuracies([0.8] * 31, altered, "x", bind=told == "metadata")
+    if told == "column":
+        prints = pa.array([altered.fingerprint] * 31)
+        made = replace(made, table=made.table.append_column("fingerprint", prints))
+    made.write(path)
+    refused = [invoke(command, path) for command in ("cite", "validate")]
+    assert refused[0].stderr == refused[1].stderr
+    assert "the answers were made on other tasks than the release's" in refused[0].stderr
+    assert [one.exit_code for one in refused] == [2, 2]
 
 
 def test_intervals_with_all_classes_at_once_use_which_queries_were_right() -> None:
