@@ -171,6 +171,8 @@ class PlannedRuns:
     """How many runs each of several will have; None stands for as many as the pilot's."""
     of_one_model: tuple[str, ...] = ()
     """Methods with one run that may differ from run to run, by nobody knows how much."""
+    trained: bool = True
+    """Whether runs may be training runs: no method of several says that it trains nothing."""
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ def _notes(ladder: LadderReport) -> tuple[str, ...]:
     ]
     if several and ladder.kind == "closed":
         notes.append(
-            f"Several training runs of {listing(several, 4)}: their mean. Intervals do not count "
+            f"Several runs of {listing(several, 4)}: their mean. Intervals do not count "
             "how runs differ."
         )
     if single := one_model_text(ladder.answers.of_one_model):

@@ -73,6 +73,11 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
     return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
 
 
+def runs_word(scores: Iterable[Score]) -> str:
+    """Call several runs training runs, unless they are of a method that trains nothing."""
+    return "runs" if any(s.runs > 1 and s.trained is False for s in scores) else "training runs"
+
+
 GROUPED = "a group of images counts as one image"
 """What is said of data sets whose images come in groups."""
 

@@ -27,6 +27,7 @@ from fslbench_data.render.interval_text import (
     by_queries_text,
     capital,
     one_model_text,
+    runs_word,
     verdict_column,
     verdict_of,
     width_text,
@@ -113,7 +114,7 @@ def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
     if several:
         alike = dict.fromkeys(score.method for score in scores if score.run_spread == 0)
         yield (
-            f"Training runs (column {log.run_column}), counted in ± and verdicts: "
+            f"{capital(runs_word(scores))} (column {log.run_column}), counted in ± and verdicts: "
             f"{listing([*several], MOST_NAMED)}"
             f"{'; of one mean (copies?): ' * bool(alike)}{listing([*alike], MOST_NAMED)}."
         )

@@ -138,7 +138,8 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
 def _of_data(content: PaperContent) -> Iterator[str]:
     """Say what readers must know of runs, groups of images, superclasses, bounds and few tasks."""
     if content.runs:
-        yield f"± counts the {span(content.runs)} training runs of a method."
+        runs = "training runs" if content.trained else "runs"
+        yield f"± counts the {span(content.runs)} {runs} of a method."
     if content.grouped:
         yield f"{listing(content.grouped, 4)}: {GROUPED}."
     if content.within:

@@ -250,9 +250,10 @@ def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]
             alone = (
                 "do not make it narrower: of few runs, Student's quantile grows with their share"
             )
+        name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
-            f"Training runs: {planned}. They differ by so much that training anew adds a standard "
-            f"error of {runs.terms[0] ** 0.5:.2f} points: {about} is ± {told.halfwidth:.2f}, and "
+            f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
+            f"{runs.terms[0] ** 0.5:.2f} points: {about} is ± {told.halfwidth:.2f}, and "
             f"would be ± {told.of_tasks:.2f} if runs did not differ. More tasks alone {alone}"
             f"{f'; as many tasks {more}' if more else ''}."
         )

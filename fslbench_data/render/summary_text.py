@@ -32,6 +32,7 @@ from fslbench_data.render.interval_text import (
     labels,
     one_model_text,
     plus_minus,
+    runs_word,
     span,
     stopped_text,
     verdict_column,
@@ -450,7 +451,8 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     if runs := named(lambda score: score.runs > 1):
         alike = named(lambda score: score.run_spread == 0)
         copies = f"; of one mean (copies?): {alike}" if alike else ""
-        yield f"several training runs, counted in ± and verdicts: {runs}{copies}"
+        several = f"several {runs_word(summary.scores)}"
+        yield f"{several}, counted in ± and verdicts: {runs}{copies}"
     known, unknown = _by_queries(summary)
     if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text

@@ -242,6 +242,10 @@ def open_log(
     read = TaskLog.read(log)
     check_rows(read)
     found = [(part, answers_of(part)) for part in read.by_shots()]
+
+    def counts_apart(group: Answers) -> bool:
+        return group.run_of_task is not None and trained is not False
+
     answers = [group for _, of_part in found for group in of_part]
     drawable = pool_of(read, answers, class_sizes, groups, superclasses)
     n_superclasses = len(set(drawable.superclasses or ()))
@@ -255,7 +259,7 @@ def open_log(
         read.run_column,
         n_superclasses,
         (),
-        runs_apart=any(group.run_of_task is not None for group in answers),
+        runs_apart=any(map(counts_apart, answers)),
     )
     infos: list[TaskSetInfo] = []
     tables: list[pa.Table] = []
@@ -267,7 +271,7 @@ def open_log(
     said = list(drawable.warnings)
     for info, group in zip(infos, answers, strict=True):
         design = left_out_design(release, info)
-        if inductive and group.run_of_task is not None:
+        if inductive and counts_apart(group):
             said.append(OWN_TASKS_PER_RUN)
         elif inductive and (None in group.right or not design.takes_queries):
             said.append(NO_ROLES if None in group.right else NO_QUERIES + _why_whole(design))
@@ -565,7 +569,7 @@ def _groups(
             if counted:
                 counts = np.rint(y * n_query * number).astype(np.int64)
                 totals = np.rint(means * tasks * n_query).astype(np.int64)
-            told = right if known else None
+            told = right if known and run is None else None
             made.append(Group(method, info, counts, True, names, totals, run, told))
     return tuple(made)
 

@@ -278,9 +278,11 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Ans
         ),
         tuple(
             None
-            if apart or log.right is None
+            if log.right is None
+            else RightQueries(log.right[own].astype(np.uint16), 1)
+            if apart
             else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
-            for *_, runs in members
+            for _, own, runs in members
         ),
         log.shots[first],
     )

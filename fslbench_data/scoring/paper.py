@@ -171,7 +171,7 @@ class PaperContent:
     training runs that intervals count, of methods with several.  Data sets `grouped` have groups of
     images that count as one; in those `within`, new classes are of the same superclasses; `bounded`
     are sets whose half-widths are bounds, and `few` those of so few tasks that Student's interval
-    is not exact.
+    is not exact; `trained` is whether no method with several runs says that it trains nothing.
     """
 
     about: About
@@ -188,6 +188,7 @@ class PaperContent:
     within: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     few: tuple[str, ...] = ()
+    trained: bool = True
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
@@ -237,6 +238,11 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
             str(each.scored)
             for each, kind in chosen
             if kind == "open" and each.scored.n_tasks < FEW_TASKS
+        ),
+        not any(
+            s.runs > 1 and s.trained is False and s.method in shown
+            for each in sets
+            for s in each.scores
         ),
     )
 

@@ -220,6 +220,11 @@ def _common(
         tuple(group.run_spread for _, group in found),
         planned,
         tuple(group.method for part, group in found if part.of_one_model(group)),
+        not any(
+            len(group.runs) > 1 and about is not None and about.trained is False
+            for part, group in found
+            for about in [part.submission.methods.get(group.method)]
+        ),
     )
     if planned is not None and not any(spread is not None for spread in runs.spreads):
         raise SubmissionError(

@@ -199,7 +199,7 @@ def test_ladders_say_where_runs_are_not_counted(release: Release, tmp_path: Path
     parts = [in_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
     write_bias(bias(merge(parts), release), None, tmp_path / "bias.txt")
     text = " ".join((tmp_path / "bias.txt").read_text().split())
-    said = "Several training runs of mine: their mean. Intervals do not count how runs differ."
+    said = "Several runs of mine: their mean. Intervals do not count how runs differ."
     closed = [each for each in bias(merge(parts), release).ladders if each.kind == "closed"]
     assert text.count(said) == len(closed) > 0
 

@@ -30,6 +30,7 @@ from benchmark_spec.errors import (
     TaskLogError,
 )
 from fslbench_data.render.log_text import log_json, notes
+from fslbench_data.render.plan_text import plan_json
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
@@ -574,6 +575,29 @@ def test_runs_that_number_tasks_of_their_own_from_zero() -> None:
     lacking = [{**row, "method": "b"} for row in first[:-1]]
     with pytest.raises(MissingTaskError, match="b lacks tasks that run '1' of a answers: 59"):
         _sets([*both, *lacking])
+
+
+def test_seeds_of_what_trains_nothing_use_which_queries_were_right() -> None:
+    """As tasks of other names do; it was refused, because of training runs that there are none."""
+    rows = [row for seed in range(2) for row in _of_run("a", f"{seed}", seed)]
+    said = {"class_sizes": dict.fromkeys(range(8), 20), "trained": False, "inductive": True}
+    found = fb.interval(rows, **said)
+    assert found.log is not None
+    assert (found.log.warnings, found.log.runs_apart) == ((), False)
+    named = [{**row, "task": f"{row['run']}-{row['task']}", "run": "0"} for row in rows]
+    (score,), (other,) = found.scores, fb.interval(named, **said).scores
+    assert score.by_queries
+    assert score.intervals["images"] == other.intervals["images"]
+
+
+def test_runs_of_what_trains_nothing_are_not_called_training_runs() -> None:
+    for trained, word in ((None, "raining runs"), (False, "uns")):
+        log = fb.open_log(_runs(), class_sizes=SIZES, trained=trained)
+        found = fb.score(log)
+        texts = "\n".join(notes(found, log.release.facts)), "\n".join(fb.table(log).notes)
+        for text in (*texts, plan_json(fb.plan(log, method="a"))):
+            assert ("raining runs" in text) is (trained is None)
+            assert word in text
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
