@@ -7,10 +7,11 @@ finds out by groups of rows whether there are any; what that gives the second ma
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -84,9 +85,14 @@ def working_database() -> duckdb.DuckDBPyConnection:
     return _of_process(os.getpid()).cursor()
 
 
-@lru_cache(maxsize=1)
+@cache
 def _of_process(_: int) -> duckdb.DuckDBPyConnection:
-    return new_database()
+    connection = new_database()
+    # a forked process hangs or crashes where it closes its parent's, even while it ends
+    if hasattr(os, "register_at_fork"):
+        keep = partial(ctypes.pythonapi.Py_IncRef, ctypes.py_object(connection))
+        os.register_at_fork(after_in_child=keep)
+    return connection
 
 
 def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:

@@ -1,5 +1,6 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -226,3 +227,19 @@ def test_a_slow_query_prints_no_progress(
         "print(new_database().execute(asked).fetchone()[0])"
     )
     assert python(code, check=True).stdout == "False\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_forked_process_checks_and_ends_after_its_parent_checked() -> None:
+    """Closing the database of the parent, whose threads are not there, hung or crashed."""
+    code = (
+        "import os, signal, sys\n"
+        "from analysis_sql.queries.engine import working_database\n"
+        "ask = lambda: working_database().execute('SELECT sum(i) FROM range(9999999) t(i)')\n"
+        "ask()\n"
+        "if not os.fork():\n"
+        "    signal.alarm(30)\n"
+        "    sys.exit(not ask().fetchall())\n"
+        "print(os.wait()[1])"
+    )
+    assert python(code, check=True).stdout == "0\n"
