@@ -156,6 +156,7 @@ def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callabl
     file = io.StringIO()
     on_page = Console(
         file=file,
+        force_terminal=False,  # FORCE_COLOR, which Jupyter sets too, would colour the file
         force_jupyter=False,  # there rich would show what it is to write into the file
         highlight=False,
         markup=False,

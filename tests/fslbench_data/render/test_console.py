@@ -43,6 +43,14 @@ def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
     assert capsys.readouterr().err == ""
 
 
+def test_a_page_has_no_colours_whatever_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It becomes a file, or a string: Jupyter and many CI services set the variable."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with page() as (on_page, text):
+        on_page.print("dim", style="dim")
+    assert text() == "dim\n"
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", ["validate", "score"])
 def test_commands_with_such_methods(
