@@ -43,6 +43,17 @@ def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
+def test_a_drawing_whatever_altair_is_set_to() -> None:
+    """A notebook that uses vegafusion for its own charts."""
+    import altair
+
+    drawing = fb.plot("accuracies", **ONE)
+    as_usual = drawing.svg
+    with altair.data_transformers.enable("vegafusion"):
+        assert drawing.svg == as_usual
+
+
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     """Before anything is read."""
     nowhere = tmp_path / "there is none.parquet"

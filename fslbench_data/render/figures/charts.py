@@ -99,7 +99,8 @@ def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
     width = min(width, SQUARE) if figure.chart == "scatter" else width
     rows = _short_rows(figure.rows)
     chart = CHARTS[figure.chart](require("altair", "report"), width, rows)
-    spec: dict[str, Any] = finished(chart, title, "", width).to_dict()
+    own = {"pre_transform": False}  # whatever transformer a notebook has set for its own
+    spec: dict[str, Any] = finished(chart, title, "", width).to_dict(context=own)
     legend = spec["config"]["legend"]
     fields = LEGENDS.get(figure.chart, ())
     fitting = _fitting_entries(rows, fields, width)
