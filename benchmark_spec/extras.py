@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ def require(module: str, extra: str = "builders") -> Any:
         raise MissingPackageError(
             f"the package {module.split('.')[0]!r} is not installed",
             fix=install_line(extra),
+        ) from None
+    except AttributeError as error:
+        if sys.flags.optimize < 2:
+            raise
+        raise MissingPackageError(
+            f"the package {module.split('.')[0]!r} cannot be imported without docstrings: {error}",
+            fix="run Python without -OO and PYTHONOPTIMIZE=2",
         ) from None
 
 

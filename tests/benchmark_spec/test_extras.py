@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -14,6 +16,16 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
         require("no_such.part")
     assert caught.value.fix == install_line("builders")
     assert require("json").loads("1") == 1
+
+
+@pytest.mark.slow
+def test_what_needs_docstrings_says_so_where_python_has_none() -> None:
+    """Altair reads its own while it is imported."""
+    pytest.importorskip("altair", reason="needs the extra `report`")
+    code = "from benchmark_spec.extras import require; require('altair', 'report')"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
+    assert "MissingPackageError: the package 'altair' cannot be imported" in done.stderr
+    assert "fix: run Python without -OO" in done.stderr
 
 
 @pytest.mark.parametrize(
