@@ -125,12 +125,17 @@ def console(*, stderr: bool = False) -> Console:
     Standard error shows how far a job is, for which it has to be a terminal: FORCE_COLOR, which
     asks for colours, makes a file none.
     """
-    forced = sys.stderr.isatty() if stderr else None
+    forced = _on_terminal() if stderr else None
     terminal = Console(
         stderr=stderr, force_terminal=forced, highlight=False, markup=False, emoji=False
     )
     terminal.size = ConsoleDimensions(*_bounded(*terminal.size))
     return terminal
+
+
+def _on_terminal() -> bool:
+    """Tell whether standard error is a terminal; it is None where it was closed, as for daemons."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _bounded(width: int, height: int) -> tuple[int, int]:
@@ -196,7 +201,7 @@ def line_now_and_then() -> Callable[[str], None]:
 
 def fitted(text: str) -> str:
     """Break a message between words where standard error is a terminal; files keep its lines."""
-    if not sys.stderr.isatty():
+    if not _on_terminal():
         return text
     return wrapped(text, min(shutil.get_terminal_size(PAGE).columns, PAGE[0]))
 

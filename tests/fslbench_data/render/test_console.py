@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from benchmark_spec.errors import MethodNameError
 from benchmark_spec.naming import check_method_name
+from fslbench_data.cli.options import say
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
@@ -41,6 +42,15 @@ def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
         step("more")
         advance(1)
     assert capsys.readouterr().err == ""
+
+
+def test_where_standard_error_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after ``2>&-``, for daemons, and in programs of Windows without a console."""
+    monkeypatch.setattr(sys, "stderr", None)
+    with steps("reading") as step, progress_bar(2, show=True) as advance:
+        step("more")
+        advance(1)
+    say("Error: of which nobody hears")
 
 
 def test_a_page_has_no_colours_whatever_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
