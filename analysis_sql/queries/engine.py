@@ -62,17 +62,22 @@ def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     a QueryError if that is no such amount.
     """
     limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "enable_external_access": False,
-            "python_enable_replacements": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "temp_directory": "",
-            **limit,
-        },
-    )
+    try:
+        connection = duckdb.connect(
+            ":memory:",
+            config={
+                "enable_external_access": False,
+                "python_enable_replacements": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "temp_directory": "",
+                **limit,
+            },
+        )
+    except duckdb.IOException as error:  # there is no working folder
+        raise QueryError(
+            f"DuckDB cannot start: {_first_line(error)}", fix="change to a folder that exists"
+        ) from None
     # It is on where Python has no main file, and would stand among results.  Where it is off it
     # stays so: in Jupyter without ipywidgets DuckDB refuses the setting itself.
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:

@@ -1,6 +1,7 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -243,3 +244,16 @@ def test_a_forked_process_checks_and_ends_after_its_parent_checked() -> None:
         "print(os.wait()[1])"
     )
     assert python(code, check=True).stdout == "0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder that is worked in")
+def test_without_a_working_folder_an_error_says_so(tmp_path: Path) -> None:
+    code = (
+        "import os\n"
+        "from analysis_sql.queries.engine import new_database\n"
+        "os.rmdir(os.getcwd())\n"
+        "new_database()"
+    )
+    said = python(code, cwd=tmp_path).stderr
+    assert "QueryError: DuckDB cannot start" in said
+    assert "fix: change to a folder that exists" in said
