@@ -364,7 +364,9 @@ class Memory:
 
     def tags(self) -> list[str]:
         """Return the tags of versions that were loaded before."""
-        tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
+        tags: list[str] = []
+        with suppress(OSError):  # of a cache that may not be read
+            tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
         return sorted(tag for tag in tags if version_of(tag) is not None)
 
 

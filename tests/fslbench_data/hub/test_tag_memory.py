@@ -28,3 +28,17 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     (tmp_path / "assets").write_text("a file where the folder would be")
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     assert memory.pin("v1.0.0") is None
+
+
+def test_a_cache_that_cannot_be_read_is_no_error(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root reads everything, the system's refusal is played."""
+    memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
+    assert memory.tags() == ["v1.0.0"]
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "glob", refused)
+    assert memory.tags() == []
