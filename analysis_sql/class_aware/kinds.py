@@ -179,8 +179,8 @@ def _by_tasks(design: Any, tasks: Ints) -> Iterator[tuple[Any, Ints]]:
         yield design.prefix(number), np.flatnonzero(tasks == number)
 
 
-KIND: IntervalKind = "class-aware"
-NEW_CLASSES = AwareKind(KIND, intervals.halfwidths, intervals.p_values)
+CLASS_AWARE: IntervalKind = "class-aware"
+NEW_CLASSES = AwareKind(CLASS_AWARE, intervals.halfwidths, intervals.p_values)
 NEW_SUPERCLASSES = AwareKind(
     "superclass-aware", superclasses.halfwidths, superclasses.p_values, least=NEW_CLASSES
 )

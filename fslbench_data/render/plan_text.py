@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.class_aware.kinds import KIND
+from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.planning.leave_one_out_plan import UnitsForHalf
 from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, PlannedRuns, WithRuns
@@ -307,7 +307,7 @@ def notes(plan: Plan) -> list[str]:
         about = "; ".join(
             f"{kind}{f' at {CLOSED_TASKS} tasks' if kind == 'closed' else ''}: {about}"
             for kind, about in ESTIMANDS.items()
-            if kind in ("closed", "open", KIND)
+            if kind in ("closed", "open", CLASS_AWARE)
         )
         text = (
             f"Half-widths expected of {level} intervals, percentage points. {about}. "

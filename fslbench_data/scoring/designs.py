@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.kinds import KIND, NEW_SUPERCLASSES
+from analysis_sql.class_aware.kinds import CLASS_AWARE, NEW_SUPERCLASSES
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.arrays import Ints
@@ -57,9 +57,9 @@ def designs_of(
     if suite.interval != "closed":
         class_ids, missing = release.class_ids(info), dict[IntervalKind, str]()
         if names is None:
-            return {KIND: ClassDesign.of(class_ids)}, NO_UNITS
+            return {CLASS_AWARE: ClassDesign.of(class_ids)}, NO_UNITS
         design = SuperclassDesign.of(class_ids, np.array(names))
-        aware: dict[IntervalKind, Any] = {KIND: design.classes}
+        aware: dict[IntervalKind, Any] = {CLASS_AWARE: design.classes}
         if design.obstacle is None:
             aware[NEW_SUPERCLASSES.name] = design
         else:
@@ -84,11 +84,11 @@ def designs_of(
 
 def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
     """Leave out the class-aware kind where all tasks have the same classes, and say why."""
-    design = designs.get(KIND)
+    design = designs.get(CLASS_AWARE)
     if design is None or design.obstacle is None:
         return designs, units
-    rest = {kind: other for kind, other in designs.items() if kind != KIND}
-    return rest, replace(units, missing={KIND: design.obstacle, **units.missing})
+    rest = {kind: other for kind, other in designs.items() if kind != CLASS_AWARE}
+    return rest, replace(units, missing={CLASS_AWARE: design.obstacle, **units.missing})
 
 
 def left_out_design(release: Release, info: TaskSetInfo) -> Design:

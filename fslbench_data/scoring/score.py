@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.kinds import KIND
+from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import Designs, kinds_of
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
@@ -286,7 +286,7 @@ def _scores(
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:
-            faultless = zeros(designs.get(KIND), accuracy.tasks, level)
+            faultless = zeros(designs.get(CLASS_AWARE), accuracy.tasks, level)
         scores.append(
             Score(
                 dataset,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.kinds import KIND
+from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.comparison.pairs import PairArrays, Pairs, carried_pairs, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
@@ -273,7 +273,7 @@ class TaskSetReport:
     @property
     def design(self) -> ClassDesign | None:
         """The classes of the tasks; None where tasks reuse images."""
-        return self.designs.get(KIND)
+        return self.designs.get(CLASS_AWARE)
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
