@@ -32,7 +32,8 @@ class Kind(Protocol):
     """Computes half-widths and p-values of a kind, by a set's design.
 
     Order and names of methods change nothing.  A difference is significant at a level exactly where
-    p is below 1 - level, and p is 1 - level where the interval ends at 0; both count training runs.
+    p is below 1 - level, and p is 1 - level where the interval ends at 0 (nearly, where training
+    runs count, which p interpolates); both count training runs.
     """
 
     def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:

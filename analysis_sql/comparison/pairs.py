@@ -100,10 +100,11 @@ def _shown(widths: Any, verdict: NDArray[np.int8]) -> Floats:
 class Pairs:
     """Compares the methods of a task set by one kind of interval, each pair over the tasks of both.
 
-    `widths` computes half-widths of means (1 + P,) and of differences (P,), NaN without an
-    interval, from a number of tasks, the positions of a method and of others, their counts, and the
-    moments of these and of the differences. `independent` says how many of the first tasks are
-    independent.
+    `own` computes half-widths (M,) of means from a number of tasks, the positions of methods (M,)
+    and their moments; `widths` those (P,) of differences from a number of tasks, the positions of
+    first and second methods (P,), and the differences' moments: a kind that asks about more takes
+    the larger of its own and these. Both are NaN without an interval. `independent` says how many
+    of the first tasks are independent, by which differences that are all equal are judged.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Pairs:
         independent: Callable[[int], int] | None = None,
     ) -> None:
         self.kind, self.counts, self.level = kind, counts, level
-        self._own, self._widths, self._independent = own, widths, independent
+        self._own, self.widths, self._independent = own, widths, independent
 
     def columns(self, methods: int | Ints, versus: Ints) -> PairColumns:
         """Compare methods, or one, with others (P,), at least one pair, by their positions."""
@@ -138,7 +139,7 @@ class Pairs:
         own = self.counts.some(rows).first(tasks).moments()
         width = self._own(tasks, rows, own)
         difference = self.counts.differences(methods, versus, tasks).moments()
-        paired = self._widths(tasks, methods, versus, difference)
+        paired = self.widths(tasks, methods, versus, difference)
         independent = None
         if self._independent is not None and np.any(difference.constant):
             independent = self._independent(tasks)  # takes long to find, and matters rarely
