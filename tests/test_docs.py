@@ -154,8 +154,9 @@ WRITTEN = [page for page in PAGES[1:] if page.name not in ("index.md", "schemas.
 def test_pages_are_few_and_short() -> None:
     lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in WRITTEN}
     assert len(set(lengths) - {"architecture.md"}) <= 26
-    assert {name for name, length in lengths.items() if length > 2000} == set()
-    assert sum(lengths.values()) <= 38_000
+    assert {name: length for name, length in lengths.items() if length > 2000} == {}
+    over = sum(lengths.values()) - 38_000
+    assert over <= 0, f"cut {over} words of docs/: what is added is cut elsewhere (CONTRIBUTING.md)"
 
 
 SAY_INSTEAD = {

@@ -98,5 +98,7 @@ def test_what_counts_as_the_same_text(old: str, new: str, same: bool) -> None:
     texts = ["".join([*lines[:333], f"a value: {one}\n", *lines[333:]]) for one in (old, new)]
     assert golden_commands.alike(old, new) == same
     assert golden_commands.alike(*map(golden_commands.shortened, texts)) == same
+    added = golden_commands.keeping_alike(f"a\nx {old}\ny 7.5\n", f"a\nb\nx {new}\ny 8.5\n")
+    assert added == f"a\nb\nx {old if same else new}\ny 8.5\n"
     swapped = golden_commands.shortened("".join([*lines[1:], lines[0]]))
     assert not golden_commands.alike(swapped, golden_commands.shortened("".join(lines)))

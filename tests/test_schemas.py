@@ -147,7 +147,9 @@ def test_keys_and_columns_are_documented(
         for path, kind in _leaves(content, "", keys):
             types.setdefault(path, set()).add(kind)
     unprinted = {key for key in keys.keys() - types.keys() if not _may_be_missing(key, types)}
-    assert (types.keys() - keys.keys(), unprinted) == (set(), set())
+    undocumented = types.keys() - keys.keys()
+    assert not undocumented, f"docs/schemas.md has no row, under {name}, for {sorted(undocumented)}"
+    assert not unprinted, f"docs/schemas.md has, under {name}, what is not printed: {unprinted}"
     for path, kinds in types.items():
         allowed = keys[path] | ({"integer"} if "number" in keys[path] else set())
         assert kinds <= allowed, (path, kinds)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import ABOUT, about_test_set, family_of
+from analysis_sql.interval_kinds import ABOUT, BESIDE, about_test_set, family_of
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.told_apart import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
@@ -486,17 +486,14 @@ def _of_marks(summary: Summary) -> Iterator[str]:
         )
     if features := _features(summary):
         yield f"names without a slash: on the features {features}"
-    superclasses = [
-        pair.verdict
-        for row in summary.rows
-        for comparison in row.compared
-        for kind, pair in comparison.intervals.items()
-        if ABOUT[kind] == "new superclasses"
-    ]
-    if superclasses:
-        found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in superclasses)
-        of = many(len(superclasses), "comparison")
-        yield f"new superclasses: significant in {found} of {of} (--details)"
+    more: dict[str, list[Verdict]] = {}
+    for comparison in (each for row in summary.rows for each in row.compared):
+        for kind, pair in comparison.intervals.items():
+            if kind in BESIDE and BESIDE[kind].about not in ("new images", "new classes"):
+                more.setdefault(BESIDE[kind].about, []).append(pair.verdict)
+    for about, verdicts in more.items():
+        found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
+        yield f"{about}: significant in {found} of {many(len(verdicts), 'comparison')} (--details)"
     families = sorted({column.family for column in summary.columns})
     if not families or not families[-1]:
         return

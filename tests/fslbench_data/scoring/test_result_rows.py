@@ -9,6 +9,7 @@ import pytest
 from golden_inputs import INPUTS, OPEN
 
 import fslbench_data as fb
+from analysis_sql.interval_kinds import ESTIMANDS
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import COMPARISONS, SCORES
@@ -96,7 +97,7 @@ def test_nothing_compared_is_a_table_without_rows(report: Report) -> None:
 
 PAIR = ["efficientnet_lite0/NCC", "efficientnet_lite2/LR"]
 SETS = {"datasets": ["emoji"], "task_sets": [OPEN, "closed-5w5s5q"]}
-KINDS = {"open", "class-aware", "superclass-aware", "closed", "images", "classes", "superclasses"}
+KINDS = {*ESTIMANDS}
 
 
 def rows_of(release: Release, level: float = 0.95) -> dict[str, dict[str, Any]]:
