@@ -11,6 +11,7 @@ import click
 from fslbench_data.cli.options import (
     ENDINGS,
     FILE,
+    FORMATS,
     Command,
     check_output,
     command,
@@ -55,7 +56,7 @@ def _results_option(about: str) -> Callable[[Command], Command]:
 @level_option
 @click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
-@format_option("table", "csv", "json", "markdown", "latex", "html", more="; html is a page")
+@format_option(*FORMATS, "html", more="; html is a page")
 @output_option
 def leaderboard(
     where: str,

@@ -118,7 +118,11 @@ def format_option(*formats: str, more: str = "") -> Callable[[Command], Command]
     return click.option("--format", "output_format", type=click.Choice(formats), help=about)
 
 
-report_format_option = format_option("table", "csv", "json", "markdown", "latex")
+FOR_MACHINES = ("csv", "json")
+FORMATS = ("table", *FOR_MACHINES, "markdown", "latex")
+"""Of reports, SQL and leaderboards; those for machines need no table for people."""
+
+report_format_option = format_option(*FORMATS)
 
 _OF_RELEASE = ":release:"
 """What stands for the folder where ``--images`` names none."""

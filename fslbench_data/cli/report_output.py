@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import many
-from fslbench_data.cli.options import ENDINGS, draw, output, say
+from fslbench_data.cli.options import ENDINGS, FOR_MACHINES, draw, output, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,7 +89,7 @@ def write_report(
 
         table = partial(print_log, report, report.log)
         paper = partial(log_paper, report, report.log, form)
-    elif form not in ("csv", "json"):
+    elif form not in FOR_MACHINES:
         from fslbench_data.render.console import steps
         from fslbench_data.render.summary_text import print_summary, summary_paper
         from fslbench_data.scoring.summary import summarize
@@ -106,7 +106,7 @@ def write_report(
         table=table,
         paper=paper,
     )
-    if details or form in ("csv", "json"):
+    if details or form in FOR_MACHINES:
         say_left_out(report)
 
 

@@ -11,6 +11,7 @@ import click
 from fslbench_data.cli.options import (
     ENDINGS,
     FILE,
+    FORMATS,
     check_output,
     command,
     format_option,
@@ -46,7 +47,7 @@ _ENDINGS = {**ENDINGS, ".parquet": "parquet"}
 @click.option("--show", metavar="NAME", help="Show the SQL of one of the package's queries.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit.")
 @click.option("--memory", default="1GB", show_default=True, help="Memory limit.")
-@format_option("table", "csv", "json", "parquet", "markdown", "latex")
+@format_option(*FORMATS, "parquet")
 @output_option
 def sql(
     query: str | None,

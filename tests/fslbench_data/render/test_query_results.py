@@ -17,11 +17,12 @@ import pytest
 
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import OutputError
+from fslbench_data.cli.options import FORMATS
 from fslbench_data.cli.sql import _write
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.sql import connect
 
-FORMATS = ["table", "csv", "json", "parquet", "markdown", "latex"]
+EVERY = [*FORMATS, "parquet"]
 ODD = [
     "MAP {DATE '99999-01-01': [1, 2]}",
     "5::VARIANT",
@@ -53,11 +54,11 @@ def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
 
 def _written(table: pa.Table, folder: Path) -> dict[str, Path]:
     """The table in every format."""
-    for form in FORMATS:
+    for form in EVERY:
         cannot = OutputError if form == "parquet" and OLD_ARROW else ()
         with suppress(cannot):
             _write(table, form, folder / f"x.{form}")
-    return {form: folder / f"x.{form}" for form in FORMATS}
+    return {form: folder / f"x.{form}" for form in EVERY}
 
 
 def _no_constant(text: str) -> None:

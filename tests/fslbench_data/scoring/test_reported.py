@@ -14,6 +14,7 @@ import fslbench_data as fb
 from analysis_sql.leave_one_out.design import TaskDesign
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.protocol import Protocol
+from fslbench_data.cli.options import FORMATS
 from fslbench_data.scoring.reported import Design
 from fslbench_data.tasks.draw import draw_closed
 
@@ -222,7 +223,7 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
         [],
         ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"],
     ):
-        for form in ("table", "markdown", "latex", "csv", "json"):
+        for form in FORMATS:
             text = printed("score", *files, *sizes, "--format", form)
             if form == "table":
                 assert f"{apart.mean():.2f} ± {width:.2f}" in text

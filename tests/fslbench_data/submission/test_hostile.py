@@ -14,6 +14,7 @@ from commands import printed
 from recorded import recorded
 
 from benchmark_spec import errors
+from fslbench_data.cli.options import FORMATS
 from fslbench_data.release.release import Release
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown
@@ -163,7 +164,7 @@ def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict
     path = folder / "x.parquet"
     merge([recorded(info, np.full(31, 20), name) for name in NAMES]).write(path)
     found = {}
-    for kind in ("table", "csv", "json", "markdown", "latex"):
+    for kind in FORMATS:
         command = ("score", path, "--task-set", SET, "--format", kind)
         found[kind] = printed(*command, COLUMNS="200", LINES="100")
     return found
