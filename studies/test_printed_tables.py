@@ -35,7 +35,7 @@ def test_the_page_is_what_the_commands_print(root: Path, page: str, number: int)
         parts[number + 1] = f"{printed.strip()}\n\n" + parts[number + 1].removeprefix(shown)
         (root / f"{page}.md").write_text(PRINTED.join(parts), encoding="utf-8")
         return
-    assert shown.strip() == printed.strip()
+    assert shown.strip() == printed.strip(), "FSLBENCH_REGENERATE=1 writes it anew"
 
 
 @pytest.mark.slow

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from commands import invoke, printed
 from elements import Elements
+from golden_commands import REGENERATE
 from results_repository import Repository
 
+from fslbench_data.cli.options import FORMATS
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.render.templating import BREAK, escaped, neutral, neutral_table
 from fslbench_data.submission.merging import renamed
@@ -45,13 +47,21 @@ REVIEW = "$ fslbench review examples/my_results.parquet --results examples/resul
 @pytest.mark.slow
 def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
-    page = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
-    blocks = [block.strip() for block in page.split("```")[1::2]]
-    table, (command, comment) = blocks[0], blocks[blocks.index(REVIEW) :][:2]
-    line, _, shown = table.partition("\n")
+    page = root / "docs/leaderboard.md"
+    parts = page.read_text(encoding="utf-8").split("```")
+    line, _, shown = parts[1].strip().partition("\n")
     assert line.startswith("$ fslbench leaderboard ")
-    assert " ".join(shown.split()) == " ".join(printed(*line.split()[2:]).split())
-    assert comment in printed(*command.split()[2:-2])
+    table = printed(*line.split()[2:])
+    at = parts.index(f"\n{REVIEW}\n") + 2
+    _, _, comment = printed(*REVIEW.split()[2:-2]).partition("-->\n\n")  # the signature
+    lines = comment.splitlines()[: parts[at].strip().count("\n") + 1]
+    if REGENERATE:
+        parts[1] = f"\n{line}\n{table.strip()}\n"
+        parts[at] = "\n".join(["", *lines, ""])
+        page.write_text("```".join(parts), encoding="utf-8")
+        return
+    assert " ".join(shown.split()) == " ".join(table.split()), "FSLBENCH_REGENERATE=1 writes it"
+    assert parts[at].strip().splitlines() == lines, "FSLBENCH_REGENERATE=1 writes it"
 
 
 @pytest.mark.slow
@@ -113,7 +123,7 @@ def _pointer(path: Path) -> bytes:
     ).encode()
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "latex"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> None:
     (results / f"submissions/{'0' * 64}.parquet").write_bytes(b"\x1b[31m")
     result = invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
