@@ -28,7 +28,7 @@ def load_callable(text: str) -> Callable[..., Any]:
     if isinstance(method, type):
         try:
             method = method()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise MethodFailedError(f"{text}() raised {type(error).__name__}: {error}") from error
     if not callable(method):
         raise SpecError(f"{text} is a {type(method).__name__}", expected="something to call")
@@ -72,7 +72,7 @@ def _load(name: str) -> Any:
                 expected="one that Python finds here, or a path ending in .py",
             ) from None
         raise MethodFailedError(f"importing {name} raised {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # of a script that ends in sys.exit(main())
         raise MethodFailedError(
             f"importing {name} raised {type(error).__name__}: {error}"
         ) from error

@@ -97,7 +97,7 @@ def answer_tasks(
             arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
                 answer = method(*arguments, rng)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
                 raise MethodFailedError(
                     f"the method raised {type(error).__name__}: {error}",
                     where=f"{where}; {lines_of(error)}",
@@ -151,7 +151,7 @@ def answers_alone(
                     if array.dtype.kind == "f":  # scores
                         array = array.argmax(axis=-1)
                     rows = array.reshape(places.shape)
-                except Exception:
+                except (Exception, SystemExit):
                     return None
             if (rows != np.take_along_axis(known, places, axis=1)).any():
                 return False

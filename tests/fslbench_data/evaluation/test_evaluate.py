@@ -133,6 +133,22 @@ def test_what_is_no_answer(answer: Any, said: str, embedded: Release) -> None:
     assert caught.value.where == "x on digits/open-5w5s5q, task 0"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys\nsys.exit()",
+        "class m:\n    def __init__(self): raise SystemExit",
+        "def m(support, query, rng): raise SystemExit",
+    ],
+)
+def test_a_method_that_exits_is_an_error_not_silence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "exits.py").write_text(text)
+    where = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", str(tmp_path / "x.parquet")]
+    result = invoke("evaluate", f"{tmp_path / 'exits.py'}:m", *where)
+    assert result.exit_code == 2
+    assert "raised SystemExit" in result.stderr
+
+
 def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
     embedded: Release, tmp_path: Path
 ) -> None:
