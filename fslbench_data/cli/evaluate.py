@@ -64,6 +64,7 @@ def evaluate(
     from fslbench_data.validation.validate import check_not_taken
 
     check_submission(path)
+    target = path.absolute()  # a method may change the folder
     loaded, opened = load_callable(method), load_release(release)
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)
@@ -80,7 +81,7 @@ def evaluate(
         ),
         **how,
     )
-    submission.write(path)
-    journal.unlink(missing_ok=True)
+    submission.write(target)
+    target.with_name(journal.name).unlink(missing_ok=True)
     where = f" --release {release}" if release else ""
     say(f"wrote {path}: score it with fslbench score {path}{where}")

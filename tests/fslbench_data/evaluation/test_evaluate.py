@@ -149,6 +149,22 @@ def test_a_method_that_exits_is_an_error_not_silence(text: str, tmp_path: Path) 
     assert "raised SystemExit" in result.stderr
 
 
+def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "goes.py").write_text(
+        "import os\nimport numpy as np\n"
+        "def m(s, q, r):\n    os.chdir('elsewhere' if os.path.exists('elsewhere') else '.')\n"
+        "    return np.zeros(len(q), int)"
+    )
+    monkeypatch.chdir(tmp_path)
+    where = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
+    assert invoke("evaluate", "goes.py:m", *where).exit_code == 0
+    assert {path.name for path in tmp_path.glob("**/x.*")} == {"x.parquet"}
+    assert (tmp_path / "x.parquet").exists()
+
+
 def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
     embedded: Release, tmp_path: Path
 ) -> None:
