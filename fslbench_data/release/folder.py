@@ -252,7 +252,9 @@ def newest_tag(repo_id: str) -> str:
             f"{' in the cache' if constants.HF_HUB_OFFLINE else ''}",
             where=repo_id,
             expected="a tag such as v1.0.0" + (f"; its tags are {listing(tags)}" if tags else ""),
-            fix="name a branch or a commit: ORG/NAME@main",
+            fix="load it once with a connection, or unset HF_HUB_OFFLINE"
+            if constants.HF_HUB_OFFLINE
+            else "name a branch or a commit: ORG/NAME@main",
         )
     return versions[max(versions)]
 
