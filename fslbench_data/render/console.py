@@ -139,6 +139,7 @@ def _on_terminal() -> bool:
 
 
 def _bounded(width: int, height: int) -> tuple[int, int]:
+    width, height = width or PAGE[0], height or PAGE[1]  # 0: it is not known
     return max(1, min(width, WIDEST)), max(1, min(height, LONGEST))
 
 

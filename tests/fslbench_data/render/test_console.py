@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from commands import invoke
+from commands import invoke, printed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import recorded
@@ -115,3 +115,8 @@ def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: i
     assert len(lines) <= SCREEN_LINES or width < 80
     assert "60.00 ± 1.05" in text()
     assert [lines[-1], lines.count("signature")] == ["signature", 1]
+
+
+def test_a_width_of_nothing_is_one_that_is_not_known() -> None:
+    shown = printed("info", COLUMNS="0", LINES="0", FORCE_COLOR="1")
+    assert "embedded@" in shown.splitlines()[0]
