@@ -59,6 +59,8 @@ class ClassDesign:
 
     quantiles = staticmethod(mixture_quantiles)
     """Of mixtures over its ratios."""
+    rows_at_once = 128
+    """Rows that are weighed at once."""
 
     @classmethod
     def of(cls, class_ids: AnyInts) -> ClassDesign:

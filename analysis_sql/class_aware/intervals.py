@@ -26,8 +26,6 @@ from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.student import student_tail
 
-_ROWS_AT_ONCE = 128
-
 
 @dataclass(frozen=True, eq=False)
 class Mixtures:
@@ -78,7 +76,6 @@ def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
     return widths
 
 
-@singledispatch
 def mixtures_of(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
     """Compute mixtures from a design's coordinates (P, k) of y, in any units.
 
@@ -86,10 +83,16 @@ def mixtures_of(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
     """
     usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
     parts = []
-    for start in range(0, usable.size, _ROWS_AT_ONCE):
-        rows = usable[start : start + _ROWS_AT_ONCE]
-        parts.append((rows, *mixture(Shares.of(design, u[rows], norm2[rows]))))
+    for start in range(0, usable.size, design.rows_at_once):
+        rows = usable[start : start + design.rows_at_once]
+        parts.append((rows, *weighed(design, u[rows], norm2[rows])))
     return Mixtures(design, norm2, parts)
+
+
+@singledispatch
+def weighed(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Give weights of ratios, rows of sum 1, and standard errors by |y - ȳ|, both (p, G)."""
+    return mixture(Shares.of(design, u, norm2))
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:

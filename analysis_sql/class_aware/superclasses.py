@@ -99,6 +99,8 @@ class SuperclassDesign:
 
     quantiles = staticmethod(node_quantiles)
     """Of mixtures over its ratios."""
+    rows_at_once = ROWS
+    """Rows that are weighed at once."""
 
     @classmethod
     def of(cls, class_ids: AnyInts, superclass_of_class: Any) -> SuperclassDesign:
@@ -329,16 +331,13 @@ def _on_nodes(weights: Floats, log_errors: Floats) -> tuple[Floats, Floats]:
     return spread / spread.sum(axis=1, keepdims=True), errors
 
 
-@new_classes.mixtures_of.register
-def _(design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
-    """Compute mixtures, whose standard errors are nodes."""
-    usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
-    parts = []
-    for start in range(0, usable.size, ROWS):
-        rows = usable[start : start + ROWS]
-        some = coordinates[rows], norm2[rows]
-        parts.append((rows, *_on_nodes(*weighted(design, *some, _that_matters(design, *some)))))
-    return Mixtures(design, norm2, parts)
+@new_classes.weighed.register
+def _(
+    design: SuperclassDesign, coordinates: NDArray[Any], norm2: NDArray[Any]
+) -> tuple[Floats, Floats]:
+    """Give them on nodes of ln(se)."""
+    some = coordinates, norm2
+    return _on_nodes(*weighted(design, *some, _that_matters(design, *some)))
 
 
 def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
