@@ -358,6 +358,20 @@ def _second_bests(answers: Rows, terms: Terms) -> None:
             )
 
 
+_FINGERPRINTS: tuple[Callable[[Rows, Terms], None], ...] = (
+    _fingerprints,
+    RowRule(
+        "fingerprint",
+        FingerprintError,
+        "{wrong}",
+        "{right}",
+        "{mend}",
+        "group_fingerprints",
+        "fingerprint",
+    ),
+)
+"""That answers are on the release's tasks, in the metadata and in the column."""
+
 RULES: tuple[Callable[[Rows, Terms], None], ...] = (
     _declared_rows,
     RowRule(
@@ -395,16 +409,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "give counts of correct queries, not percentages",
         "group_facts",
     ),
-    _fingerprints,
-    RowRule(
-        "fingerprint",
-        FingerprintError,
-        "{wrong}",
-        "{right}",
-        "{mend}",
-        "group_fingerprints",
-        "fingerprint",
-    ),
+    *_FINGERPRINTS,
     _bound,
     RowRule(
         "doubled_task",
@@ -610,9 +615,8 @@ def check_fingerprints(submission: Submission, release: Release) -> None:
     """
     answers = register(submission, release)
     try:
-        for rule in RULES:
-            if rule is _fingerprints or getattr(rule, "error", None) is FingerprintError:
-                rule(answers, Terms(release, (), allow_unbound=True))
+        for rule in _FINGERPRINTS:
+            rule(answers, Terms(release, (), allow_unbound=True))
     finally:
         answers.connection.close()
 
