@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
-    from fslbench_data.scoring.checking import validate
     from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import reported
     from fslbench_data.scoring.score import compare, interval, score
+    from fslbench_data.scoring.selection import validate
     from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.merging import merge
     from fslbench_data.submission.model import Submission
@@ -94,7 +94,7 @@ _HOMES = {
     "score": "scoring.score",
     "sklearn": "evaluation.adapters",
     "table": "render.paper",
-    "validate": "scoring.checking",
+    "validate": "scoring.selection",
 }
 
 

@@ -16,7 +16,8 @@ from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
-from fslbench_data.validation.validate import Validated, validate
+from fslbench_data.validation.validate import Validated
+from fslbench_data.validation.validate import validate as by_rules
 
 CUT = "…"
 """What an output puts for the middle of a long name."""
@@ -225,7 +226,7 @@ def select(
     else:
         unbound = selection.allow_unbound
         results = cast("Source | Sequence[Source]", submission)
-        answers = validate(results, release, taken=taken, allow_unbound=unbound)
+        answers = by_rules(results, release, taken=taken, allow_unbound=unbound)
     selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
     infos = _asked(_answered(answers, release), selection)
     ladders = [info for info in infos if info.name.attributes]
@@ -299,7 +300,7 @@ def _reference_results(
         merged = replace(merged, table=merged.table.select(kept))
     if not merged.table.num_rows:
         return Validated(merged, (), are_references=True)
-    return replace(validate(merged, release, taken=()), are_references=True)
+    return replace(by_rules(merged, release, taken=()), are_references=True)
 
 
 def _references_alone(release: Release, infos: Collection[TaskSetInfo] | None) -> Validated:
@@ -360,3 +361,37 @@ def _unknown(
         for name in asked:
             if not {*task_set_names(name), name} & {*known}:  # of a ladder, one step will do
                 yield kind, name, dict.fromkeys(there)
+
+
+def validate(
+    submission: Answers,
+    release: Release | None = None,
+    *,
+    taken: Collection[str] | None = None,
+    allow_unbound: bool = False,
+) -> Validated:
+    """Check a submission against a release, or several as one; or a log of one's own tasks.
+
+    Parameters
+    ----------
+    submission
+        As read or recorded, a file, or a frame of pandas or polars; or several, which
+        :func:`fslbench_data.merge` joins.  Or a log, as :func:`fslbench_data.open_log` takes or
+        gives it, for which the other parameters change nothing.
+    release
+        Whose tasks were answered; None is the one inside the package.
+    taken
+        Names that a method may not have; by default those of the release's reference methods.
+    allow_unbound
+        Accept answers without a fingerprint.
+
+    Raises
+    ------
+    FSLBenchError
+        Its kind says which rule is broken; of several, it names the file and its rows.
+    """
+    own = log_of(submission)
+    if own is not None:
+        return own.answers
+    sources = cast("Source | Sequence[Source]", submission)
+    return by_rules(sources, release, taken=taken, allow_unbound=allow_unbound)
