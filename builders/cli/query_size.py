@@ -13,7 +13,6 @@ from fslbench_data.cli.options import (
     level_option,
     output_option,
     parse_queries,
-    queries_option,
     release_option,
 )
 
@@ -26,7 +25,9 @@ from fslbench_data.cli.options import (
 )
 @click.option("--ways", "--way", "way", type=int, default=5, show_default=True)
 @click.option("--shots", "--shot", "shot", type=int, required=True)
-@queries_option
+@click.option(
+    "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
+)
 @click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
 @click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")
 @click.option(

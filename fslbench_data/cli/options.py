@@ -107,10 +107,6 @@ signature_option: Callable[[Command], Command] = click.option(
     help="End with the whole signature: every task set and its fingerprint.",
 )
 
-queries_option: Callable[[Command], Command] = click.option(
-    "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
-)
-
 
 def format_option(*formats: str, more: str = "") -> Callable[[Command], Command]:
     """Make the option ``--format`` of these formats, which the name of ``--output`` implies."""

@@ -306,9 +306,7 @@ class Leaderboard:
 
     @property
     def left_out_text(self) -> str:
-        """Which answered task sets no table has, and how to see them; nothing if all have one."""
-        if not self.left_out:
-            return ""
+        """Which answered task sets no table has, and how to see them; where some have none."""
         sets = listing(self.left_out, _MOST_LEFT_OUT)
         return f"not shown, made with attributes of images: {sets}; --task-set chooses"
 

@@ -14,7 +14,7 @@ from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.scores import Score, may_be_training_runs
 from fslbench_data.scoring.summary import Mark
 from fslbench_data.tasks import TaskSetInfo
 
@@ -75,7 +75,7 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
 
 def runs_word(scores: Iterable[Score]) -> str:
     """Call several runs training runs, unless they are of a method that trains nothing."""
-    return "runs" if any(s.runs > 1 and s.trained is False for s in scores) else "training runs"
+    return "training runs" if may_be_training_runs(scores) else "runs"
 
 
 GROUPED = "a group of images counts as one image"

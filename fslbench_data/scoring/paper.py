@@ -14,7 +14,7 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, 
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol, suite_of
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.scores import Signature, may_be_training_runs
 from fslbench_data.scoring.selection import whole_names
 from fslbench_data.scoring.summary import baselines
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
@@ -239,11 +239,7 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
             for each, kind in chosen
             if kind == "open" and each.scored.n_tasks < FEW_TASKS
         ),
-        not any(
-            s.runs > 1 and s.trained is False and s.method in shown
-            for each in sets
-            for s in each.scores
-        ),
+        may_be_training_runs(s for each in sets for s in each.scores if s.method in shown),
     )
 
 

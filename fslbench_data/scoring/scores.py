@@ -174,6 +174,11 @@ class Score:
         return self.stopped is None and not self.prefix
 
 
+def may_be_training_runs(scores: Iterable[Score]) -> bool:
+    """Tell whether several runs may be training runs: no method of several trains nothing."""
+    return not any(score.runs > 1 and score.trained is False for score in scores)
+
+
 class ByKind(dict[IntervalKind, PairInterval]):
     """The intervals of a pair; asking for a kind that there is not says why."""
 

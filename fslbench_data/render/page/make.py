@@ -182,8 +182,9 @@ def _set(
     kinds = list(dict.fromkeys((*each.shown_kinds, *each.kinds)))
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
-    counts = at[level].only(members).counts  # shared, so that pairs are computed once
-    some = {key: replace(report.only(members), counts=counts) for key, report in at.items()}
+    some = {key: report.only(members) for key, report in at.items()}
+    counts = some[level].counts  # shared, so that pairs are computed once
+    some = {key: replace(report, counts=counts) for key, report in some.items()}
     right = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
     shares = [100.0 * row / n for row, n in zip(right, counts.queries_per_task, strict=True)]
     upper = np.triu_indices(len(members), 1)
