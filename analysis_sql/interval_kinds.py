@@ -1,10 +1,10 @@
 """Every kind of interval: what it is about, what it is called, and how it is computed.
 
-A task set *carries* one kind, ``open`` or ``closed``, made of moments alone
-(:mod:`analysis_sql.intervals.intervals`).  Other kinds stand beside it, each by a *design* of the
-set's tasks: who shares a class or a superclass where images do not recur, and who is in which task
-where they do.  Each is a module of its own and a row here, from which every table, file, p-value
-and ranking takes it.
+A task set's *primary* kind is ``open`` or ``closed`` and needs moments alone
+(:mod:`analysis_sql.intervals.intervals`).  Additional kinds need a *design* of the set's tasks:
+which tasks share a class or a superclass where images do not recur, and which images are in which
+task where they do.  Each is a module of its own and a row of :data:`ADDITIONAL_KINDS`, from which
+every table, file, p-value and ranking takes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from analysis_sql.leave_one_out.leave_one_out import LeftOutKind
 from benchmark_spec.protocol import IntervalKind
 
 Designs = Mapping[IntervalKind, Any]
-"""The design that each kind beside the carried one needs of a task set, where there is one."""
+"""The designs of a task set, by the additional kind that needs them."""
 
 
 class Kind(Protocol):
@@ -54,8 +54,8 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Beside:
-    """How a kind is computed that stands beside the one which a task set carries."""
+class AdditionalKind:
+    """An additional kind of interval: its texts, and how it is computed."""
 
     about: str
     """What a verdict holds for, in a few words: the heading of its column in a task set's table."""
@@ -72,8 +72,8 @@ class Beside:
     how: Kind
 
 
-def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
-    return Beside(
+def _leaves_out(name: LeftOut, about: str, legend: str) -> AdditionalKind:
+    return AdditionalKind(
         about=about,
         heading=f"{about} (tasks that reuse images)",
         estimand=f"{about}, classes weighted equally, by tasks that reuse images",
@@ -84,8 +84,8 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
     )
 
 
-BESIDE: Mapping[IntervalKind, Beside] = {
-    "class-aware": Beside(
+ADDITIONAL_KINDS: Mapping[IntervalKind, AdditionalKind] = {
+    "class-aware": AdditionalKind(
         about="new classes",
         heading="new classes (disjoint tasks)",
         estimand="new classes",
@@ -95,7 +95,7 @@ BESIDE: Mapping[IntervalKind, Beside] = {
         "too; its half-width stands in brackets.",
         how=NEW_CLASSES,
     ),
-    "superclass-aware": Beside(
+    "superclass-aware": AdditionalKind(
         about="new superclasses",
         heading="new superclasses (disjoint tasks)",
         estimand="new superclasses",
@@ -121,19 +121,19 @@ BESIDE: Mapping[IntervalKind, Beside] = {
         "the same with one superclass after another, half-width in brackets.",
     ),
 }
-"""Kinds that stand beside the carried one, in the order in which outputs show them."""
+"""Additional kinds, in the order in which outputs show them."""
 
 ESTIMANDS: Mapping[IntervalKind, str] = {
     "closed": "new tasks of these images",
     "open": "new images of these classes, each class weighted as often as the set uses it",
-    **{kind: row.estimand for kind, row in BESIDE.items()},
+    **{kind: row.estimand for kind, row in ADDITIONAL_KINDS.items()},
 }
 """What each kind is about: what another experiment would draw anew."""
 
 ABOUT: Mapping[IntervalKind, str] = {
     "closed": "new tasks of these images",
     "open": "new images",
-    **{kind: row.about for kind, row in BESIDE.items()},
+    **{kind: row.about for kind, row in ADDITIONAL_KINDS.items()},
 }
 """The same in a few words."""
 
@@ -150,12 +150,12 @@ def about_test_set(draws: int, shots: int) -> str:
 
 def family_of(kind: IntervalKind) -> str:
     """Return what a kind is called in titles."""
-    return BESIDE[kind].family if kind in BESIDE else kind
+    return ADDITIONAL_KINDS[kind].family if kind in ADDITIONAL_KINDS else kind
 
 
-def kinds_of(carried: IntervalKind, designs: Designs) -> tuple[IntervalKind, ...]:
-    """Return the kinds of interval that a task set has: the one that it carries, and others."""
-    return (carried, *(kind for kind in BESIDE if kind in designs))
+def kinds_of(primary: IntervalKind, designs: Designs) -> tuple[IntervalKind, ...]:
+    """Return the kinds of interval that a task set has, the primary one first."""
+    return (primary, *(kind for kind in ADDITIONAL_KINDS if kind in designs))
 
 
 def pair_p(
@@ -163,10 +163,10 @@ def pair_p(
 ) -> Floats:
     """Return two-sided p-values (P,) of pairs of methods, over the tasks that both answered.
 
-    `design` is that of the kind, where it stands beside the one that the task set carries.
+    `design` is that of the kind, None for a primary one.
     """
     if not first.size:
         return np.empty(0)
     if design is not None:
-        return np.asarray(BESIDE[kind].how.p_values(design, counts, first, second))
+        return np.asarray(ADDITIONAL_KINDS[kind].how.p_values(design, counts, first, second))
     return np.asarray(paired_p(pair_differences(counts, first, second), kind))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, listing, shown
+from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, listing, quoted
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class MisfitError(ValueError):
         self.places, self.value, self.expected, self.known = places, value, expected, known
         text = f"{'.'.join(places) or 'it'} is {value}"
         if known:
-            text = f"{'.'.join(places) or 'it'} has an unknown field {shown(value)}"
+            text = f"{'.'.join(places) or 'it'} has an unknown field {quoted(value)}"
         elif value != MISSING and expected:
             text += f", not {expected}"
         super().__init__(text)
@@ -87,7 +87,7 @@ def _misfit(raw: Any, kind: Any, said: str) -> MisfitError:
     try:
         return _misfit_at(steps, raw, kind, said, message)
     except (LookupError, TypeError, StopIteration):  # a name of the file looks like a place
-        return MisfitError([], shown(raw, 60), said)
+        return MisfitError([], quoted(raw, 60), said)
 
 
 def _misfit_at(
@@ -111,7 +111,7 @@ def _misfit_at(
         return MisfitError([*places, found[2]], MISSING, _described(fields[found[2]])[0])
     if isinstance(info, inspect.LiteralType):
         words = words or f"one of {listing([repr(each) for each in info.values], 20)}"
-    return MisfitError(places, shown(value), words or _in_words(message))
+    return MisfitError(places, quoted(value), words or _in_words(message))
 
 
 def _in_words(message: str) -> str:

@@ -63,7 +63,7 @@ def rows(indices: Collection[int], most: int = 8) -> str:
     return f"data row{'s' if len(indices) != 1 else ''} {first}{more}"
 
 
-def shown(value: object, most: int = LONGEST) -> str:
+def quoted(value: object, most: int = LONGEST) -> str:
     """Write a value from outside as Python does, cut short: nothing in it can harm."""
     try:
         text = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
@@ -90,8 +90,7 @@ class FSLBenchError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
-        quoted = map(printable, (what, where, expected, fix))
-        what, where, expected, fix = map(fitting, quoted)
+        what, where, expected, fix = map(fitting, map(printable, (what, where, expected, fix)))
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("fix", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
@@ -100,7 +99,7 @@ class FSLBenchError(Exception):
         # from one process to another whole, whatever the arguments of its kind
         return _again, (type(self), self.args, self.__dict__)
 
-    def saying(self, *, expected: str = "", fix: str = "") -> Self:
+    def with_advice(self, *, expected: str = "", fix: str = "") -> Self:
         """Return the same error with something else expected, or another remedy."""
         error = type(self).__new__(type(self))
         FSLBenchError.__init__(
@@ -136,7 +135,7 @@ class UnknownNameError(FSLBenchError):
         name, names = name[:LONGEST], list(valid)
         close = _closest(name, names)
         super().__init__(
-            f"unknown {kind} {shown(name)}{f'; did you mean {close!r}?' if close else ''}",
+            f"unknown {kind} {quoted(name)}{f'; did you mean {close!r}?' if close else ''}",
             where=where,
             expected=f"one of {listing(names, most=8 if close else 40)}"
             if names

@@ -23,7 +23,7 @@ from benchmark_spec.errors import (
     ReleaseError,
     SpecError,
     listing,
-    shown,
+    quoted,
 )
 from benchmark_spec.naming import (
     check_attribute_set_name,
@@ -222,7 +222,7 @@ def check_shards(tables: Iterable[Table]) -> None:
             sets.setdefault(key, []).append(shard_of(table.path))
     for (kind, dataset, name), listed in sets.items():
         counts = sorted({shards for _, shards in listed})
-        about = f"{kind} of {dataset}{f' by {shown(name, 60)}' if name else ''}"
+        about = f"{kind} of {dataset}{f' by {quoted(name, 60)}' if name else ''}"
         if len(counts) > 1:
             raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
         numbers = [shard for shard, _ in listed]
@@ -247,7 +247,7 @@ def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> fl
     if isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < _LARGEST:
         return float(scale)
     raise ReleaseError(
-        f"{where}: {kind} features whose provenance gives scale {shown(scale, 60)}",
+        f"{where}: {kind} features whose provenance gives scale {quoted(scale, 60)}",
         expected="the positive number that one step of their values stands for",
     )
 
@@ -326,7 +326,7 @@ class Manifest:
         head = _parsed(text, _Head, where)
         if head.spec_version.split(".")[0] != SPEC_VERSION.split(".")[0]:
             raise CorruptReleaseError(
-                f"the release follows specification {shown(head.spec_version)}",
+                f"the release follows specification {quoted(head.spec_version)}",
                 where=where,
                 expected=f"{SPEC_VERSION.split('.')[0]}.x, which this package reads",
                 fix="upgrade fslbench, or ask for a release of an older specification",
@@ -358,13 +358,13 @@ def _parsed(text: str | bytes, kind: type, where: str) -> Any:
 def check_manifest(manifest: Manifest) -> None:
     """Refuse names, versions and paths that a release cannot have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{,199}", manifest.name):
-        raise FSLBenchError(f"{shown(manifest.name)} cannot be a release's name")
+        raise FSLBenchError(f"{quoted(manifest.name)} cannot be a release's name")
     if not _VERSION.fullmatch(manifest.version):
-        raise FSLBenchError(f"{shown(manifest.version)} is not a version such as 1.0.0")
+        raise FSLBenchError(f"{quoted(manifest.version)} is not a version such as 1.0.0")
     check_text(manifest.description, "the description", lines=True)
     check_text(manifest.made_with, "what it was made with")
     if not re.fullmatch("([0-9a-f]{64})?", manifest.specification):
-        raise FSLBenchError(f"{shown(manifest.specification)} is no SHA-256 of a specification")
+        raise FSLBenchError(f"{quoted(manifest.specification)} is no SHA-256 of a specification")
     described = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for item in (*manifest.datasets, *manifest.tables):
         for key, text in vars(item).items():
@@ -375,16 +375,16 @@ def check_manifest(manifest: Manifest) -> None:
         if table.kind == "results":
             check_method_name(table.name)
         elif table.dataset not in described:
-            raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
+            raise FSLBenchError(f"{table.path}: no data set {quoted(table.dataset)} is described")
         if bool(table.name) == (table.kind in ("classes", "images", "pictures")):
-            raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
+            raise FSLBenchError(f"{table.path}: the name of such a table is {quoted(table.name)}")
         uniform = table.kind == "tasks" and suite_of(TaskSetName.parse(table.name).suite).uniform
         if table.drawn and (not uniform or table.bytes or table.sha256):
             raise FSLBenchError(f"{table.path}: only uniform task sets without a file can be drawn")
         if table.kind == "attributes":
             check_attribute_set_name(table.name, table.path)
         if table.path != table_path(table.kind, table.dataset, table.name, *shard_of(table.path)):
-            raise FSLBenchError(f"{shown(table.path)} is not where such a table belongs")
+            raise FSLBenchError(f"{quoted(table.path)} is not where such a table belongs")
         other = by_path.setdefault(table.path, table)
         if other is not table:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from benchmark_spec.errors import MethodNameError, SpecError, shown
+from benchmark_spec.errors import MethodNameError, SpecError, quoted
 
 _DATASET = re.compile(r"(?!all$)[a-z][a-z0-9_]*")
 _ATTRIBUTE_SET = re.compile(r"[a-z][a-z0-9]*")
@@ -31,7 +31,7 @@ def slug(name: str) -> str:
     result = re.sub(r"[^A-Za-z0-9_.]", "-", name)
     if not result.strip(".-"):
         raise SpecError(
-            f"{shown(name)} cannot name a file",
+            f"{quoted(name)} cannot name a file",
             expected="at least one letter, digit or underscore",
         )
     return result
@@ -41,7 +41,7 @@ def check_dataset_name(name: str) -> str:
     """Return `name` if it can be a split's: lower-case letters, digits, underscores; not `all`."""
     if not _DATASET.fullmatch(name):
         raise SpecError(
-            f"{shown(name)} cannot be the name of a data set",
+            f"{quoted(name)} cannot be the name of a data set",
             expected="a lower-case word of letters, digits and underscores, such as fashion_mnist"
             + ("; to `load_dataset` `all` means every split" if name == "all" else ""),
         )
@@ -55,7 +55,7 @@ def check_attribute_set_name(name: str, where: str = "") -> str:
     """
     if not _ATTRIBUTE_SET.fullmatch(name):
         raise SpecError(
-            f"{shown(name)} cannot be the name of a set of attributes",
+            f"{quoted(name)} cannot be the name of a set of attributes",
             where=where,
             expected="a lower-case word of letters and digits, such as titles",
         )
@@ -85,7 +85,7 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
         wrong = f"more than {_STACKED} marks stand on one letter"
     if wrong:
         raise MethodNameError(
-            f"{shown(name, 60)} cannot be the name of a {what}: {wrong}",
+            f"{quoted(name, 60)} cannot be the name of a {what}: {wrong}",
             where=where,
             expected=f"1 to {MAX_METHOD_NAME} printable characters that can be seen, the first of "
             "them a letter or a digit, such as dinov2/NCC",

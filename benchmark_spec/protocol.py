@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from benchmark_spec.errors import SpecError, UnknownNameError, shown
+from benchmark_spec.errors import SpecError, UnknownNameError, quoted
 
 IntervalKind = Literal[
     "closed", "open", "class-aware", "superclass-aware", "images", "classes", "superclasses"
@@ -233,7 +233,7 @@ class Protocol:
         match = _PROTOCOL.fullmatch(text)
         if not match:
             raise SpecError(
-                f"{shown(text)} is not a protocol",
+                f"{quoted(text)} is not a protocol",
                 expected="<ways>w<shots>s<queries per class>q, such as 5w1s1q",
             )
         return cls(*(int(number) for number in match.groups()))
@@ -322,7 +322,7 @@ class TaskSetName:
         suite, dash, protocol = text.rpartition("-")
         if not dash:
             raise SpecError(
-                f"{shown(text)} is not the name of a task set",
+                f"{quoted(text)} is not the name of a task set",
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
         kind = Protocol

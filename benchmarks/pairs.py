@@ -112,8 +112,8 @@ def ours(path: Path) -> dict[str, float]:
     validated = time.perf_counter()
     pairs = 0
     for each in report.sets:
-        pairs += int(each.asked.sum())
-        assert each.pairs.halfwidth.shape == each.asked.shape
+        pairs += int(each.requested.sum())
+        assert each.pairs.halfwidth.shape == each.requested.shape
     end = time.perf_counter()
     return {
         "import": imported - start,

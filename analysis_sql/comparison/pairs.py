@@ -49,13 +49,13 @@ class PairArrays:
 
 
 def pair_arrays(
-    counts: Counts, asked: NDArray[np.bool_], kind: IntervalKind, level: float
+    counts: Counts, requested: NDArray[np.bool_], kind: IntervalKind, level: float
 ) -> PairArrays:
-    """Compare the first F methods with every method that is `asked` for, over their common tasks.
+    """Compare the first F methods with the `requested` ones (F, M), over their common tasks.
 
     Rows are done a few at a time, so that what is computed stays in the processor's cache.
     """
-    shape = asked.shape
+    shape = requested.shape
     product = _Products(counts)
     own_mean = product.own.mean
     own_width = halfwidths(product.own, kind, level)
@@ -70,7 +70,7 @@ def pair_arrays(
     step = max(1, _PAIRS_AT_ONCE // max(len(counts), 1))
     for start in range(0, shape[0], step):
         rows = slice(start, min(start + step, shape[0]))
-        wanted = np.flatnonzero(asked[rows].any(axis=0))
+        wanted = np.flatnonzero(requested[rows].any(axis=0))
         if not wanted.size:
             continue
         block = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
@@ -85,13 +85,13 @@ def pair_arrays(
             versus = (own_mean[None, block[1]], own_width[None, block[1]])
         verdict = paired_verdicts(difference, widths, kind, level)
         arrays.difference[block] = difference.mean
-        arrays.halfwidth[block] = _shown(widths, verdict)
+        arrays.halfwidth[block] = _reported_widths(widths, verdict)
         arrays.verdict[block] = verdict
         arrays.direct[block] = direct_verdicts(*method, *versus)
     return arrays
 
 
-def _shown(widths: Any, verdict: NDArray[np.int8]) -> Floats:
+def _reported_widths(widths: Any, verdict: NDArray[np.int8]) -> Floats:
     """Return half-widths, NaN where equal differences allow no conclusion, 0 of identical ones."""
     widths = np.where(verdict == NOT_ESTIMABLE, np.nan, widths)
     return np.where((verdict == IDENTICAL) & np.isnan(widths), 0.0, widths)
@@ -145,7 +145,7 @@ class Pairs:
             independent = self._independent(tasks)  # takes long to find, and matters rarely
         verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
         if self.kind in ("closed", "open"):
-            paired = _shown(paired, verdict)
+            paired = _reported_widths(paired, verdict)
         if self.kind in ("images", "classes", "superclasses"):  # as many right, but others
             verdict = np.where((verdict == IDENTICAL) & np.isnan(paired), NOT_ESTIMABLE, verdict)
         mean, halfwidth, constant = (
@@ -162,8 +162,8 @@ class Pairs:
         return PairColumns(*about, same, mean, halfwidth, constant, verdict, direct)
 
 
-def carried_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
-    """Make what compares the methods of a task set by the kind of interval that it carries."""
+def primary_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
+    """Return the comparisons of a task set by its primary kind of interval."""
 
     def widths(*parts: Any) -> Floats:
         return np.asarray(halfwidths(parts[-1], kind, level))

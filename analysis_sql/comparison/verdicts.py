@@ -34,7 +34,7 @@ class Adjusted:
     p: NDArray[np.float64]
     """float64: adjusted, of the shape they came in; NaN where they were."""
 
-    def apart(self, level: float) -> NDArray[np.bool_]:
+    def significant(self, level: float) -> NDArray[np.bool_]:
         """Return which comparisons are conclusive: the adjusted p, no NaN, is at most 1 - level."""
         return conclusive(self.p, level)
 
@@ -159,7 +159,7 @@ _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")
 class Comparison(Struct, frozen=True):
     """Two methods on the T tasks of a task set that both answered.
 
-    What belongs to the kind of interval that the task set carries can be read off directly:
+    Values of the primary kind of interval are attributes:
     ``comparison.difference`` is ``comparison.intervals[comparison.interval_kind].difference``.
 
     Attributes
@@ -167,7 +167,7 @@ class Comparison(Struct, frozen=True):
     method, versus
         Names; all signs are from the side of `method`.
     interval_kind
-        The kind that the task set carries.
+        The primary kind.
     intervals
         By kind, that one first; others where they can be computed (:mod:`interval_kinds`).
     verdict_closed
@@ -226,38 +226,38 @@ class Comparison(Struct, frozen=True):
         )
 
     @property
-    def shown(self) -> Comparison:
+    def displayed(self) -> Comparison:
         """The same as people read it: about new images, if anything is said of them."""
         return self.about_new_images or self
 
     @property
-    def _carried(self) -> PairInterval:
+    def _primary(self) -> PairInterval:
         return self.intervals[self.interval_kind]
 
     @property
     def mean(self) -> Interval:
         """Accuracy of `method` over these T tasks."""
-        return self._carried.mean
+        return self._primary.mean
 
     @property
     def versus_mean(self) -> Interval:
         """Accuracy of `versus` over these T tasks."""
-        return self._carried.versus_mean
+        return self._primary.versus_mean
 
     @property
     def difference(self) -> Interval:
         """Paired difference, `method` minus `versus`."""
-        return self._carried.difference
+        return self._primary.difference
 
     @property
     def verdict(self) -> Verdict:
         """What the paired difference shows."""
-        return self._carried.verdict
+        return self._primary.verdict
 
     @property
     def verdict_direct(self) -> Verdict:
         """What comparing the two methods' own intervals shows."""
-        return self._carried.verdict_direct
+        return self._primary.verdict_direct
 
 
 def paired_verdicts(

@@ -91,17 +91,17 @@ class Cells:
         return np.bincount(self.class_of_image)
 
     @cached_property
-    def _shown(self) -> Ints:
+    def _draws_of_image(self) -> Ints:
         return np.asarray(np.maximum(self.there.sum(axis=0), 1))
 
     @cached_property
-    def _answers(self) -> Floats:
+    def _queries_of_class(self) -> Floats:
         """Answers of each class in each draw (R, C), at least 1."""
         return np.maximum(self._by_class(self.there), 1.0)
 
     @cached_property
     def _weights(self) -> Floats:
-        number = self._answers.sum(axis=0)
+        number = self._queries_of_class.sum(axis=0)
         return number / number.sum() if self.alike else np.full(number.size, 1.0 / number.size)
 
     def _by_class(self, values: NDArray[Any]) -> Floats:
@@ -116,9 +116,9 @@ class Cells:
     @cached_property
     def _of_both(self) -> Floats:
         """What a class's sum of squares of the interaction counts in V_rq (C,)."""
-        cells = self._by_class(self._shown)[0]
+        cells = self._by_class(self._draws_of_image)[0]
         freedom = np.maximum(cells - len(self.there) - self._size + 1.0, 1.0)
-        share = self._by_class(1.0 / self._shown)[0] / self._size  # 1/R
+        share = self._by_class(1.0 / self._draws_of_image)[0] / self._size  # 1/R
         return np.asarray(self._weights**2 / freedom * share / self._size)
 
     def _of_lone_images(
@@ -145,9 +145,11 @@ class Cells:
         is not now, -1 where there is none.
         """
         number, weights, owner = len(self.there), self._weights, self.class_of_image
-        of_class = (self._by_class(np.where(self.there, x, 0.0)) / self._answers).mean(axis=0)
+        of_class = (self._by_class(np.where(self.there, x, 0.0)) / self._queries_of_class).mean(
+            axis=0
+        )
         draw, image = np.nonzero(self.there & (regained >= 0))
-        gain = weights[owner[image]] / self._answers[draw, owner[image]] / number
+        gain = weights[owner[image]] / self._queries_of_class[draw, owner[image]] / number
         more = np.bincount(regained[draw, image], gain, minlength=weights.size)
         return np.asarray((weights @ of_class - weights * of_class + more) / (1.0 - weights))
 
@@ -160,7 +162,7 @@ class Cells:
         number, size, owner = len(self.there), self._size, self.class_of_image
         into = csr_array((np.ones(owner.size), (owner, np.arange(owner.size))))
         there = [np.where(here, x, 0.0) for here, x in zip(self.there, draws, strict=True)]
-        image = np.sum(there, axis=0) / self._shown
+        image = np.sum(there, axis=0) / self._draws_of_image
         apart = image - ((into @ image.T).T / size)[:, owner]
         images = below = both = np.zeros(())
         by_class = np.split(np.argsort(owner, kind="stable"), np.cumsum(size)[:-1])
@@ -171,7 +173,7 @@ class Cells:
             part, freedom = self._of_lone_images(image, apart, squares)
             images, below = images + part, below + part**2 / freedom
         means, roots = [], np.sqrt(self._of_both)[owner]
-        for here, x, answers in zip(self.there, there, self._answers, strict=True):
+        for here, x, answers in zip(self.there, there, self._queries_of_class, strict=True):
             of_class = (into @ x.T).T / answers
             means.append(of_class @ self._weights)
             if number > 1:

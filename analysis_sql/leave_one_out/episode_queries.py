@@ -38,7 +38,7 @@ class EpisodeQueries:
     label: Ints
     queries: Ints
     """Of each place its task, class, and number of queries (P,)."""
-    asked: AnyInts
+    image_of_query: AnyInts
     """The image of each query (J,)."""
     support: csr_array
     """(B, R): 1/(1 - s/N) where an image is support."""
@@ -152,7 +152,7 @@ class EpisodeQuerySums(ProductSums):
             label, number = made.label[places], made.queries[places]
             e = x - np.repeat(centre[label], number, axis=0)
             weight, own = made.weight[places], factor[label]
-            total, images = _sums_of_parts(e, number), made.asked[queries]
+            total, images = _sums_of_parts(e, number), made.image_of_query[queries]
             of_image = np.repeat(weight, number), (images, np.arange(images.size))
             a += csr_array(of_image, (len(a), images.size)) @ e
             shared = weight / made.sizes[label], (label, np.arange(label.size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from benchmark_spec.errors import QueryError, shown
+from benchmark_spec.errors import QueryError, quoted
 
 MEMORY = "1GB"
 SECONDS = 60.0
@@ -29,7 +29,7 @@ def memory_bytes(text: str) -> int:
     number = float(match[1]) * _UNITS[match[2] or ""] if match else 0
     if not _LEAST <= number <= _MOST:
         raise QueryError(
-            f"{shown(text)} is not an amount of memory for a query",
+            f"{quoted(text)} is not an amount of memory for a query",
             expected="a number and its unit, such as 1GB or 512MiB; at least 10MB",
         )
     return int(number)

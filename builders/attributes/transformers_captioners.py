@@ -167,7 +167,7 @@ def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
         for file in about.vocabulary[1:] if tokenizer.name != TOKENIZER else ():
             hub_file(family, pinned, (file,), by_hand)
     except BackboneError as error:
-        raise error.saying(expected=_expected(family), fix=_by_hand(family)) from None
+        raise error.with_advice(expected=_expected(family), fix=_by_hand(family)) from None
     cached = partial(require("huggingface_hub").try_to_load_from_cache, repo_type="model")
     for file in PERHAPS:
         try:

@@ -125,7 +125,7 @@ def run_head(
             if isinstance(episodes, Episodes):
                 recorder.add_task_set(episodes, _of_episodes(head, inputs, episodes, threads))
         for most in (1, 2):  # of all classes at once, new classes take the second-best ones
-            sets = [tasks for tasks in every if _classes_told(tasks) == most]
+            sets = [tasks for tasks in every if _known_classes(tasks) == most]
             arrays = [(tasks.support, tasks.query) for tasks in sets]
             answered = predictions(
                 head, inputs, arrays, device=device, engine=engine, threads=threads, most=most
@@ -138,7 +138,7 @@ def run_head(
     return recorder.submission()
 
 
-def _classes_told(tasks: TaskSet) -> int:
+def _known_classes(tasks: TaskSet) -> int:
     """Count the classes that are told of each query; 0 of episodes, which are answered apart."""
     if isinstance(tasks, Episodes):
         return 0

@@ -72,12 +72,12 @@ def train(
 
     planned = plan(runs, seeds, folder.resolve())
     how: dict[str, Any] = {"threads": threads, "device": device}
-    for name, digest in train_all(planned, raw, engine=who, **how, told=_tell):
+    for name, digest in train_all(planned, raw, engine=who, **how, told=_echo):
         click.echo(f"{name} {digest}")
     click.echo(f"wrote {folder}", err=True)
 
 
-def _tell(text: str) -> None:  # a trained process pickles it
+def _echo(text: str) -> None:  # a trained process pickles it
     click.echo(text, err=True)
 
 

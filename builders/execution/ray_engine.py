@@ -73,7 +73,7 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         answered = False
         try:
-            answered = _answers(self.address)
+            answered = _is_reachable(self.address)
             ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # Ray has no kind of its own for a start that takes too long
             raise _unconnected(error, self.address or "", answered=answered) from None
@@ -109,7 +109,7 @@ def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineErr
     )
 
 
-def _answers(address: str | None) -> bool:
+def _is_reachable(address: str | None) -> bool:
     """Tell whether something answers where a cluster should: Ray itself would wait for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():

@@ -119,7 +119,7 @@ def read_precomputed(folder: Path) -> PrecomputedFeatures:
     """Open a folder of features; ReleaseError if its ``features.json`` is missing or damaged."""
     path = folder / FILE
     try:
-        tables = parsed_json(path.read_bytes(), _Listed).tables
+        tables = parsed_json(path.read_bytes(), _Tables).tables
     except (OSError, ValueError, FSLBenchError) as error:
         raise ReleaseError(
             f"{folder} holds no features that can be read: {error}",
@@ -129,7 +129,7 @@ def read_precomputed(folder: Path) -> PrecomputedFeatures:
     return PrecomputedFeatures(folder, tables)
 
 
-class _Listed(Struct):
+class _Tables(Struct):
     tables: tuple[Table, ...]
 
     def __post_init__(self) -> None:

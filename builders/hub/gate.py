@@ -54,10 +54,10 @@ class Gate:
                 parsed_json(body)  # whose numbers can be repeated: no NaN, no 1e400
         except ValueError as error:
             refused = _RefusedError(400, f"the body is not JSON: {str(error)[:200]}")
-            await refused.answer(send)
+            await refused.respond(send)
             return
         except _RefusedError as refused:
-            await refused.answer(send)
+            await refused.respond(send)
             return
         await self._app(scope, _again(body, receive), send)
 
@@ -80,7 +80,7 @@ class _RefusedError(Exception):
         super().__init__(what)
         self._status, self._body = status, json.dumps({"error": what}).encode()
 
-    async def answer(self, send: Send) -> None:
+    async def respond(self, send: Send) -> None:
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(self._body)).encode()),

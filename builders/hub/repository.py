@@ -166,7 +166,7 @@ class Repository:
         except HubAccessError as error:
             if create_pr:
                 raise
-            raise error.saying(
+            raise error.with_advice(
                 fix=f"{error.fix}; or propose it to those who may: --create-pr"
             ) from None
         except (RuntimeError, ValueError) as error:  # the client's own words for what went wrong

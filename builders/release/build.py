@@ -166,7 +166,9 @@ class DatasetBuild:
         """Refuse published task sets of a data set that is not whole."""
         name, tables = self.spec.name, self._writer.so_far().manifest.tables
         (classes,) = (t for t in tables if (t.kind, t.dataset) == ("classes", name))
-        published = any(task_set.startswith("published-") for task_set in self.spec.listed)
+        published = any(
+            task_set.startswith("published-") for task_set in self.spec.declared_task_sets
+        )
         if "left_out" in classes.provenance and published:
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "

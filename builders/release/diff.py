@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmark_spec.digest import content_digest_of
-from benchmark_spec.errors import ReleaseError, listing, many, shown
+from benchmark_spec.errors import ReleaseError, listing, many, quoted
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
 from benchmark_spec.protocol import TaskSetName
 from builders.sources.image_set import differing_images
@@ -159,7 +159,9 @@ def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in provenance.items():
         name = f"{within}{key}"
-        flat |= _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: shown(value, 60)}
+        flat |= (
+            _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: quoted(value, 60)}
+        )
     return flat
 
 

@@ -21,11 +21,11 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import backbone_of, no_number, tells_variances
+from builders.release.queries import backbone_of, estimates_variances, no_number
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES, source_module
 from builders.sources.packaged import canaries
-from builders.sources.read import check_options, listed_sizes, terms_of
+from builders.sources.read import check_options, class_sizes_from_lists, terms_of
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import checked_sizes
 
@@ -197,13 +197,13 @@ def _check_tuning(dataset: DatasetSpec, where: str) -> None:
     for name in tuned.backbones if tuned else ():
         if not is_network(name):
             raise SpecError(f"{where}: {name} is no network that could be tuned")
-    names = [name for name in dataset.listed if not LEFT_OPEN.fullmatch(name)]
+    names = [name for name in dataset.declared_task_sets if not LEFT_OPEN.fullmatch(name)]
     unnamed = (
         "one whose number of queries is still to be chosen has no name yet: list it with its number"
     )
     for task_set in tuned.task_sets if tuned else ():
         if task_set not in names:
-            fix = "" if len(names) == len(dataset.listed) else unnamed
+            fix = "" if len(names) == len(dataset.declared_task_sets) else unnamed
             raise UnknownNameError("task set", task_set, names, where=where, fix=fix)
         if TaskSetName.parse(task_set).varies:
             raise SpecError(f"{where}: fine-tuning cannot answer {task_set}, of uneven tasks")
@@ -253,10 +253,10 @@ def check_there(
         else:
             folder = None if raw is None else raw / dataset.folder
             named = dataset.source, folder, dataset.name, dataset.options
-            sizes = listed_sizes(*named, allow_missing=allow_missing)
+            sizes = class_sizes_from_lists(*named, allow_missing=allow_missing)
         if sizes is None:  # no listing tells
             continue
-        for text in dataset.listed:
+        for text in dataset.declared_task_sets:
             name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
             if not suite_of(name.suite).whole:  # whose queries are what there are
                 checked_sizes(sizes, name.protocol, dataset.name)
@@ -294,5 +294,5 @@ def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:
         return  # its images are not read yet
     for way, shot in dataset.left_open:
         draws = Draws(dataset.name, rule.suite, way, shot, sizes)
-        if not tells_variances(draws):
+        if not estimates_variances(draws):
             raise no_number(dataset.name, draws)

@@ -73,7 +73,7 @@ def choose_queries(
             values, _ = features.of(other, backbone, images[other])
             draws = Draws.of(so_far, other, rule.suite, way, shot)
             sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
-        if not tells_variances(sets.draws):
+        if not estimates_variances(sets.draws):
             raise no_number(dataset.name, sets.draws)
         asked = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
         swept = sweep(sets, asked, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}"))
@@ -86,7 +86,7 @@ def choose_queries(
     return chosen
 
 
-def tells_variances(draws: Draws) -> bool:
+def estimates_variances(draws: Draws) -> bool:
     """Tell whether images give tasks enough of two queries to estimate variances from."""
     return draws.tasks(2, 0) >= MIN_TASKS
 

@@ -165,7 +165,7 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
     for group, info in enumerate(infos):
         if answers.complete(group) and not suite_of(info.name.suite).whole:
             order.append(answers.rows_of(group))
-            right.append(answers.right_as_asked(group))
+            right.append(answers.right_in_task_order(group))
     told = np.concatenate(order)
     ends = np.append(0, lengths[told].cumsum()).astype(np.int32)
     lists = pa.ListArray.from_arrays(ends, np.concatenate(right).astype(np.int8))

@@ -177,7 +177,7 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(dict.fromkeys((*self.features, *self.backbones, *more)))
 
     @property
-    def listed(self) -> tuple[str, ...]:
+    def declared_task_sets(self) -> tuple[str, ...]:
         """Names of its task sets, suite by suite; some may leave Q open."""
         by_suite = (f"{suite}-{protocol}" for suite in self.suites for protocol in self.protocols)
         return (*by_suite, *self.task_sets)
@@ -198,13 +198,13 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
     def closed(self, chosen: Mapping[WayShot, int]) -> dict[str, WayShot]:
         """List the task sets that leave Q open, by their names with the Q chosen."""
-        pairs = {text: pair for text in self.listed if (pair := _ways_and_shots(text))}
+        pairs = {text: pair for text in self.declared_task_sets if (pair := _ways_and_shots(text))}
         return {f"{text}{chosen[pair]}q": pair for text, pair in pairs.items()}
 
     @property
     def every_task_set(self) -> tuple[TaskSetName, ...]:
         """All its task sets, suite by suite; none of its protocols may leave Q open."""
-        return tuple(map(TaskSetName.parse, self.listed))
+        return tuple(map(TaskSetName.parse, self.declared_task_sets))
 
     @property
     def every_suite(self) -> tuple[Suite, ...]:

@@ -18,7 +18,7 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import Protocol, suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
 from builders.query_size.draws import Draws
-from builders.release.queries import tells_variances
+from builders.release.queries import estimates_variances
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
@@ -47,7 +47,7 @@ def first_spec(folder: Path, file: str = "") -> str:
             expected="a folder of images for each of two classes or more",
         )
     every = (Draws(name, "open", ways, shot, tuple(sizes)) for shot in (1, 5, 10))
-    protocols = [f"{ways}w{draws.shot}s" for draws in every if tells_variances(draws)]
+    protocols = [f"{ways}w{draws.shot}s" for draws in every if estimates_variances(draws)]
     return template("release/templates/first_spec.toml.j2", "builders").render(
         name=name,
         folder=folder.resolve().name,
@@ -139,10 +139,12 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     for name, recipe in spec.attributes.items():
         check_attribute_set_name(name, where)
         Recipe.parse(recipe, f"{where}, attributes.{name}")
-    twice = sorted({name for name in spec.listed if spec.listed.count(name) > 1})
+    twice = sorted(
+        {name for name in spec.declared_task_sets if spec.declared_task_sets.count(name) > 1}
+    )
     if twice:
         raise SpecError(f"task sets are listed twice: {listing(twice, 4)}", where=where)
-    for name in filter(LEFT_OPEN.fullmatch, spec.listed):
+    for name in filter(LEFT_OPEN.fullmatch, spec.declared_task_sets):
         if suite_of(name.rpartition("-")[0], where).whole:
             raise SpecError(
                 f"{name} says no number of queries",

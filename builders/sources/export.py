@@ -16,7 +16,7 @@ BATCH = 256
 """Images that are handed to the threads at a time."""
 
 
-def shown(images: ImageSet, image_id: int) -> Picture:
+def picture_of(images: ImageSet, image_id: int) -> Picture:
     """Return the image of that id, as an RGB picture."""
     try:
         return images.open(image_id)
@@ -76,7 +76,7 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
     wanted = [i for i in range(len(images.images)) if not (folder / picture_name(i)).exists()]
 
     def write(image_id: int) -> None:
-        picture = shown(images, image_id)
+        picture = picture_of(images, image_id)
         with whole_file(folder / picture_name(image_id), clear=False) as temporary:
             picture.save(temporary, format="PNG")
 

@@ -319,25 +319,25 @@ def _first(source: FewShotSource, folder: Path, names: Sequence[str]) -> str:
 
 # ---- the data sets -------------------------------------------------------------------------------
 
-_LISTED = (
+_LISTS = (
     "train/, val/ and test/ with a folder a class in each; or train.csv, val.csv and test.csv "
     "(filename,label) and images/"
 )
 _CIFAR = f"{CIFAR_NAMES}, train.bin and test.bin, as cifar-100-binary.tar.gz unpacks"
-_CUB = "images/NNN.Name/*.jpg, as CUB_200_2011.tgz unpacks into CUB_200_2011/; or " + _LISTED
+_CUB = "images/NNN.Name/*.jpg, as CUB_200_2011.tgz unpacks into CUB_200_2011/; or " + _LISTS
 
 ROWS: Mapping[str, FewShotSource] = {
     row.name: row
     for row in (
         FewShotSource(
             "miniimagenet",
-            f"{_LISTED}; 600 images a class",
+            f"{_LISTS}; 600 images a class",
             _find_images,
             in_parts=True,
         ),
         FewShotSource(
             "tieredimagenet",
-            f"the class folders n01440764/ ... of ILSVRC-2012's training images; or {_LISTED}",
+            f"the class folders n01440764/ ... of ILSVRC-2012's training images; or {_LISTS}",
             _find_images,
             in_parts=True,
         ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from benchmark_spec.errors import SourceError, listing, shown
+from benchmark_spec.errors import SourceError, listing, quoted
 from benchmark_spec.extras import require
 
 LISTS = {
@@ -167,7 +167,7 @@ def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, s
         missing = [is_missing(value) for value in values]
         names = sorted({str(v) for v, none in zip(values, missing, strict=True) if not none})
     problems = {
-        row: "has no label" + ("" if values[row] is None else f", but {shown(values[row])}")
+        row: "has no label" + ("" if values[row] is None else f", but {quoted(values[row])}")
         for row, none in enumerate(missing)
         if none
     }

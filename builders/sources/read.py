@@ -73,7 +73,7 @@ def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[st
     return dict(options)
 
 
-def listed_sizes(
+def class_sizes_from_lists(
     source: str,
     folder: Path | None,
     name: str,

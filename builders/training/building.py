@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
     SpecError,
     UnknownNameError,
     printable,
-    shown,
+    quoted,
 )
 from builders.training.method import Method
 from builders.training.methods import METHODS
@@ -58,7 +58,7 @@ def method_class(name: str) -> type[Method]:
         kind = load_object(name, OWN)
     except SpecError as error:
         fix = "call from the folder that the module lies in, or install it"
-        raise error.saying(expected=f"a module that Python finds: {OWN}", fix=fix) from None
+        raise error.with_advice(expected=f"a module that Python finds: {OWN}", fix=fix) from None
     if not (isinstance(kind, type) and issubclass(kind, Method)):
         raise SpecError(
             f"{name} is no method to train",
@@ -142,7 +142,7 @@ def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
     file = source_of(module)
     if file is None:
         raise SpecError(
-            f"there is no module {shown(module)}",
+            f"there is no module {quoted(module)}",
             expected=f"a module that Python finds, in a file of its own: {OWN}",
             fix="call from the folder that the module lies in, or install it",
         )
@@ -151,7 +151,7 @@ def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
         found = code_of(method).get("code", "")
     if found != wanted:
         raise BackboneError(
-            f"the code of {shown(method)} is not that which {folder} was trained with",
+            f"the code of {quoted(method)} is not that which {folder} was trained with",
             where=str(file),
             expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
             fix="put the method's code back, or train again",

@@ -29,7 +29,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
 from builders.execution.steps import make_folder
 from builders.sources import GENERAL
-from builders.sources.export import BATCH, shown
+from builders.sources.export import BATCH, picture_of
 from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
 from builders.sources.read import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
@@ -86,7 +86,7 @@ def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
     if own is not None and own.shape[1] == side * side and data.inputs == 1 and not data.fit:
         levels = own if images.white == 255 else np.round(own * (255 / images.white))
         return levels.astype(np.uint8).reshape(-1, 1, side, side)
-    return read_levels(partial(shown, images), count, data, f"{images.name}: image")
+    return read_levels(partial(picture_of, images), count, data, f"{images.name}: image")
 
 
 def read_levels(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from benchmark_spec.declared import MisfitError, declared, read_toml
-from benchmark_spec.errors import SpecError, shown
+from benchmark_spec.errors import SpecError, quoted
 from benchmark_spec.protocol import Protocol
 
 MOST_SEED = 2**64 - 1
@@ -190,14 +190,14 @@ def read_settings(path: Path) -> RunSettings:
     for name, values in (("mean", settings.data.mean), ("std", settings.data.std)):  # of new files
         if max(values, default=0) > 1:
             expected = "numbers up to 1, which is white"
-            raise MisfitError(["data", name], shown(values), expected).at(str(path))
+            raise MisfitError(["data", name], quoted(values), expected).at(str(path))
     return settings
 
 
 def _settings(raw: Any) -> RunSettings:
     settings = declared(raw, RunSettings)
     if settings.seed > MOST_SEED:
-        raise MisfitError(["seed"], shown(settings.seed), f"a whole number up to {MOST_SEED:,}")
+        raise MisfitError(["seed"], quoted(settings.seed), f"a whole number up to {MOST_SEED:,}")
     data = settings.data
     _check_together(settings)
     for places, table in (
@@ -207,7 +207,7 @@ def _settings(raw: Any) -> RunSettings:
     ):
         if not _is_plain(table):
             plain = "a table of texts, finite numbers, truth values, and lists and tables of them"
-            raise MisfitError(places, shown(table), plain)
+            raise MisfitError(places, quoted(table), plain)
     return settings
 
 
@@ -241,7 +241,7 @@ def _check_together(settings: RunSettings) -> None:
     )  # fmt: skip
     for is_wrong, table, field, value, expected in wrong:
         if is_wrong:
-            raise MisfitError([table, field], shown(value), expected)
+            raise MisfitError([table, field], quoted(value), expected)
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:

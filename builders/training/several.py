@@ -41,7 +41,7 @@ class Trainings:
 
     threads: int
     device: str
-    told: Callable[[str], None]
+    report: Callable[[str], None]
 
     @property
     def gpus(self) -> int:
@@ -55,14 +55,14 @@ class Trainings:
 
         def work(blocks: Iterable[Planned]) -> Iterator[str]:
             for one in blocks:
-                images, told = load(one.images), partial(self._tell, one)
+                images, told = load(one.images), partial(self._report, one)
                 with reproducible(self.threads):
                     yield train(one.settings, *images, one.folder, told, self.device)
 
         return work
 
-    def _tell(self, one: Planned, text: str) -> None:
-        self.told(f"{one.name}: {text}")
+    def _report(self, one: Planned, text: str) -> None:
+        self.report(f"{one.name}: {text}")
 
 
 def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Planned]:

@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
     SpecError,
     listing,
     printable,
-    shown,
+    quoted,
 )
 from builders.sources.image_set import ImageSet, differing_images
 from builders.training import shapes_of, state_sha256
@@ -81,16 +81,16 @@ def load_trained(folder: Path, own: str = "") -> Trained:
     method = settings.method
     if own and ":" not in method:
         raise BackboneError(
-            f"{folder} was trained by {shown(method)}, not by {shown(own)}",
+            f"{folder} was trained by {quoted(method)}, not by {quoted(own)}",
             fix="name no method: it is one of fslbench",
         )
     if own != method and ":" in method:
         raise BackboneError(
-            f"{folder} was trained by {shown(method)}, a method of somebody's own"
-            + (f", not by {shown(own)}" if own else ""),
+            f"{folder} was trained by {quoted(method)}, a method of somebody's own"
+            + (f", not by {quoted(own)}" if own else ""),
             expected="its name from you: its module is imported, which runs the code in it",
             fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
-            f"load_trained(folder, {shown(method)})",
+            f"load_trained(folder, {quoted(method)})",
         )
     if own:
         check_code(folder, about, own)

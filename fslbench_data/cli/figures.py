@@ -264,10 +264,10 @@ def table(
 
     def on(console: Console) -> None:
         from fslbench_data.render.console import print_table
-        from fslbench_data.render.table import marks_apart
+        from fslbench_data.render.table import with_mark_columns
 
         for block in paper.tables():
-            print_table(marks_apart(block), console, whole=True)
+            print_table(with_mark_columns(block), console, whole=True)
         for note in paper.notes:
             note = note.replace("Bold:", "*:")
             console.print(note, style="dim", highlight=False, markup=False)

@@ -50,7 +50,7 @@ def info(
     except ReleaseNotFoundError as error:
         if release not in load_release().datasets:
             raise
-        raise error.saying(fix=f"fslbench info --dataset {release}") from None
+        raise error.with_advice(fix=f"fslbench info --dataset {release}") from None
     for name in datasets:
         if name not in opened.datasets:
             raise UnknownNameError("data set", name, opened.datasets, where=f"release {opened}")

@@ -27,7 +27,7 @@ MORE: tuple[str, ...] = (
 """Options that are listed under a heading of their own, after the others."""
 
 
-class Listed(click.Command):
+class CommandWithMore(click.Command):
     """A command whose help has the options that few need at the end."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -43,7 +43,7 @@ class Listed(click.Command):
                     formatter.write_dl(records)
 
 
-command = partial(click.command, cls=Listed)
+command = partial(click.command, cls=CommandWithMore)
 """Makes such a command."""
 
 FILE = click.Path(path_type=Path)

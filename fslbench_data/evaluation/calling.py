@@ -68,7 +68,7 @@ def callable_name(method: MethodCallable) -> str:
     return str(getattr(method, "__name__", type(method).__name__))
 
 
-def answer_tasks(
+def predict_tasks(
     method: MethodCallable,
     inputs: Inputs,
     tasks: TaskSet,
@@ -111,7 +111,7 @@ def answer_tasks(
         yield group, False
 
 
-def answers_alone(
+def predicts_alone(
     method: MethodCallable,
     inputs: Inputs,
     tasks: TaskSet,

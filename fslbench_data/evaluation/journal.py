@@ -21,11 +21,11 @@ from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
 
-Answers = dict[tuple[str, int], list[int]]
+Predictions = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
 
 
-class _Answer(Struct, array_like=True, forbid_unknown_fields=True):
+class _Line(Struct, array_like=True, forbid_unknown_fields=True):
     """What a line holds: for each query the position of a class, and perhaps of the second-best."""
 
     task_set: str
@@ -49,7 +49,7 @@ class Journal:
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
         self.path, self._protocols = path, protocols
-        self.answers, self.second = Answers(), Answers()
+        self.answers, self.second = Predictions(), Predictions()
         self._file = None
         if path is None:
             return
@@ -127,7 +127,7 @@ class Journal:
         kept = len(head) + 1
         for line in lines:
             try:
-                answer = parsed_json(line, _Answer)
+                answer = parsed_json(line, _Line)
             except ValueError:
                 break  # damaged: what follows is answered again
             protocol = self._protocols.get(answer.task_set)

@@ -20,9 +20,9 @@ from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.calling import (
     MethodCallable,
-    answer_tasks,
-    answers_alone,
     callable_name,
+    predict_tasks,
+    predicts_alone,
 )
 from fslbench_data.evaluation.inputs import FeaturesOf, InputChoice, Inputs
 from fslbench_data.evaluation.journal import Journal
@@ -248,7 +248,7 @@ def evaluate(
                 watch = None if rival is None else rival.watch(tasks)
                 predictions: list[list[int]] = []
                 inputs = choice.of(release, info.dataset, seed)
-                for group, resumed in answer_tasks(
+                for group, resumed in predict_tasks(
                     method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
                 ):
                     progress(len(group), resumed=resumed)
@@ -263,7 +263,7 @@ def evaluate(
                 if info in checked:
                     again.append((inputs, tasks, len(predictions)))
             alone = [  # when all is answered, since a method may keep something of its calls
-                answers_alone(method, *those, log, seed=seed, batch=batch) for those in again
+                predicts_alone(method, *those, log, seed=seed, batch=batch) for those in again
             ]
         except KeyboardInterrupt:
             on_stop(len(log.answers))

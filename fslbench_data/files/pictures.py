@@ -100,16 +100,17 @@ def opened(image: Path | bytes, name: str = "", *, extra: str = "builders") -> I
                 _check_size(*file.size)
                 yield file
     except RefusedPictureError as error:
-        raise RefusedPictureError(_said(name, error.what), fix=error.fix) from None
+        raise RefusedPictureError(_problem_text(name, error.what), fix=error.fix) from None
     except pil.DecompressionBombError as error:
-        raise RefusedPictureError(_said(name, str(error))) from None
+        raise RefusedPictureError(_problem_text(name, str(error))) from None
     except pil.UnidentifiedImageError:  # whose message is an address in memory
         raise SourceError(
-            _said(name, "no image of a known format"), expected=f"one of {', '.join(formats())}"
+            _problem_text(name, "no image of a known format"),
+            expected=f"one of {', '.join(formats())}",
         ) from None
     except Exception as error:  # what Pillow raises about damaged files is of many kinds
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise SourceError(_said(name, problem), expected="a whole image") from None
+        raise SourceError(_problem_text(name, problem), expected="a whole image") from None
 
 
 def _check_size(width: int, height: int) -> None:
@@ -117,7 +118,7 @@ def _check_size(width: int, height: int) -> None:
         raise RefusedPictureError(f"{width} x {height} pixels, more than {MOST_PIXELS:,}")
 
 
-def _said(name: str, problem: str) -> str:
+def _problem_text(name: str, problem: str) -> str:
     return f"{name} cannot be read as a picture: {problem}" if name else problem
 
 

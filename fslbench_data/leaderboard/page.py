@@ -50,7 +50,7 @@ MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
 MOST_NAMED, MOST_METHODS = 3, 200
 """Methods that a sentence names, and that a suite's table holds, best first."""
-MOST_FILES, MOST_LEFT_OUT, MOST_LISTED = 500, 50, 5
+MOST_FILES, MOST_LEFT_OUT, MOST_NAMED = 500, 50, 5
 """Submissions, files in no table, and methods of a submission that are listed."""
 
 HIGHEST, SILENT = "*", "?"
@@ -86,7 +86,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         suites=suites,
         datasets=[*dict.fromkeys(name for _, suite in suites for name in suite.datasets)],
         sent=any(board.submissions for board in ranking.boards),
-        shown_sets=shown_sets,
+        displayed_sets=displayed_sets,
         marks={sign: words for sign, words in MARKS.items() if sign in used},
         level=level,
         results=results,
@@ -170,7 +170,7 @@ class OfSuite:
         return by_dataset
 
 
-def shown_sets(board: Board) -> list[Standing]:
+def displayed_sets(board: Board) -> list[Standing]:
     """Return the task sets of the data sets that some submission answers; all if none does."""
     sent = {
         standing.scored.dataset
@@ -182,7 +182,7 @@ def shown_sets(board: Board) -> list[Standing]:
 
 def suites_of(board: Board) -> list[OfSuite]:
     """Return a release's suites, those first whose tasks use the most images."""
-    shown = shown_sets(board)
+    shown = displayed_sets(board)
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in shown)]
     by_suite: dict[str, list[OfSet]] = {}
     for standing in shown:
@@ -361,7 +361,7 @@ def _sources_table(board: Board) -> Table:
     columns = (
         Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
         right("came", came.__getitem__, missing="–"),
-        Column("methods", lambda source: listing(sorted(methods[source]), MOST_LISTED)),
+        Column("methods", lambda source: listing(sorted(methods[source]), MOST_NAMED)),
         right("task sets", sets.__getitem__),
         Column("its numbers again", command),
     )

@@ -54,7 +54,7 @@ _MOST_BYTES = 1 << 16
 _REPOSITORY = f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}"
 _ONE_BY_ONE = 20
 """Files of a repository on the Hub up to which each is fetched by itself."""
-_ASKED = 100
+_FILES_AT_ONCE = 100
 """Files whose last change the Hub is asked for at once."""
 _GIT_SECONDS = 120
 _GIT_SETTINGS = (
@@ -223,10 +223,10 @@ class HubResults:
         with hub_errors("reading its history", repo_id):
             commits = self.commits()
             number = {commit: n for n, commit in enumerate(reversed(commits))}
-            for start in range(0, len(names), _ASKED):
+            for start in range(0, len(names), _FILES_AT_ONCE):
                 for file in api().get_paths_info(
                     repo_id,
-                    list(names[start : start + _ASKED]),
+                    list(names[start : start + _FILES_AT_ONCE]),
                     expand=True,
                     revision=self.commit,
                     repo_type="dataset",

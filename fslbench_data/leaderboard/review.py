@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from analysis_sql.comparison.verdicts import Comparison
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from benchmark_spec.errors import UnboundError, listing, many
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import IntervalKind
@@ -95,7 +95,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
     try:
         answers = validate(submission, release)
     except UnboundError as error:
-        raise error.saying(
+        raise error.with_advice(
             fix="add the column (fslbench info lists the fingerprints): a results repository takes "
             "no results on anybody's word"
         ) from None
@@ -334,7 +334,7 @@ def _comparisons_table(report: Report) -> Table:
     def verdict(kind: IntervalKind, c: Comparison) -> str | None:
         return c.intervals[kind].verdict if kind in c.intervals else None
 
-    beside = _beside(kind for c in comparisons for kind in c.intervals)
+    beside = _additional_kinds(kind for c in comparisons for kind in c.intervals)
 
     return Table(
         title="",
@@ -366,7 +366,10 @@ def _verdicts_legend(reports: Iterable[Report | None]) -> str:
         for kind in (comparison.interval_kind, *comparison.intervals)
     }
     closed = f", in closed sets one for {ESTIMANDS['closed']} alone" if "closed" in kinds else ""
-    beside = [f" {heading}: {BESIDE[kind].legend}" for kind, heading in _beside(kinds).items()]
+    beside = [
+        f" {heading}: {ADDITIONAL_KINDS[kind].legend}"
+        for kind, heading in _additional_kinds(kinds).items()
+    ]
     return (
         "Verdicts: + better, - worse, 0 no significant difference, = identical, ? not estimable; "
         "not corrected for multiple comparisons. verdict: whether 0 lies outside the interval of "
@@ -375,10 +378,10 @@ def _verdicts_legend(reports: Iterable[Report | None]) -> str:
     )
 
 
-def _beside(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
-    """Return the headings of those kinds that stand beside the carried one, in their order."""
+def _additional_kinds(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
+    """Return the headings of additional kinds, in their order."""
     present = set(kinds)
-    return {kind: beside.heading for kind, beside in BESIDE.items() if kind in present}
+    return {kind: beside.heading for kind, beside in ADDITIONAL_KINDS.items() if kind in present}
 
 
 def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
@@ -391,7 +394,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
     def claim(kind: IntervalKind, pair: tuple[Standing, Row]) -> str | None:
         return claim_text(pair[1].intervals.get(kind))
 
-    beside = _beside(kind for _, row in rows for kind in row.intervals)
+    beside = _additional_kinds(kind for _, row in rows for kind in row.intervals)
     return Table(
         title="",
         columns=(

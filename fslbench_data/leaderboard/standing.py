@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
-from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
-from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead, leader_of
+from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.tasks import TaskSetInfo
@@ -93,8 +93,9 @@ class RankedInterval:
     """What one kind of interval says of a method on a leaderboard.
 
     The difference is less the leader, paired, over the tasks that both answered; None for the
-    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.told_apart`) is None where
-    nothing is claimed: in closed sets, of stopped runs, and of a prefix that its submitter chose.
+    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.multiple_comparisons`) is
+    None where nothing is claimed: in closed sets, of stopped runs, and of a prefix that its
+    submitter chose.
     """
 
     accuracy: Interval
@@ -177,7 +178,7 @@ class Standing:
 
     @property
     def kinds(self) -> tuple[IntervalKind, ...]:
-        """Kinds of interval: the one that the task set carries, then those beside it."""
+        """The primary kind of interval, then the additional ones."""
         return tuple(self.by_kind)
 
     @property
@@ -366,7 +367,7 @@ def _fill(
     usable = np.isin(counts.tasks, lengths)
     for kind, numbers in by_kind.items():
         if kind in designs:
-            part, how = counts.some(usable), BESIDE[kind].how
+            part, how = counts.some(usable), ADDITIONAL_KINDS[kind].how
             numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
                 numbers["p"][rows[usable]] = ahead_p(part, kind, designs[kind])

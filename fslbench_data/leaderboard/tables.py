@@ -7,8 +7,8 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
-from analysis_sql.ranking.told_apart import claim
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
+from analysis_sql.ranking.multiple_comparisons import claim
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Leaderboard
@@ -118,7 +118,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
     if any(row.accuracy.tasks != standing.scored.n_tasks for row in rows):
         yield right("T", lambda row: row.accuracy.tasks)
     for kind in standing.claiming:
-        heading = BESIDE[kind].about if kind in BESIDE else "could be best"
+        heading = ADDITIONAL_KINDS[kind].about if kind in ADDITIONAL_KINDS else "could be best"
         yield Column(heading, partial(_claim, kind))
     yield Column("from", lambda row: origins(row.submission, row.also))
 
@@ -131,7 +131,7 @@ def summary(standing: Standing) -> str:
     text = f"With {100 * standing.level:.8g} % confidence a best method is among the "
     text += f"{standing.could_be_best(first)} of {standing.compared} marked yes"
     for kind in others:
-        text += f"; for {BESIDE[kind].about} among {standing.could_be_best(kind)}"
+        text += f"; for {ADDITIONAL_KINDS[kind].about} among {standing.could_be_best(kind)}"
     return f"{text}."
 
 
@@ -253,7 +253,7 @@ class _Line(NamedTuple):
 def leaderboard_csv(ranking: Leaderboard) -> str:
     """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
 
-    Methods stand best first, with the interval that the task set carries, and in further lines
+    Methods stand best first, with the primary interval, and in further lines
     with those beside it.  What is not claimed, or not there, is empty.
     """
     lines = (
@@ -305,7 +305,10 @@ def _set(standing: Standing) -> dict[str, Any]:
         "leader": standing.leader,
         "methods_compared": standing.compared,
         "methods_could_be_best": standing.could_be_best(standing.interval_kind),
-        **{f"methods_could_be_best_{b.key}": standing.could_be_best(k) for k, b in BESIDE.items()},
+        **{
+            f"methods_could_be_best_{b.key}": standing.could_be_best(k)
+            for k, b in ADDITIONAL_KINDS.items()
+        },
         "identical": [[entry.label for entry in group] for group in standing.duplicates],
         "rows": [_row(row) for row in standing.rows()],
     }
@@ -316,7 +319,9 @@ def _row(row: Row) -> dict[str, Any]:
     values = {field.name: getattr(row, field.name) for field in fields(row)}
     del values["intervals"]
     head = {name: values.pop(name) for name in ("rank", "method", "submission", "also")}
-    by_key = {"": row.first} | {f"_{b.key}": row.intervals.get(k) for k, b in BESIDE.items()}
+    by_key = {"": row.first} | {
+        f"_{b.key}": row.intervals.get(k) for k, b in ADDITIONAL_KINDS.items()
+    }
     for name in ("accuracy", "difference", "could_be_best"):
         for key, interval in by_key.items():
             value = getattr(interval, name, None)

@@ -241,7 +241,7 @@ def newest_tag(repo_id: str) -> str:
         tags = remembered if constants.HF_HUB_OFFLINE else _tags(repo_id)
     except HubUnreachableError as error:
         if remembered:
-            raise error.saying(
+            raise error.with_advice(
                 fix=f"{error.fix}; or name a version that was loaded before: {listing(remembered)}"
             ) from None
         raise
@@ -272,7 +272,7 @@ def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError
         return error
     near = [f"v{address.revision.lstrip('vV')}", f"v{address.revision.lstrip('vV')}.0"]
     meant = next((tag for tag in near if tag in tags and tag != address.revision), None)
-    return error.saying(
+    return error.with_advice(
         expected=f"one of the tags {listing(tags)}; or a branch or a whole commit" if tags else "",
         fix=f"did you mean {address.repo_id}@{meant}?" if meant else "",
     )

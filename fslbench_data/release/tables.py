@@ -33,7 +33,7 @@ from benchmark_spec.errors import (
     OutputError,
     TooLargeError,
     UnreadableError,
-    shown,
+    quoted,
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import Protocol, TaskSetName
@@ -180,7 +180,7 @@ def check_rows(manifest: Manifest, where: str) -> None:
         if not least <= number <= min(most, MOST_ROWS):
             bound = f"{most}" if least == most else f"at most {min(most, MOST_ROWS)}"
             raise CorruptReleaseError(
-                f"{' '.join(filter(None, (kind, shown(name, 60)[1:-1], 'of', dataset)))}: the "
+                f"{' '.join(filter(None, (kind, quoted(name, 60)[1:-1], 'of', dataset)))}: the "
                 f"manifest lists {number} rows",
                 where=where,
                 expected=f"{bound}, by its numbers of classes and images",
@@ -353,7 +353,7 @@ def _check(entry: Table, name: TaskSetName) -> None:
     where = f"{entry.dataset}/{entry.name}, which the release holds no table of"
     if not re.fullmatch("[0-9a-f]{64}", entry.digest):  # a file is named after it
         raise CorruptReleaseError(
-            f"{entry.path}: {shown(entry.digest)} is no content digest",
+            f"{entry.path}: {quoted(entry.digest)} is no content digest",
             where=where,
             expected="64 hexadecimal digits",
             fix="get the release again",

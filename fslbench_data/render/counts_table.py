@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
-from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.render.interval_text import CLAIMS, SHOWN_AS, STOPPED_NOTE
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS
+from fslbench_data.render.interval_text import CLAIMS, KIND_NAMES, STOPPED_NOTE
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX
@@ -48,7 +48,7 @@ def counts_table(report: Report) -> Table:
 def counts_tables(report: Report) -> list[Table]:
     """Return the same for people: a table of sets that share no image, one of those that do."""
     made = []
-    names = {beside.heading: beside.about for beside in BESIDE.values()} | SHOWN_AS
+    names = {beside.heading: beside.about for beside in ADDITIONAL_KINDS.values()} | KIND_NAMES
     reused = names | {"closed": CLAIMS["closed"]}
     for rows, shared, own in zip(
         _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
@@ -83,13 +83,13 @@ def _of_new_images(report: Report) -> list[TaskSetReport]:
 def _counted(each: TaskSetReport) -> Row:
     """Count conclusive comparisons of a task set, by kind of interval.
 
-    `kept` is None where nothing stands beside the carried interval; `turned` and `inverted` compare
+    `kept` is None without additional kinds; `turned` and `inverted` compare
     verdicts for the same images with those for new ones, None where there are not both.
     """
     counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
     tasks = np.unique(each.pairs.tasks[each.counted]).tolist()
     kept = None
-    if any(beside.heading in counts for beside in BESIDE.values()):
+    if any(beside.heading in counts for beside in ADDITIONAL_KINDS.values()):
         codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
         kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
     same, new = _same_and_new(each)
@@ -124,7 +124,12 @@ def _title(report: Report) -> str:
 
 def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
     """Return the columns of rows; those of which there is nothing are left out."""
-    kinds = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
+    kinds = (
+        "paired",
+        *(beside.heading for beside in ADDITIONAL_KINDS.values()),
+        "direct",
+        "closed",
+    )
     there = {key for row in rows for key, value in row.items() if value is not None}
     return (
         Column(SET, itemgetter(SET)),
@@ -143,7 +148,7 @@ def _notes(report: Report) -> tuple[str, ...]:
     sets = _of_new_images(report)
     counted = [each for each in sets if each.counted.any()]
     stopped = any(score.stopped for each in counted for score in each.scores)
-    left = sum(int((each.asked & ~each.counted).sum()) for each in sets)
+    left = sum(int((each.requested & ~each.counted).sum()) for each in sets)
     return (
         COUNTS_NOTE if counted else "No comparisons on new images: methods alone are not counted.",
         *([STOPPED_NOTE] if stopped else []),

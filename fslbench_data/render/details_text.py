@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.intervals.bounds import ABOVE, Saturation
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.told_apart import FEW_TASKS, Evidence, Ties
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS, Evidence, Ties
 from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (
@@ -93,7 +93,7 @@ def print_details(report: Report, console: Console) -> None:
 
 
 def _about(each: TaskSetReport, before: str) -> str:
-    return set_title(each.scored, each.units, each.level, each.shown_kinds, before)
+    return set_title(each.scored, each.units, each.level, each.displayed_kinds, before)
 
 
 def _unbound(report: Report) -> list[str]:
@@ -102,16 +102,16 @@ def _unbound(report: Report) -> list[str]:
 
 def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
     """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
-    if not each.asked.any():
+    if not each.requested.any():
         label = labels(each.scores)
         of_methods = (
             Column("method", lambda score: label[score.method]),
-            right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds)),
+            right("accuracy", lambda score: with_bracket(score.intervals, each.displayed_kinds)),
             right("tasks", lambda score: f"{score.accuracy.tasks} of {each.scored.n_tasks}"),
         )
         return Table("", of_methods, each.scores[:limit])
-    shown = [c.shown for c in each.comparisons[:limit]]
-    tasks = np.asarray(each.pairs.tasks)[each.asked]
+    shown = [c.displayed for c in each.comparisons[:limit]]
+    tasks = np.asarray(each.pairs.tasks)[each.requested]
     partly = bool((tasks != each.scored.n_tasks).any())
     columns = _columns(each, partial_sets=partly, both=not paper)
     return Table("", tuple(columns), shown)
@@ -133,7 +133,7 @@ def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator
     yield right("difference", difference_text)
     if partial_sets:
         yield right("tasks", lambda c: c.difference.tasks)
-    for kind in each.shown_kinds:
+    for kind in each.displayed_kinds:
         yield verdict_column(CLAIMS[kind], partial(verdict_of, kind=kind))
     yield _overlap(OVERLAP, attrgetter("verdict_direct"))
     if each.leaves_out:  # of the images of a set that reuses them, as is a rule to stop
@@ -163,7 +163,7 @@ def _closed_too(each: TaskSetReport) -> bool:
 
 def _legend(report: Report) -> list[str]:
     """Say what the columns of comparisons mean; nothing where there are none."""
-    if not any(each.asked.any() for each in report.sets):
+    if not any(each.requested.any() for each in report.sets):
         return []
     closed = f" {CLOSED_NOTE}" if any(map(_closed_too, report.sets)) else ""
     return [f"{LEGEND} {OVERLAP_NOTE}{closed}"]
@@ -217,15 +217,15 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
                 f"{100 * s.near_perfect.level:.8g} %)."
             )
     yield from missing_text(each.units)
-    if each.design is not None and each.asked.any():
+    if each.design is not None and each.requested.any():
         yield unseen_text(each.design.classes, each.level)
 
 
 def _evidence(each: TaskSetReport, limit: int) -> Iterator[str]:
     """Say which methods may be the best, and what the tasks could have shown."""
-    if each.ties is not None and each.shown_kinds[0] != "closed":
+    if each.ties is not None and each.displayed_kinds[0] != "closed":
         yield ties_text(each.ties)
-    rows = [row for row in range(len(each.asked)) if each.asked[row].any()][:MOST_METHODS]
+    rows = [row for row in range(len(each.requested)) if each.requested[row].any()][:MOST_METHODS]
     zeros = [  # what results without any error or difference leave open
         f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
         f"{_bounds(s.faultless)}."
@@ -260,7 +260,7 @@ def ties_text(ties: Ties) -> str:
     text += f"pairs): {listing(names[first], 6) or 'none'}"
     for kind in others:
         if set(names[kind]) != set(names[first]):
-            text += f"; for {BESIDE[kind].about}: {listing(names[kind], 6) or 'none'}"
+            text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], 6) or 'none'}"
     return f"{text}."
 
 

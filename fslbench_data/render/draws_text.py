@@ -136,8 +136,8 @@ def _of_method(over: str, each: TaskSetReport, i: int) -> Row:
 
 def _of_pairs(over: str, each: TaskSetReport) -> Iterator[Row]:
     p = {kind: each.p_values(kind) for kind in KINDS if kind in each.kinds}
-    for i in range(len(each.asked)):
-        for pair, j in zip(each.comparisons_of(i), np.flatnonzero(each.asked[i]), strict=True):
+    for i in range(len(each.requested)):
+        for pair, j in zip(each.comparisons_of(i), np.flatnonzero(each.requested[i]), strict=True):
             row: Row = {"method": each.methods[i], "versus": each.methods[j]}
             row[f"{over}_mean"] = pair.intervals["images"].difference.mean
             for kind, of in KINDS.items():

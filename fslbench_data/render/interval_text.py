@@ -7,7 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ABOUT, BESIDE, ESTIMANDS, about_test_set, family_of
+from analysis_sql.interval_kinds import (
+    ABOUT,
+    ADDITIONAL_KINDS,
+    ESTIMANDS,
+    about_test_set,
+    family_of,
+)
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
@@ -37,9 +43,9 @@ VERDICT_STYLES = {"better": "bold green", "worse": "bold red"}
 
 MARKS = {
     Mark.HIGHEST: "*",
-    Mark.NOT_APART: "~",
+    Mark.NOT_SIGNIFICANT: "~",
     Mark.NEW_IMAGES: "°",
-    Mark.APART: "",
+    Mark.SIGNIFICANT: "",
     Mark.UNJUDGED: "?",
 }
 """How a method stands to the highest mean."""
@@ -52,7 +58,7 @@ UNBOUND_NOTE = (
     "the word of whoever made them."
 )
 
-SHOWN_AS = {"paired": "new images", "direct": "error bars", "closed": "closed error bars"}
+KIND_NAMES = {"paired": "new images", "direct": "error bars", "closed": "closed error bars"}
 """What people read for the keys of counts, on tasks that share no image."""
 
 TRANSDUCTIVE = "†"
@@ -91,7 +97,7 @@ def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
     return f"± for new images uses which queries were right{whose}" if names else ""
 
 
-NARROWER = "± for new images is usually narrower, by a fifth at 600 tasks"
+QUERIES_HINT = "± for new images is usually narrower, by a fifth at 600 tasks"
 """What it would give to say which queries were right; a few hundredths at 4,000 tasks."""
 
 
@@ -156,7 +162,7 @@ def difference_text(comparison: Comparison) -> str:
 
 def comparison_text(comparison: Comparison) -> str:
     """Say in a sentence what the difference is, and for what it is significant."""
-    shown = comparison.shown
+    shown = comparison.displayed
     where = f"{shown.method} against {shown.versus} on {shown.dataset}/{shown.task_set}"
     if shown.verdict is Verdict.IDENTICAL:
         return f"{where}: the same on all {shown.difference.tasks} tasks."
@@ -176,7 +182,7 @@ def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[Int
 
 
 def bracket(beside: Iterable[Interval]) -> str:
-    """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
+    """Return half-widths of additional kinds, in brackets; nothing without any."""
     widths = [i.halfwidth for i in beside if i.halfwidth]
     return f" ({'; '.join(map(width_text, widths))})" if widths else ""
 
@@ -200,11 +206,11 @@ def set_title(
     title = f"{tasks}, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
     if len(kinds) < 2:
         return f"{title}{before}{first}"
-    about = "; ".join(BESIDE[kind].about for kind in kinds[1:])
+    about = "; ".join(ADDITIONAL_KINDS[kind].about for kind in kinds[1:])
     if units.superclasses:
         about = about.replace("new classes", "new classes of these superclasses")
-    families = dict.fromkeys(BESIDE[kind].family for kind in kinds[1:])
-    names = "" if kinds[0] in BESIDE else f"{', '.join(families)} "
+    families = dict.fromkeys(ADDITIONAL_KINDS[kind].family for kind in kinds[1:])
+    names = "" if kinds[0] in ADDITIONAL_KINDS else f"{', '.join(families)} "
     return f"{title}{before}{first}; {names}in brackets: {about}"
 
 
@@ -226,7 +232,7 @@ def missing_text(units: Units) -> list[str]:
 def _of_reason(kinds: Mapping[IntervalKind, str]) -> dict[str, list[str]]:
     of: dict[str, list[str]] = {}
     for kind, reason in kinds.items():
-        of.setdefault(reason, []).append(BESIDE[kind].about)
+        of.setdefault(reason, []).append(ADDITIONAL_KINDS[kind].about)
     return of
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
-from benchmark_spec.errors import SpecError, shown
+from benchmark_spec.errors import SpecError, quoted
 from fslbench_data.render.table import Column, Table, one_line
 
 MOST_ROWS = 50
@@ -68,7 +68,7 @@ def check_label(label: str) -> None:
     r"""Refuse what cannot be the name in a ``\label``."""
     if label and not re.fullmatch(r"[A-Za-z0-9:._+/-]+", label):
         raise SpecError(
-            f"{shown(label)} cannot be a label in LaTeX",
+            f"{quoted(label)} cannot be a label in LaTeX",
             expected="letters, digits and : . _ + / -, such as tab:results",
         )
 

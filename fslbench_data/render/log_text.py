@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
@@ -23,7 +23,7 @@ from fslbench_data.render.draws_text import MEAN
 from fslbench_data.render.draws_text import tables as draw_tables
 from fslbench_data.render.interval_text import (
     AT_MOST,
-    NARROWER,
+    QUERIES_HINT,
     by_queries_text,
     capital,
     one_model_text,
@@ -102,8 +102,8 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         )
     if any(score.by_queries is False for score in report.scores):
         told.append(
-            f"{NARROWER}, with --inductive, where no answer depends on the task's other queries, "
-            "and the column correct (1 or 0 for each of query_ids)."
+            f"{QUERIES_HINT}, with --inductive, where no answer depends on the task's other "
+            "queries, and the column correct (1 or 0 for each of query_ids)."
         )
     return [*dict.fromkeys(told)]
 
@@ -168,14 +168,14 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
     }
-    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    kinds = dict.fromkeys(kind for each in report.sets for kind in each.displayed_kinds)
     return {kind: texts.get(kind, _about(log, kind)) for kind in kinds}
 
 
 def _about(log: LogFacts, kind: IntervalKind) -> str:
     if kind == "classes" and log.superclasses:
         return "new classes of these superclasses"
-    return BESIDE[kind].about
+    return ADDITIONAL_KINDS[kind].about
 
 
 def _methods(each: TaskSetReport, log: LogFacts) -> Table:
@@ -189,7 +189,10 @@ def _methods(each: TaskSetReport, log: LogFacts) -> Table:
         Column("method", lambda score: score.method),
         right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
         right(USUAL, lambda score: _width(score.accuracy)),
-        *(right(f"± {_about(log, kind)}", partial(own_width, kind)) for kind in each.shown_kinds),
+        *(
+            right(f"± {_about(log, kind)}", partial(own_width, kind))
+            for kind in each.displayed_kinds
+        ),
     ]
     title = (
         f"{each.scored.n_tasks:,} tasks of {_upto(each)}{protocol.way} classes and "
@@ -205,7 +208,7 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
         Column("versus", lambda c: c.versus),
         right("difference", lambda c: f"{c.difference.mean:+z.2f}"),
     ]
-    for number, kind in enumerate(each.shown_kinds):
+    for number, kind in enumerate(each.displayed_kinds):
         columns += [
             replace(right("±", partial(_pair_width, kind)), optional=int(number > 0)),
             verdict_column(_about(log, kind), partial(verdict_of, kind=kind)),
@@ -232,9 +235,9 @@ def _width(interval: Interval) -> str:
 def _mean_text(score: Score, each: TaskSetReport) -> str:
     """Return a method's mean with all half-widths, those after the first in brackets."""
     mean = f"{score.method} {score.accuracy.mean:.2f}"
-    if not any(score.intervals[kind].halfwidth for kind in each.shown_kinds):
+    if not any(score.intervals[kind].halfwidth for kind in each.displayed_kinds):
         return f"{mean} % on every task, which leaves nothing to tell"
-    first, *others = (_width(score.intervals[kind]) for kind in each.shown_kinds)
+    first, *others = (_width(score.intervals[kind]) for kind in each.displayed_kinds)
     brackets = f" ({', '.join(others)})" if others else ""
     return f"{mean} ± {first}{brackets} %"
 

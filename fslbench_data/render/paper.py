@@ -25,7 +25,7 @@ from fslbench_data.render.latex import (
     table_width,
 )
 from fslbench_data.render.paper_text import (
-    NOT_TOLD_APART,
+    NOT_SIGNIFICANT,
     caption_of,
     cell_marks,
     cell_text,
@@ -35,10 +35,10 @@ from fslbench_data.render.paper_text import (
 )
 from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.paper import Asked, PaperCell, PaperContent, paper_content
+from fslbench_data.scoring.paper import PaperCell, PaperContent, TableRequest, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
-from fslbench_data.scoring.selection import Answers, Names, Selection, select
+from fslbench_data.scoring.selection import Names, Results, Selection, select
 from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
@@ -53,7 +53,7 @@ NARROW = 300
 
 
 def table(
-    results: Report | Answers | None = None,
+    results: Report | Results | None = None,
     release: Release | None = None,
     *,
     kind: About = "new images",
@@ -112,7 +112,7 @@ def table(
     _check(width, label)
     if columns is not None and columns < 1:
         raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
-    asked = Asked(
+    asked = TableRequest(
         about=kind,
         methods=names_of(methods),
         against=names_of(against),
@@ -197,7 +197,7 @@ class PaperTable(AsFrame):
                 "shorter names of methods"
             )
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
-        mark, sign = f"{NOT_TOLD_APART}:", f"{SIMILAR}:"
+        mark, sign = f"{NOT_SIGNIFICANT}:", f"{SIMILAR}:"
         notes = tuple(note.replace(mark, sign) for note in self._caption)
         tables = [replace(first, notes=notes), *more]
         cite = cite_text(self.content, tex=True)
@@ -235,19 +235,19 @@ class PaperTable(AsFrame):
         return (*self._caption, cite_text(self.content))
 
     @cached_property
-    def _shown(self) -> tuple[PaperContent, str]:
+    def _displayed(self) -> tuple[PaperContent, str]:
         """The content with names as they are shown, and what these are without."""
         return _with_short_names(self.content, self.width)
 
     @property
     def _caption(self) -> tuple[str, ...]:
-        content, left_out = self._shown
+        content, left_out = self._displayed
         *notes, release = caption_of(content)
         return (*notes, *([left_out] if left_out else []), release)
 
     def tables(self) -> list[Table]:
         """Return the table in blocks of as many columns as LaTeX sets beside each other."""
-        content, columns = self._shown[0], self.content.columns
+        content, columns = self._displayed[0], self.content.columns
         rows = range(len(columns if self.transposed else content.rows))
         names = [label_of(content, row) for row in content.rows]
         datasets = [column.dataset for column in columns]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from analysis_sql.interval_kinds import about_test_set
 from analysis_sql.intervals.bounds import ABOVE
-from analysis_sql.ranking.told_apart import FEW_TASKS
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
 from fslbench_data.render.interval_text import (
@@ -28,7 +28,7 @@ from fslbench_data.scoring.own_release import OWN_TASKS
 from fslbench_data.scoring.paper import PaperCell, PaperContent, PaperRow
 from fslbench_data.scoring.summary import Mark
 
-NOT_TOLD_APART = MARKS[Mark.NOT_APART]
+NOT_SIGNIFICANT = MARKS[Mark.NOT_SIGNIFICANT]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
 
 _OVER = "mean: over {} data sets, each counting alike; ± for these data sets."
@@ -64,7 +64,7 @@ def cell_marks(cell: PaperCell) -> str:
     found = cell.interval
     constant = found.constant and not (found.halfwidth or cell.stopped) and cell.verdict != "="
     marks = {
-        NOT_TOLD_APART: cell.not_told_apart,
+        NOT_SIGNIFICANT: cell.not_told_apart,
         CONSTANT: constant,
         STOPPED: cell.stopped,
         FIRST_TASKS: cell.first_tasks and not cell.stopped,
@@ -190,7 +190,7 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
         return "Nothing is compared here."
     holm = "" if max(pairs) == 1 else f"; Holm, {span(pairs)} pairs a task set"
     return (
-        f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: no significant difference from "
+        f"Bold: the highest mean on a task set. {NOT_SIGNIFICANT}: no significant difference from "
         f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"
         f"{holm}); neither: significantly lower."
     )

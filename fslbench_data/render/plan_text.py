@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from analysis_sql.planning.leave_one_out_plan import UnitsForHalf
 from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, PlannedRuns, WithRuns
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
@@ -86,7 +86,7 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
 def plain_sentences(each: SetPlan) -> list[str]:
     """Say what stands below the table, in plain words."""
     if isinstance(each, DatasetPlan):
-        row, choice = each.shown, each.choice
+        row, choice = each.reference_row, each.choice
         best = "not determined by this pilot"
         if choice.best is not None:
             best = (
@@ -172,7 +172,7 @@ def table(each: SetPlan) -> Table:
                 "right",
                 once=lambda row: row.tasks,
             ),
-            Column("about", lambda row: BESIDE[row.kind].about),
+            Column("about", lambda row: ADDITIONAL_KINDS[row.kind].about),
             right("±", lambda row: _two_digits(row.halfwidth)),
             right("detectable", lambda row: _two_digits(row.detectable)),
             right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
@@ -195,7 +195,9 @@ def sentences(each: SetPlan) -> list[str]:
     parts = [_half(one, variances.unit) for one in each.half]
     aside = ", if runs did not differ," if each.pilot.runs.terms[0] else ""
     lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
-    lost = [BESIDE[kind].about for kind, part in variances.parts.items() if part.variance == 0]
+    lost = [
+        ADDITIONAL_KINDS[kind].about for kind, part in variances.parts.items() if part.variance == 0
+    ]
     if lost:
         lines.append(
             f"The pilot does not tell what {' and '.join(lost)} vary by from noise: their "
@@ -206,7 +208,7 @@ def sentences(each: SetPlan) -> list[str]:
 
 
 def _half(one: UnitsForHalf, unit: str) -> str:
-    about = BESIDE[one.kind].about
+    about = ADDITIONAL_KINDS[one.kind].about
     if one.needed is None:
         return f"for {about} more than this pilot can tell"
     of_images = one.kind == "images"
@@ -216,7 +218,7 @@ def _half(one: UnitsForHalf, unit: str) -> str:
 
 def budget_text(each: DatasetPlan) -> str:
     """Say what the widths at one Q come from."""
-    row = each.shown
+    row = each.reference_row
     likely = ""
     if row.class_share is not None:
         low, high = (f"{100 * share:.0f} %" for share in row.class_share)
@@ -295,7 +297,7 @@ def notes(plan: Plan) -> list[str]:
     )
     if plan.suite == POOLED:
         kinds = {row.kind: None for one in plan.sets for row in one.rows}
-        about = "; ".join(BESIDE[kind].estimand for kind in kinds)
+        about = "; ".join(ADDITIONAL_KINDS[kind].estimand for kind in kinds)
         text = (
             f"Half-widths expected of {level} intervals that leave one out, percentage points, "
             f"for tasks drawn as the pilot's: {about}. {detectable}. of it tasks: the part of the "

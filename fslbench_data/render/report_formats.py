@@ -12,10 +12,10 @@ import numpy as np
 from msgspec import structs
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.told_apart import Evidence, Ties
+from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
 from fslbench_data.render.table import csv_of_rows, csv_text, json_text, objects
@@ -38,7 +38,7 @@ COLUMNS = {
 def render_csv(report: Report) -> str:
     """Write the signature as a line beginning with ``#``, a header, and the comparisons.
 
-    One line a comparison and kind of interval, first the one that the task set carries; the column
+    One line a comparison and kind of interval, the primary one first; the column
     `interval` tells them apart.
 
     A method that there is nothing to compare with gets a line of its own with an empty
@@ -63,8 +63,8 @@ def _rows(each: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
 
 def _alone(each: TaskSetReport) -> Iterator[list[object]]:
     """Give lines of methods that there is nothing to compare with, one a kind of interval."""
-    own = len(each.asked)
-    alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
+    own = len(each.requested)
+    alone = ~(each.requested.any(axis=1) | each.requested[:, :own].any(axis=0))
     for i in np.flatnonzero(alone).tolist():
         score = each.scores[i]
         values = {
@@ -152,7 +152,7 @@ def _score(score: Score) -> dict[str, object]:
     del values["interval_kind"], values["intervals"], values["run_means"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
     head["accuracy"] = score.intervals[score.interval_kind]
-    beside = {row.key: score.intervals.get(kind) for kind, row in BESIDE.items()}
+    beside = {row.key: score.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()}
     return {**head, **values, **beside}
 
 
@@ -163,7 +163,7 @@ def _ties(ties: Ties) -> dict[str, object]:
         "family": ties.family,
         "best": ties.best,
         "tied": next(iter(ties.tied.values())),
-        **{f"tied_{row.key}": ties.tied.get(kind) for kind, row in BESIDE.items()},
+        **{f"tied_{row.key}": ties.tied.get(kind) for kind, row in ADDITIONAL_KINDS.items()},
     }
 
 
@@ -176,7 +176,7 @@ def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:
         "versus": pair.versus,
         **structs.asdict(carried),
         "verdict_closed": pair.verdict_closed,
-        **{row.key: pair.intervals.get(kind) for kind, row in BESIDE.items()},
+        **{row.key: pair.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()},
         "run_error": pair.run_error,
         "of_one_model": pair.of_one_model,
         "reason": pair.reason,
@@ -217,7 +217,7 @@ def _sentence(pair: Comparison) -> str:
         constant = ", the same on every task" if found.constant else ""
         text = f"{a} is {_CLAIM[concluded][0]} than {b} by {size}{constant}, on {tasks}"
     otherwise = []
-    for kind, row in BESIDE.items():
+    for kind, row in ADDITIONAL_KINDS.items():
         other_kind = pair.intervals.get(kind)
         if other_kind is not None and (verdict := other_kind.verdict) is not concluded:
             claim, link = _CLAIM[concluded if significant else verdict]

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import ABOUT, BESIDE, about_test_set, family_of
+from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, about_test_set, family_of
 from analysis_sql.intervals.bounds import ABOVE
-from analysis_sql.ranking.told_apart import FEW_TASKS
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import SCREEN_LINES, few, fit, page, shortened, text_lines
@@ -23,8 +23,8 @@ from fslbench_data.render.interval_text import (
     AT_MOST,
     GROUPED,
     MARKS,
-    NARROWER,
     PER_QUERY,
+    QUERIES_HINT,
     STOPPED,
     TRANSDUCTIVE,
     UNBOUND_NOTE,
@@ -129,7 +129,7 @@ def report_html(report: Report) -> str:
     The image holds itself, since notebooks take elements of SVG for unsafe; without the extra
     ``report`` it is left out, and said to be.
     """
-    from fslbench_data.render.figures.rows import answer_forest
+    from fslbench_data.render.figures.rows import summary_forest
     from fslbench_data.render.templating import html, template
 
     summary = summarize(report)
@@ -138,7 +138,7 @@ def report_html(report: Report) -> str:
     more = len(rows) - MOST_ROWS
     cut = (f"and {many(more, 'more row')}: report.scores.to_pandas()",) if more > 0 else ()
     table = replace(table, rows=[*islice(rows, MOST_ROWS)], notes=(*table.notes, *cut))
-    figure = answer_forest(summary)
+    figure = summary_forest(summary)
     drawn, missing = "", None
     if figure is not None:
         from fslbench_data.render.figures.plot import Drawing
@@ -218,17 +218,17 @@ def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str
     text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of {total}"
     if number[Mark.HIGHEST]:
         text += f" (significantly above all others on {len(alone)})"
-    if near := number[Mark.NOT_APART]:
+    if near := number[Mark.NOT_SIGNIFICANT]:
         text += f", no significant difference from the highest on {near}"
-    if below := number[Mark.NEW_IMAGES] + number[Mark.APART]:
-        most = max(s.behind for _, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.APART))
+    if below := number[Mark.NEW_IMAGES] + number[Mark.SIGNIFICANT]:
+        most = max(s.behind for _, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.SIGNIFICANT))
         text += f", significantly below it on {below}, by up to {most:.2f} points"
     return f"{text}."
 
 
 def _beats_all(column: Standings) -> bool:
     marks = [s.mark for s in column.by_method.values() if s.mark is not Mark.UNJUDGED]
-    return len(marks) > 1 and marks.count(Mark.HIGHEST) == 1 and Mark.NOT_APART not in marks
+    return len(marks) > 1 and marks.count(Mark.HIGHEST) == 1 and Mark.NOT_SIGNIFICANT not in marks
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -246,12 +246,12 @@ def _heading(summary: Summary) -> str:
     def kind(primary: TaskSetReport) -> str:
         if suite_of(primary.scored.name.suite).whole:
             return about_test_set(primary.scored.n_tasks, primary.scored.protocol.shot)
-        first = primary.shown_kinds[0]
+        first = primary.displayed_kinds[0]
         return PER_QUERY if per_query and first == "images" else family_of(first)
 
     kinds = dict.fromkeys(map(kind, sets))
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
-    if all(primary.shown_kinds[0] == "closed" for primary in sets):
+    if all(primary.displayed_kinds[0] == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
@@ -293,18 +293,21 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         primary, intervals = row.primary, row.score.intervals
         classes = primary.kind_about("new classes")
         usual = None  # what papers print: of the closed interval, where tasks reuse images
-        if primary.shown_kinds[0] != "closed" and (closed := intervals.get("closed")) is not None:
+        if (
+            primary.displayed_kinds[0] != "closed"
+            and (closed := intervals.get("closed")) is not None
+        ):
             usual = None if closed.halfwidth is None else width_text(closed.halfwidth)
         answered, every = row.score.accuracy.tasks, primary.scored.n_tasks
         number = f"{answered}" if answered == every else f"{answered} of {every}"
         of_set: dict[str, Any] = {
             "set": primary,
             **{column.name: column.cell(primary) for column in sets},
-            "accuracy": plus_minus(intervals[primary.shown_kinds[0]]),
+            "accuracy": plus_minus(intervals[primary.displayed_kinds[0]]),
             "usual ±": usual,
             "tasks": f"{number} {primary.scored.name.suite}",
         }
-        for c in row.shown:
+        for c in row.displayed:
             same, identical = c.interval_kind == "closed", c.verdict is Verdict.IDENTICAL
             of_classes = c.intervals.get(classes) if classes else None
             of_pair = (
@@ -315,7 +318,7 @@ def _rows_table(summary: Summary, name: Name) -> Table:
                 of_classes and of_classes.verdict,
             )
             lines.append(of_set | dict(zip(OF_PAIR, of_pair, strict=True)))
-        if not row.shown:
+        if not row.displayed:
             lines.append(of_set | dict.fromkeys(OF_PAIR))
     once = itemgetter("set")
     dataset, *sizes = (replace(c, cell=itemgetter(c.name), once=once) for c in sets)
@@ -391,7 +394,7 @@ def _cell(among: Standings, method: str) -> str | None:
     standing = among.by_method.get(method)
     if standing is None:
         return None
-    interval = standing.score.intervals[among.primary.shown_kinds[0]]
+    interval = standing.score.intervals[among.primary.displayed_kinds[0]]
     return f"{plus_minus(interval)}{MARKS[standing.mark]}"
 
 
@@ -435,7 +438,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
 
     if summary.signature.unbound:
         yield UNBOUND_NOTE
-    if same := [str(h.scored) for h in summary.primary if h.shown_kinds[0] == "closed"]:
+    if same := [str(h.scored) for h in summary.primary if h.displayed_kinds[0] == "closed"]:
         where = listing(same, 2)
         yield f"{where}: nothing is said of new images, only of other tasks of the same images"
     if prefix := named(lambda score: score.prefix):
@@ -463,19 +466,19 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     )
     if whole:
         names = listing([name(each) for each in whole], 3)
-        yield f"{names}: {NARROWER}, from predictions or correct, with --inductive"
+        yield f"{names}: {QUERIES_HINT}, from predictions or correct, with --inductive"
 
 
 def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
     """Return methods that have leave-one-out intervals per query, and scores by whole tasks."""
-    left_out = {str(h.scored) for h in summary.primary if h.shown_kinds[0] == "images"}
+    left_out = {str(h.scored) for h in summary.primary if h.displayed_kinds[0] == "images"}
     scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
     known = dict.fromkeys(score.method for score in scores if score.by_queries)
     return [*known], [score for score in scores if not score.by_queries]
 
 
 def _of_marks(summary: Summary) -> Iterator[str]:
-    if any(c not in row.compared for row in summary.rows for c in row.shown):
+    if any(c not in row.compared for row in summary.rows for c in row.displayed):
         yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
     counted = [tally for tally in summary.tallies if tally.family > 1]
     if any(tally.unadjusted > tally.better + tally.worse for tally in counted):
@@ -489,8 +492,11 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     more: dict[str, list[Verdict]] = {}
     for comparison in (each for row in summary.rows for each in row.compared):
         for kind, pair in comparison.intervals.items():
-            if kind in BESIDE and BESIDE[kind].about not in ("new images", "new classes"):
-                more.setdefault(BESIDE[kind].about, []).append(pair.verdict)
+            if kind in ADDITIONAL_KINDS and ADDITIONAL_KINDS[kind].about not in (
+                "new images",
+                "new classes",
+            ):
+                more.setdefault(ADDITIONAL_KINDS[kind].about, []).append(pair.verdict)
     for about, verdicts in more.items():
         found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
         yield f"{about}: significant in {found} of {many(len(verdicts), 'comparison')} (--details)"
@@ -500,7 +506,7 @@ def _of_marks(summary: Summary) -> Iterator[str]:
     pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
     by = "Holm" if all(column.holm for column in summary.columns) else "Bonferroni"
     marks = {s.mark for column in summary.columns for s in column.by_method.values()}
-    of_new = any(primary.shown_kinds[0] != "closed" for primary in summary.primary)
+    of_new = any(primary.displayed_kinds[0] != "closed" for primary in summary.primary)
     images = "new images" if of_new else "the same images"
     text = f"* highest mean; ~ no significant difference from it for {images}"
     if Mark.NEW_IMAGES in marks and of_new:
@@ -513,7 +519,7 @@ def _of_marks(summary: Summary) -> Iterator[str]:
 
 def _of_sets(summary: Summary) -> Iterator[str]:
     sets = summary.primary
-    few = [h for h in sets if h.shown_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]
+    few = [h for h in sets if h.displayed_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]
     if few and (summary.columns or summary.tallies):
         where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
@@ -522,7 +528,7 @@ def _of_sets(summary: Summary) -> Iterator[str]:
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
     if grouped := _datasets(h for h in sets if h.units.groups):
         yield f"{grouped}: {GROUPED}"
-    for kind in dict.fromkeys(kind for h in sets for kind in h.shown_kinds):
+    for kind in dict.fromkeys(kind for h in sets for kind in h.displayed_kinds):
         if bounded := [str(h.scored) for h in sets if kind in h.units.bounded]:
             yield f"{AT_MOST} for {ABOUT[kind]} on {listing(bounded, 4)}"
     if within := _datasets(h for h in sets if h.units.superclasses and h.kind_about("new classes")):
@@ -537,7 +543,7 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
     """Say what the report holds besides, and which option shows it."""
     compared = [row.compared for row in summary.rows if row.compared]
     details, parts, notes = [], [], []
-    if any(c not in row.shown for row in summary.rows for c in row.compared):
+    if any(c not in row.displayed for row in summary.rows for c in row.compared):
         details.append(f"all {sum(map(len, compared))} comparisons")
     if summary.other_sets:
         details.append(many(summary.other_sets, "more task set"))

@@ -131,7 +131,7 @@ class Table:
         return texts
 
 
-def marks_apart(table: Table) -> Table:
+def with_mark_columns(table: Table) -> Table:
     """Give marks columns of their own, in which a star stands for bold type: for a terminal."""
     columns: list[Column] = []
     for column in table.columns:

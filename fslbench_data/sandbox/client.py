@@ -224,9 +224,9 @@ def read_untrusted_columns(
         _check(path, source)
         return _read("columns", path, source, limits, sorted(wanted))
     except UnreadableError as error:
-        raise error.saying(fix="write the file again") from None
+        raise error.with_advice(fix="write the file again") from None
     except TooLargeError as error:
-        raise error.saying(fix="give the log of fewer tasks or methods") from None
+        raise error.with_advice(fix="give the log of fewer tasks or methods") from None
 
 
 def read_untrusted_table(

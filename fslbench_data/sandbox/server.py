@@ -26,7 +26,7 @@ _OVERHEAD = 192 * MIB
 """Of address space that DuckDB takes beyond what its own limit counts: threads, batches."""
 
 Tables = Mapping[str, pa.Table]
-Answer = Callable[[Any, Tables], Iterable[pa.Table]]
+Service = Callable[[Any, Tables], Iterable[pa.Table]]
 
 
 def serve(service: str) -> None:
@@ -62,7 +62,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _reading() -> Answer:
+def _reading() -> Service:
     """Read strangers' files; `taken` before any of them counts for none of them."""
     from fslbench_data.sandbox import reader
 
@@ -88,7 +88,7 @@ def _reading() -> Answer:
     return read
 
 
-def _querying() -> Answer:
+def _querying() -> Service:
     """Open a database over the tables that it gets, and then run queries of it."""
     from analysis_sql.queries import engine
     from analysis_sql.queries.limits import memory_bytes

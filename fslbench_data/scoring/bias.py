@@ -27,7 +27,7 @@ from benchmark_spec.errors import SubmissionError, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.scores import Signature, signature_of
-from fslbench_data.scoring.selection import Answers, Selected, Selection, select
+from fslbench_data.scoring.selection import Results, Selected, Selection, select
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
 from fslbench_data.validation.rows import Group
@@ -38,7 +38,7 @@ Steps = dict[str, AnyInts]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LadderAnswers:
+class LadderResults:
     """What methods answered on one ladder; it is read once, and scored at any level.
 
     `left_out` do not say which classes they answer rightly, or stopped themselves; `prefixes` are
@@ -97,7 +97,7 @@ class LadderAnswers:
         return of_methods
 
 
-def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAnswers:
+def ladder_results(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderResults:
     """Read what the selected methods answered on a ladder, given its task sets."""
     left_out: list[str] = []
     prefixes: list[str] = []
@@ -129,7 +129,7 @@ def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAn
                 flags.flatten().to_numpy(zero_copy_only=False).mean()
             )
     told = tuple(left_out), tuple(prefixes), inter_class
-    return LadderAnswers(tuple(infos), by_method, *told, tuple(single))
+    return LadderResults(tuple(infos), by_method, *told, tuple(single))
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
@@ -214,7 +214,7 @@ class LadderReport:
     methods: tuple[MethodBias, ...]
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
-    answers: LadderAnswers = field(compare=False)
+    answers: LadderResults = field(compare=False)
     last: dict[str, Floats] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
@@ -225,7 +225,7 @@ class LadderReport:
 def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
     """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
     release, level, against = selected.release, selected.selection.level, selected.selection.against
-    answers = ladder_answers(infos, selected)
+    answers = ladder_results(infos, selected)
     by_method, kind, queries = answers.by_method, answers.kind, answers.queries
     dataset, _, ladder = name.partition("/")
     last = step_of(infos[-1])
@@ -260,7 +260,7 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
 
 
 def _pair(
-    answers: LadderAnswers, method: str, versus: str, level: float
+    answers: LadderResults, method: str, versus: str, level: float
 ) -> tuple[dict[str, Contrast], tuple[Gap, ...]]:
     """Contrast two methods on each step that both answered, and what they lose between steps."""
     own, other = (answers.by_method[of] for of in (method, versus))
@@ -284,7 +284,7 @@ def _spans(steps: Sequence[str], *between: tuple[str, str]) -> list[tuple[str, s
 
 
 def _contrast(
-    answers: LadderAnswers, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
+    answers: LadderResults, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
 ) -> Contrast:
     """Contrast weighted methods and steps, over so many first tasks.
 
@@ -331,7 +331,7 @@ def _of_tasks(counts: AnyInts) -> Floats:
     return means
 
 
-def _gaps(answers: LadderAnswers, method: str, level: float) -> Iterator[Gap]:
+def _gaps(answers: LadderResults, method: str, level: float) -> Iterator[Gap]:
     steps = answers.by_method[method]
     for before, after in _spans([*steps], *pairwise(steps)):
         common = min(len(steps[before]), len(steps[after]))
@@ -352,7 +352,7 @@ class BiasReport:
 
 
 def bias(
-    submission: Answers | None = None,
+    submission: Results | None = None,
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:

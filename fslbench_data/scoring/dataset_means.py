@@ -144,7 +144,9 @@ def _rows(
         {s.method: s for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}
         for of in sets
     ]
-    own = [name for name in scores[0] if all(name in of.methods[: len(of.asked)] for of in sets)]
+    own = [
+        name for name in scores[0] if all(name in of.methods[: len(of.requested)] for of in sets)
+    ]
     own = [name for name in own if all(name in of for of in scores)]
     methods = [*own, *(n for n in scores[0] if n not in own and all(n in of for of in scores))]
     datasets = tuple(of.scored.dataset for of in sets)
@@ -178,9 +180,9 @@ def _rows(
             rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
         for place, one in enumerate(own):
             for later in methods[place + 1 :]:
-                first = _asked(sets[0], one, later)
+                first = _pair_at(sets[0], one, later)
                 method, versus = (one, later) if first is None or first[1] > 0 else (later, one)
-                apart = _apart(sets, pairs, method, versus)
+                apart = _differences_of(sets, pairs, method, versus)
                 if apart is None:
                     continue
                 differences, widths, identical = apart
@@ -211,19 +213,19 @@ def _rows(
     return rows
 
 
-def _asked(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int], int] | None:
+def _pair_at(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int], int] | None:
     """Return where a pair of methods is compared, and the sign of its difference there, if it is.
 
     The methods of a task set stand in an order of its own, and those compared with where they may.
     """
     at = of.methods.index(method), of.methods.index(versus)
     for (row, column), sign in ((at, 1), (at[::-1], -1)):
-        if row < len(of.asked) and of.asked[row, column]:
+        if row < len(of.requested) and of.requested[row, column]:
             return (row, column), sign
     return None
 
 
-def _apart(
+def _differences_of(
     sets: Sequence[TaskSetReport], pairs: Sequence[PairArrays], method: str, versus: str
 ) -> tuple[Floats, Floats, bool] | None:
     """Return differences of two methods, their half-widths, and whether all are identical.
@@ -232,7 +234,7 @@ def _apart(
     """
     found, identical = [], True
     for of, arrays in zip(sets, pairs, strict=True):
-        asked = _asked(of, method, versus)
+        asked = _pair_at(of, method, versus)
         if asked is None:
             return None
         at, sign = asked
@@ -259,7 +261,7 @@ def _slopes(values: Floats, harmonic: bool) -> Floats:
 
 def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
     """Return the kinds of interval of each set, by what they are about: where all sets have one."""
-    images = [task_set.shown_kinds[0] for task_set in sets]
+    images = [task_set.displayed_kinds[0] for task_set in sets]
     found: dict[str, list[IntervalKind]] = {}
     if len({kind == "closed" for kind in images}) == 1:
         found[ABOUT[images[0]]] = images

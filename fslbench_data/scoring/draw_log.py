@@ -18,8 +18,8 @@ from benchmark_spec.errors import (
     SpecError,
     listing,
     many,
+    quoted,
     rows,
-    shown,
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.scoring.task_log import names_in
@@ -48,7 +48,7 @@ class DrawLog:
     right: NDArray[np.bool_]
     regained: Ints | None
     """The class without which a row is right that is not now, or -1; None without `second`."""
-    told: bool
+    knows_support: bool
     """Whether it says which methods have a support, by the columns draw or shots."""
 
 
@@ -85,7 +85,7 @@ def read_draws(log: object) -> DrawLog:
     owner[codes[1]] = codes[2]
     if (bad := np.flatnonzero(owner[codes[1]] != codes[2])).size:
         raise SchemaError(
-            f"image {shown(images[codes[1][bad[0]]])} is of two classes",
+            f"image {quoted(images[codes[1][bad[0]]])} is of two classes",
             where=f"{where}, {rows(bad)}",
             expected="one class for every test image",
         )
@@ -104,7 +104,7 @@ def read_draws(log: object) -> DrawLog:
         second = np.array([same.get(name, -2) for name in seconds], np.int64)[at]
         if (bad := np.flatnonzero(second == position[codes[3]])).size:
             raise SchemaError(
-                f"second is {shown(seconds[at[bad[0]]])}, as predicted",
+                f"second is {quoted(seconds[at[bad[0]]])}, as predicted",
                 where=f"{where}, {rows(bad)}",
                 expected="the class with the highest score but one",
             )
@@ -121,9 +121,9 @@ def read_draws(log: object) -> DrawLog:
                 continue
             raise SchemaError(
                 f"{column} of {name} is never a class of an image: "
-                f"{listing([shown(texts[number]) for number in there], 4)}",
+                f"{listing([quoted(texts[number]) for number in there], 4)}",
                 where=f"{where}, {rows(own, 3)}",
-                expected=f"classes as in the column class: {listing([*map(shown, classes)], 4)}",
+                expected=f"classes as in the column class: {listing([*map(quoted, classes)], 4)}",
                 fix=f"write class and {column} alike, both as names or both as numbers",
             )
     right = position[codes[3]] == codes[2]
@@ -142,7 +142,7 @@ def _shots(column: pa.ChunkedArray, where: str) -> Ints:
         numbers = np.full(len(column), np.nan)
     if (bad := np.flatnonzero((numbers != np.floor(numbers)) | (numbers < -1))).size:
         raise SchemaError(
-            f"shots is {shown(column[int(bad[0])].as_py())}",
+            f"shots is {quoted(column[int(bad[0])].as_py())}",
             where=f"{where}, {rows(bad)}",
             expected="a whole number, or nothing of a method without support",
         )
@@ -265,12 +265,12 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
         there = np.bincount(read.class_of_image[here], minlength=len(read.classes))
         if not there.all():
             raise MissingTaskError(
-                f"{name} answers no image of class {shown(read.classes[int(there.argmin())])} in "
-                f"draw {shown(draw)}",
+                f"{name} answers no image of class {quoted(read.classes[int(there.argmin())])} in "
+                f"draw {quoted(draw)}",
                 where=read.source,
                 expected="images of every class in every draw",
                 fix="log the whole test set of the draw, or leave the draw out",
             )
     shots = not any(read.draws) and bool((read.shots[own] > 0).any())
-    support = not read.told or called != ("",) or shots
+    support = not read.knows_support or called != ("",) or shots
     return Drawn(name, called, support, answers, regained)

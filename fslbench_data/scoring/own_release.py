@@ -48,7 +48,7 @@ from fslbench_data.validation.validate import Validated
 
 if TYPE_CHECKING:
     from fslbench_data.scoring.draw_log import DrawLog, Drawn
-    from fslbench_data.scoring.own_tasks import Answers, Pool
+    from fslbench_data.scoring.own_tasks import LogResults, Pool
     from fslbench_data.scoring.task_log import TaskLog
 
 OWN_TASKS = "own-tasks"
@@ -221,7 +221,7 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
-    from fslbench_data.scoring.own_tasks import answers_of, check_rows, pool_of
+    from fslbench_data.scoring.own_tasks import check_rows, pool_of, results_of_log
     from fslbench_data.scoring.task_log import TaskLog, several_logs
 
     given = (class_sizes, groups, superclasses, trained, inductive)
@@ -241,9 +241,9 @@ def open_log(
         raise SpecError("a pool is of results with all classes at once")
     read = TaskLog.read(log)
     check_rows(read)
-    found = [(part, answers_of(part)) for part in read.by_shots()]
+    found = [(part, results_of_log(part)) for part in read.by_shots()]
 
-    def counts_apart(group: Answers) -> bool:
+    def counts_apart(group: LogResults) -> bool:
         return group.run_of_task is not None and trained is not False
 
     answers = [group for _, of_part in found for group in of_part]
@@ -323,7 +323,7 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     read = read_draws(log)
     classes, images = len(read.classes), len(read.images)
     infos: list[TaskSetInfo] = []
-    answers: list[Answers] = []
+    answers: list[LogResults] = []
     draws: dict[str, dict[int, int]] = {name: {} for name in read.methods}
     said: dict[str, list[str]] = {}
     every = [*by_shots(read, pool)]
@@ -359,9 +359,9 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     return OwnLog(release, Validated(results, made))
 
 
-def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
+def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> LogResults:
     """Return what methods answer in the same draws, class by class."""
-    from fslbench_data.scoring.own_tasks import Answers
+    from fslbench_data.scoring.own_tasks import LogResults
 
     order = np.argsort(read.class_of_image, kind="stable")
     owner, classes = read.class_of_image[order], len(read.classes)
@@ -376,7 +376,7 @@ def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
     number = np.bincount(draw * classes + owner[image], minlength=draws * classes)
     x = np.stack([np.broadcast_to(one.right[:, order], there.shape) for one in methods])
     none = np.zeros((draws, classes), np.int64)
-    return Answers(
+    return LogResults(
         tuple(one.name for one in methods),
         most.draws,
         none + np.arange(classes),
@@ -395,7 +395,7 @@ def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> Answers:
     )
 
 
-def _in_order(read: DrawLog, group: Answers) -> Answers:
+def _in_order(read: DrawLog, group: LogResults) -> LogResults:
     """Return draws with classes and images by their names: a log may list them in any order."""
     rank = np.empty(len(read.images) + 1, np.int64)
     rank[np.argsort(np.array(read.images))] = np.arange(len(read.images))
@@ -407,7 +407,7 @@ def _in_order(read: DrawLog, group: Answers) -> Answers:
     return replace(group, class_ids=group.class_ids[:, classes], image_ids=ids[order])
 
 
-def _draw_results(answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
+def _draw_results(answers: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
     """Return results with all classes at once: a row a method and draw."""
     rows = []
     for info, group in zip(infos, answers, strict=True):
@@ -422,7 +422,7 @@ def _draw_results(answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> p
     return pa.Table.from_pylist(rows)
 
 
-def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
+def _info(log: TaskLog, group: LogResults, number: int) -> TaskSetInfo:
     """Name a group's tasks, with 0 shots where nothing says which images are support."""
     _, way, per_class = group.image_ids.shape
     suite, shot = OWN, 0
@@ -440,7 +440,7 @@ def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
     return TaskSetInfo(dataset, name, len(group.tasks), _digest(log, group))
 
 
-def _digest(log: TaskLog | DrawLog, group: Answers) -> str:
+def _digest(log: TaskLog | DrawLog, group: LogResults) -> str:
     """Return a fingerprint of a group's tasks."""
     digest = hashlib.sha256()
     for names, ids in ((log.classes, group.class_ids), (log.images, group.image_ids)):
@@ -456,7 +456,7 @@ def _release(
     log: TaskLog | DrawLog,
     pool: Pool,
     facts: LogFacts,
-    answers: Sequence[Answers],
+    answers: Sequence[LogResults],
     infos: Sequence[TaskSetInfo],
     how: Mapping[str, Any] | None = None,
 ) -> OwnRelease:
@@ -537,7 +537,7 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
 def _groups(
     queries: Sequence[int],
     infos: Sequence[TaskSetInfo],
-    answers: Sequence[Answers],
+    answers: Sequence[LogResults],
     *,
     known: bool,
     trained: bool = True,
@@ -574,7 +574,7 @@ def _groups(
     return tuple(made)
 
 
-def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
+def _results(log: TaskLog, answers: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
     """Return the log as results: a row a method, run and task, in the order of the log."""
     task_set, task_id = np.zeros((2, len(log.method)), np.int32)
     for number, group in enumerate(answers):
@@ -583,7 +583,7 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         task_set[rows] = number
         found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
         task_id[rows] = found.ravel()  # numpy 2.0 gives a column
-    queries = np.full(len(log.y), log.queries) if log.right is None else log.asked
+    queries = np.full(len(log.y), log.queries) if log.right is None else log.query_images
     unknown = queries == 0
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
@@ -598,7 +598,7 @@ def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetIn
         "n_query": pa.array(queries, pa.int32(), mask=unknown),
     }
     if log.right is not None:
-        there = np.arange(log.right.shape[1]) < log.asked[:, None]
+        there = np.arange(log.right.shape[1]) < log.query_images[:, None]
         columns["correct"] = _lists(log.right, there, pa.int8())
     if log.run_column:
         columns["run"] = named(log.run, log.runs)

@@ -18,8 +18,8 @@ from benchmark_spec.errors import (
     MissingTaskError,
     TaskLogError,
     listing,
+    quoted,
     rows,
-    shown,
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.task_log import TaskLog
@@ -193,7 +193,7 @@ ONCE_REFUSED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LogResults:
     """B tasks, and the M methods that answered exactly these.
 
     `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
@@ -219,7 +219,7 @@ class Answers:
         return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
 
 
-def answers_of(log: TaskLog) -> list[Answers]:
+def results_of_log(log: TaskLog) -> list[LogResults]:
     """Put methods together that answered the same tasks, after :func:`check_rows`.
 
     They are the same if name, classes and images are, in order, and the run where each has its own.
@@ -231,12 +231,12 @@ def answers_of(log: TaskLog) -> list[Answers]:
         if apart:
             for first, other in combinations(runs, 2):
                 names = [_run_name(log, name, of_run) for of_run in (first, other)]
-                _check_apart(log, first, other, *names)
+                _check_common_tasks(log, first, other, *names)
         key = (*_key(log, own if apart else runs[0]), log.run[own].tobytes() if apart else b"")
         groups.setdefault(key, []).append((name, own if apart else runs[0], runs))
     for one, two in combinations(groups.values(), 2):
         for left, right in product(_with_names(log, one), _with_names(log, two)):
-            _check_apart(log, left[1], right[1], left[0], right[0])
+            _check_common_tasks(log, left[1], right[1], left[0], right[0])
     return [_group(log, members) for members in groups.values()]
 
 
@@ -252,7 +252,7 @@ def _with_names(
 
 
 def _run_name(log: TaskLog, method: str, of_run: Ints) -> str:
-    return f"run {shown(log.runs[log.run[of_run[0]]])} of {method}"
+    return f"run {quoted(log.runs[log.run[of_run[0]]])} of {method}"
 
 
 def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
@@ -260,11 +260,11 @@ def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
     return tuple(ids[rows_].tobytes() for ids in (log.task, log.class_ids, log.image_ids))
 
 
-def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Answers:
+def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> LogResults:
     _, first, runs = members[0]
     apart = len(first) > len(runs[0])
     y = [log.y[np.stack([first] if apart else runs)] for _, first, runs in members]
-    return Answers(
+    return LogResults(
         tuple(name for name, *_ in members),
         tuple(log.tasks[task] for task in log.task[first].tolist()),
         log.class_ids[first],
@@ -300,7 +300,7 @@ def check_rows(log: TaskLog) -> None:
         if (bad := np.flatnonzero(twice.any(axis=1))).size:
             name = names[ordered[bad[0], 1:][twice[bad[0]]][0]]
             raise TaskLogError(
-                f"a task has {what} {shown(name)} twice",
+                f"a task has {what} {quoted(name)} twice",
                 where=f"{log.source}, {rows(bad)}",
                 expected=f"no {what} twice in a task, in support and query together",
                 fix="sample without replacement; log ids, not positions within a class or a batch",
@@ -314,9 +314,9 @@ def check_rows(log: TaskLog) -> None:
         image = images[row, place]
         other = int(np.flatnonzero(((images == image) & ~wrong).any(axis=1))[0])
         raise TaskLogError(
-            f"image {shown(log.images[image])} is of class "
-            f"{shown(log.classes[class_of[row, place]])} in one task and of class "
-            f"{shown(log.classes[owner[image]])} in another",
+            f"image {quoted(log.images[image])} is of class "
+            f"{quoted(log.classes[class_of[row, place]])} in one task and of class "
+            f"{quoted(log.classes[owner[image]])} in another",
             where=f"{log.source}, data rows {row + 1} and {other + 1}",
             expected="ids that tell all images apart, class by class in the order of class_ids",
             fix="number images over the whole data set, not within a class; take class_ids from "
@@ -333,7 +333,7 @@ def _rows_by_method(log: TaskLog) -> list[Ints]:
     if doubled.size:
         at = sorted(order[doubled[0] : doubled[0] + 2].tolist())
         raise DoubledTaskError(
-            f"{log.methods[log.method[at[0]]]} answers task {shown(log.tasks[log.task[at[0]]])} "
+            f"{log.methods[log.method[at[0]]]} answers task {quoted(log.tasks[log.task[at[0]]])} "
             "twice",
             where=f"{log.source}, {rows(at)}",
             expected="one row a method, run and task",
@@ -343,7 +343,7 @@ def _rows_by_method(log: TaskLog) -> list[Ints]:
     return np.split(order, np.cumsum(np.bincount(log.method))[:-1])
 
 
-def _check_apart(log: TaskLog, first: Ints, own: Ints, name: str, other: str) -> None:
+def _check_common_tasks(log: TaskLog, first: Ints, own: Ints, name: str, other: str) -> None:
     """Refuse two methods, or runs, that have some, but not all, of their tasks in common."""
     _, left, right = np.intersect1d(
         log.task[first], log.task[own], assume_unique=True, return_indices=True
@@ -391,7 +391,7 @@ class Pool:
 
 
 def pool_of(
-    log: TaskLog, answers: Sequence[Answers], class_sizes: object, groups: object, above: object
+    log: TaskLog, answers: Sequence[LogResults], class_sizes: object, groups: object, above: object
 ) -> Pool:
     """Return what a log's tasks were drawn from; `above` are superclasses."""
     class_of, times = np.zeros((2, len(log.images)), np.int64)
@@ -440,11 +440,11 @@ def _check_all(
     if missing := [name for name in names if name not in there]:
         raise TaskLogError(
             f"the {what} lack {len(missing)} {of} of the log: "
-            f"{listing(list(map(shown, missing)), 4)}",
+            f"{listing(list(map(quoted, missing)), 4)}",
             where=log.source,
             expected=wanted,
-            fix=f"they name {listing(list(map(shown, there)), 4) or 'none'}: give {columns} of all "
-            f"{of}, under the names of the log",
+            fix=f"they name {listing(list(map(quoted, there)), 4) or 'none'}: give {columns} of "
+            f"all {of}, under the names of the log",
         )
 
 
@@ -471,7 +471,7 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
     size = np.array([sizes[name] for name in classes])
     if (few := np.flatnonzero(size < there)).size:
         raise TaskLogError(
-            f"class {shown(log.classes[few[0]])} has {size[few[0]]} images by the class sizes, "
+            f"class {quoted(log.classes[few[0]])} has {size[few[0]]} images by the class sizes, "
             f"and tasks show {there[few[0]]}",
             where=log.source,
             expected="the number of images that the sampler draws from",
@@ -490,8 +490,8 @@ def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[
     for image, group, label in zip(log.images, seen, class_of.tolist(), strict=True):
         if (first := class_of_group.setdefault(group, label)) != label:
             raise TaskLogError(
-                f"group {shown(group)} has images of class {shown(log.classes[first])} and, such "
-                f"as {shown(image)}, of class {shown(log.classes[label])}",
+                f"group {quoted(group)} has images of class {quoted(log.classes[first])} and, such "
+                f"as {quoted(image)}, of class {quoted(log.classes[label])}",
                 where=f"{log.source}, groups",
                 expected="groups of images of one class each",
                 fix="where groups are numbered within a class, name the class too, as in "
@@ -526,7 +526,7 @@ def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:
 
 def _check_draws(
     log: TaskLog,
-    group: Answers,
+    group: LogResults,
     names: Sequence[str],
     owner: Ints,
     grouped: Ints | None,
@@ -554,19 +554,23 @@ def _check_draws(
         _check_repeated(group, where)
     first, second = (i[pairs.worst] if pairs.df else 0 for i in np.triu_indices(len(names), 1))
     is_named = images.worst < len(log.images) and what == "images"
-    image = f"image {shown(log.images[images.worst])}" if is_named else f"one of the {what}"
+    image = f"image {quoted(log.images[images.worst])}" if is_named else f"one of the {what}"
     return [
         warning
         for test, name, all_known in (
-            (classes, f"class {shown(names[classes.worst])}", True),
-            (pairs, f"{shown(names[first])} and {shown(names[second])} together", False),
+            (classes, f"class {quoted(names[classes.worst])}", True),
+            (
+                pairs,
+                f"{quoted(names[first])} and {quoted(names[second])} together",
+                False,
+            ),
             (images, image, sizes_known),
         )
         for warning in check_even(test, name, where, all_known=all_known)
     ]
 
 
-def _check_repeated(group: Answers, where: str) -> None:
+def _check_repeated(group: LogResults, where: str) -> None:
     """Refuse tasks that are there twice under different names."""
     tasks = np.sort(group.image_ids.reshape(len(group.image_ids), -1), axis=1)
     order = np.lexsort(tasks.T[::-1])
@@ -575,7 +579,7 @@ def _check_repeated(group: Answers, where: str) -> None:
         one, other = min(sorted(order[at : at + 2].tolist()) for at in alike.tolist())
         more = f", as are {alike.size} of {len(tasks)} tasks another one" if alike.size > 1 else ""
         raise TaskLogError(
-            f"tasks {shown(group.tasks[one])} and {shown(group.tasks[other])} are the same{more}",
+            f"tasks {quoted(group.tasks[one])} and {quoted(group.tasks[other])} are the same{more}",
             where=where,
             expected="every task once: a task that is there again tells nothing new",
             fix="leave repetitions out; of several training runs on the same tasks, give a task "

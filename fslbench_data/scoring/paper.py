@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import FEW_TASKS, adjusted_pairs
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS, adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol, suite_of
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
@@ -30,7 +30,7 @@ class PaperRow:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """What is asked for of a report.
 
     `methods` are the rows; with `against` they are differences. `suites`, `every` task set and
@@ -60,7 +60,7 @@ def kind_about(each: TaskSetReport, about: About) -> IntervalKind | None:
     return each.kind_about(about)
 
 
-def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, IntervalKind]]:
+def chosen_sets(report: Report, asked: TableRequest) -> list[tuple[TaskSetReport, IntervalKind]]:
     """Choose task sets that have such intervals, the leading ones or every one, and these' kind."""
     suites = dict.fromkeys(each.scored.name.suite for each in report.sets)
     for suite in asked.suites:
@@ -81,7 +81,7 @@ def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, Inter
     return [(each, kind) for each, kind in kinds if kind is not None]
 
 
-def rows_of(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
+def rows_of(sets: Sequence[TaskSetReport], asked: TableRequest) -> list[PaperRow]:
     """Choose the rows; FSLBenchError if there is no such method, or nothing to compare."""
     methods = _known(asked.methods, sets, "--method")
     own = [*dict.fromkeys(name for each in sets for name in own_methods(each))]
@@ -98,7 +98,7 @@ def rows_of(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
     compared = (
         each.methods[i]
         for each in sets
-        for row in range(len(each.asked))
+        for row in range(len(each.requested))
         for i in baselines(each, row, (), all_references=asked.all_references)
     )
     return [PaperRow(name) for name in methods or dict.fromkeys([*own, *compared])]
@@ -107,7 +107,7 @@ def rows_of(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
 def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> list[str]:
     """Say whom names mean, whole or short ones."""
     there = dict.fromkeys(name for each in sets for name in each.methods)
-    own = {score.backbone for each in sets for score in each.scores[: len(each.asked)]} - {""}
+    own = {score.backbone for each in sets for score in each.scores[: len(each.requested)]} - {""}
     return [*whole_names(names, there, own, where=where)]
 
 
@@ -191,7 +191,7 @@ class PaperContent:
     trained: bool = True
 
 
-def paper_content(report: Report, asked: Asked) -> PaperContent:
+def paper_content(report: Report, asked: TableRequest) -> PaperContent:
     """Choose the rows and columns of a report that a paper shows, and fill them in."""
     chosen = chosen_sets(report, asked)
     sets = [each for each, _ in chosen]

@@ -266,14 +266,14 @@ class DatasetPlan:
     choice: QueryChoice
 
     @property
-    def shown(self) -> Planned:
+    def reference_row(self) -> Planned:
         """The row of Q*, or of the pilot's Q, or the first as high, or the last."""
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
     def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
         """Return what training runs do to the open interval at one Q, and what it is called."""
-        row = self.shown
+        row = self.reference_row
         told = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
         return told, f"the open interval at Q = {row.query}"
 

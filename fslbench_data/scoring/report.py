@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.interval_kinds import BESIDE
-from analysis_sql.ranking.told_apart import VerdictCounts, count_verdicts
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS
+from analysis_sql.ranking.multiple_comparisons import VerdictCounts, count_verdicts
 from benchmark_spec.errors import many
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.own_release import LogFacts
@@ -130,7 +130,7 @@ def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCount
     ``closed`` are the paired verdicts of the interval that such a set carries.
     """
     counts = verdict_counts(sets) if sets else {}
-    headings = [row.heading for row in BESIDE.values() if row.heading in counts]
+    headings = [row.heading for row in ADDITIONAL_KINDS.values() if row.heading in counts]
     carried = {"closed": counts["paired"]} if "paired" in counts else {}
     return carried | {heading: counts[heading] for heading in headings}
 
@@ -141,8 +141,13 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     Comparisons on a prefix that its submitter chose do not count.  Of more than
     :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
-    few = sum(int(task_set.asked.sum()) for task_set in sets) <= MOST_COUNTED
-    headings = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
+    few = sum(int(task_set.requested.sum()) for task_set in sets) <= MOST_COUNTED
+    headings = (
+        "paired",
+        *(beside.heading for beside in ADDITIONAL_KINDS.values()),
+        "direct",
+        "closed",
+    )
     codes: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
     for task_set in sets:
         pairs = task_set.pairs
@@ -150,7 +155,7 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
         if few:
             of_set["closed"] = task_set.closed_verdicts
             for kind in task_set.kinds[1:]:
-                of_set[BESIDE[kind].heading] = task_set.pairs_of(kind).verdict
+                of_set[ADDITIONAL_KINDS[kind].heading] = task_set.pairs_of(kind).verdict
         for heading, verdicts in of_set.items():
             codes[heading].append(verdicts[task_set.counted & (verdicts >= 0)])
     joined = {heading: np.concatenate(parts) for heading, parts in codes.items() if parts}

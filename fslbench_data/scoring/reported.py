@@ -32,7 +32,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
     listing,
     many,
-    shown,
+    quoted,
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.submission.columns import column_remedy
@@ -497,7 +497,7 @@ def _read(path: Path) -> Sequence[Mapping[str, Any]]:
         raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
     expected = f"columns result, and perhaps {', '.join(COLUMNS[1:])}"
     if rows and "result" not in columns:
-        there = f"{path}, whose columns are {listing(list(map(shown, columns)), 12)}"
+        there = f"{path}, whose columns are {listing(list(map(quoted, columns)), 12)}"
         fix = column_remedy(columns, ["result"])
         raise ResultsError("there is no column 'result'", where=there, expected=expected, fix=fix)
     _check_names(columns, str(path))

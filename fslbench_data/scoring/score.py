@@ -18,7 +18,7 @@ from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import Designs, kinds_of
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import zeros
+from analysis_sql.ranking.multiple_comparisons import zeros
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
@@ -33,8 +33,8 @@ from fslbench_data.scoring.scores import (
     stopped_run,
 )
 from fslbench_data.scoring.selection import (
-    Answers,
     Names,
+    Results,
     Selected,
     Selection,
     features_in,
@@ -53,7 +53,7 @@ from fslbench_data.validation.validate import Validated, counts_on
 
 
 def score(
-    submission: Answers | None = None,
+    submission: Results | None = None,
     release: Release | None = None,
     *,
     against: Names = (),
@@ -167,7 +167,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
 
 
 def score_selected(
-    submission: Answers | None,
+    submission: Results | None,
     release: Release | None,
     selection: Selection,
     *,
@@ -183,7 +183,7 @@ def score_selected(
     report = report_on(selected, progress=progress)
     if selected.selection.methods:
         report = _report(selected, _some_of(report, selected), selection.level)
-    compared = [task_set for task_set in report.sets if task_set.asked.any()]
+    compared = [task_set for task_set in report.sets if task_set.requested.any()]
     if selection.against and not compared:
         raise SubmissionError(
             f"there is nothing to compare: {listing(selected.selection.against)} has no results on "
@@ -243,7 +243,7 @@ def _set_report(
         interval_kind=info.name.interval,
         level=level,
         scores=scores,
-        asked=_asked(methods, own, selected.selection.against),
+        requested=_requested_pairs(methods, own, selected.selection.against),
         counts=counts,
         designs=designs,
         units=units,
@@ -322,7 +322,7 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
     return told and design.queries is not None
 
 
-def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
+def _requested_pairs(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
     """Return which pairs to compare, (own, methods): every unordered pair once.
 
     Each method with the later ones and the references; with `against`, only with those.
@@ -342,8 +342,8 @@ def _some_of(report: Report, selected: Selected) -> list[TaskSetReport]:
     for each in report.sets:
         some = each.only([name for name in each.methods if name in names])
         if any(name in chosen for name in some.methods):
-            asked = _asked(some.methods, len(some.methods), against)
-            sets.append(replace(some, asked=asked))
+            asked = _requested_pairs(some.methods, len(some.methods), against)
+            sets.append(replace(some, requested=asked))
     if not sets:
         raise no_results(chosen, selected)
     return sets
@@ -384,7 +384,7 @@ def pooled_instead(report: Report, release: Release) -> list[TaskSetInfo]:
     for each in primary_sets(report.sets):
         protocol = each.scored.protocol
         info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
-        if info is not None and each.shown_kinds[0] != "closed":
+        if info is not None and each.displayed_kinds[0] != "closed":
             instead.append(info)
     return instead
 
@@ -455,10 +455,10 @@ def find_two(
     elif len(methods) != 2:
         several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
         raise SubmissionError(
-            f"{listing([_said(name) for name in names], 4)} hold{'s' if len(names) == 1 else ''} "
+            f"{listing([*map(_source_text, names)], 4)} hold{'s' if len(names) == 1 else ''} "
             f"{many(len(methods), 'method')}: {listing(methods)}",
             expected="two",
-            fix=f"say which: {_said(several)}::{methods[0]}"
+            fix=f"say which: {_source_text(several)}::{methods[0]}"
             if isinstance(several, str | Path)
             else "name another file or a reference method",
         )
@@ -540,7 +540,7 @@ def find_method(text: str, release: Release) -> Submission:
     return submission
 
 
-def _said(source: Source) -> str:
+def _source_text(source: Source) -> str:
     """Say what messages call a source."""
     if isinstance(source, str | Path):
         return str(source)

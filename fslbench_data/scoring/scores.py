@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
-from benchmark_spec.errors import NoIntervalError, listing, many, shown
+from benchmark_spec.errors import NoIntervalError, listing, many, quoted
 from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
@@ -93,7 +93,7 @@ class Score:
     Attributes
     ----------
     interval_kind
-        The kind of interval that the task set carries.
+        The primary kind of interval.
     intervals
         The mean with its interval by kind, that one first; others are computed when looked at.
     runs, run_spread
@@ -157,7 +157,7 @@ class Score:
 
     @property
     def accuracy(self) -> Interval:
-        """The mean with the interval that the task set carries."""
+        """The mean with the primary interval."""
         return self.intervals[self.interval_kind]
 
     @property
@@ -238,7 +238,11 @@ def intervals_by_kind(
     @cache
     def of(kind: IntervalKind) -> list[Interval]:
         own = kind == carried
-        widths = None if own else BESIDE[kind].how.method_halfwidths(designs[kind], counts, level)
+        widths = (
+            None
+            if own
+            else ADDITIONAL_KINDS[kind].how.method_halfwidths(designs[kind], counts, level)
+        )
         return intervals(moments, kind, level, widths)
 
     return of
@@ -249,7 +253,7 @@ def _no_interval(
 ) -> NoIntervalError:
     """Return the error that says why there is no interval of some kind."""
     return NoIntervalError(
-        f"there is no interval of kind {shown(kind)}: {why.get(kind, 'these tasks have none')}",
+        f"there is no interval of kind {quoted(kind)}: {why.get(kind, 'these tasks have none')}",
         expected=f"one of {listing(list(there))}",
         fix="ask with intervals.get(kind), which gives None where there is none",
     )

@@ -8,7 +8,13 @@ from functools import lru_cache
 from typing import cast
 
 from analysis_sql.intervals.intervals import check_level
-from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, shown
+from benchmark_spec.errors import (
+    SpecError,
+    SubmissionError,
+    UnknownNameError,
+    listing,
+    quoted,
+)
 from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.own_release import OwnLog, log_of
@@ -73,7 +79,7 @@ def whole_name(
         raise UnknownNameError("method", text, names, where=where, fix=fix)
     if len(meant) > 1:
         raise SpecError(
-            f"{shown(text)} could be any of {len(meant)} methods",
+            f"{quoted(text)} could be any of {len(meant)} methods",
             where=where,
             expected=f"one of {listing(meant, MOST_MEANT)}",
             fix="give the whole name, or more of its end",
@@ -92,7 +98,7 @@ def _fits(text: str, name: str) -> bool:
 Names = str | Sequence[str]
 """One name or several."""
 
-Answers = Source | OwnLog | Sequence[Source | OwnLog]
+Results = Source | OwnLog | Sequence[Source | OwnLog]
 """Results, a file or frame of them, or several; or a log of one's own tasks."""
 
 
@@ -197,7 +203,7 @@ class Selected:
 
 
 def select(
-    submission: Answers | None,
+    submission: Results | None,
     release: Release,
     selection: Selection | None = None,
     *,
@@ -228,7 +234,7 @@ def select(
         results = cast("Source | Sequence[Source]", submission)
         answers = by_rules(results, release, taken=taken, allow_unbound=unbound)
     selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
-    infos = _asked(_answered(answers, release), selection)
+    infos = _requested_sets(_answered(answers, release), selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
     left_out: list[TaskSetInfo] = []
@@ -319,7 +325,7 @@ def _answered(answers: Validated, release: Release) -> list[TaskSetInfo]:
     return [info for info in release.task_sets if info.text in answered]
 
 
-def _asked(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
+def _requested_sets(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
     """Return those of the answered task sets that are asked for."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
@@ -364,7 +370,7 @@ def _unknown(
 
 
 def validate(
-    submission: Answers,
+    submission: Results,
     release: Release | None = None,
     *,
     taken: Collection[str] | None = None,

@@ -19,10 +19,10 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
 from fslbench_data.scoring.own_release import log_of
 from fslbench_data.scoring.score import score
-from fslbench_data.scoring.selection import Answers
+from fslbench_data.scoring.selection import Results
 from fslbench_data.scoring.task_set_report import MadeWhenRead, TaskSetReport, result_tables, schema
 from fslbench_data.submission.model import Source, Submission
-from fslbench_data.validation.by_image import open_answers
+from fslbench_data.validation.by_image import open_submissions
 from fslbench_data.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(p
 
 def connect(
     release: Release | None = None,
-    submissions: Answers = (),
+    submissions: Results = (),
     *,
     allow_unbound: bool = False,
     memory: str = MEMORY,
@@ -105,7 +105,7 @@ def connect(
 
 def tables(
     release: Release | None = None,
-    submissions: Answers = (),
+    submissions: Results = (),
     *,
     allow_unbound: bool = False,
 ) -> dict[str, pa.Table | MadeWhenRead]:
@@ -133,7 +133,7 @@ def tables(
     if own is not None:
         release, read = own.release, [own.answers.submission]
     else:
-        read = open_answers(cast("Source | Sequence[Source]", submissions), release)
+        read = open_submissions(cast("Source | Sequence[Source]", submissions), release)
         if read:
             validate(read, release, allow_unbound=allow_unbound)
 

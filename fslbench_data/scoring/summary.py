@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, holm
-from analysis_sql.ranking.told_apart import adjusted_pairs
+from analysis_sql.ranking.multiple_comparisons import adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature
@@ -32,9 +32,9 @@ class Mark(Enum):
     """How a method stands to the highest mean, after an adjustment for all pairs."""
 
     HIGHEST = "the highest mean"
-    NOT_APART = "no significant difference from it for new images"
+    NOT_SIGNIFICANT = "no significant difference from it for new images"
     NEW_IMAGES = "significant for new images alone"
-    APART = "significant for new images, and for new classes where there is an interval"
+    SIGNIFICANT = "significant for new images, and for new classes where there is an interval"
     UNJUDGED = "not all tasks answered, or a run with a rule to stop: not among the pairs"
 
 
@@ -74,12 +74,12 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
             told = adjusted_pairs(counts, kind, design, only=best, rows=judged)
             return told.of(best, task_set.level), told.family, told.by_holm
 
-        images, family, holm = apart(task_set.shown_kinds[0])
+        images, family, holm = apart(task_set.displayed_kinds[0])
         of_classes = task_set.kind_about("new classes")
         classes = images if of_classes is None else apart(of_classes)[0]
         for i, by_images, by_classes in zip(judged, images, classes, strict=True):
-            marks[i] = Mark.APART if by_classes else Mark.NEW_IMAGES
-            marks[i] = marks[i] if by_images else Mark.NOT_APART
+            marks[i] = Mark.SIGNIFICANT if by_classes else Mark.NEW_IMAGES
+            marks[i] = marks[i] if by_images else Mark.NOT_SIGNIFICANT
             marks[i] = Mark.HIGHEST if scores[i].accuracy.mean > top - 1e-9 else marks[i]
     of = {s.method: Standing(s, marks[i], top - s.accuracy.mean) for i, s in scores.items()}
     return Standings(task_set, of, family, holm)
@@ -121,7 +121,7 @@ def baselines(
     """
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
-    own = len(task_set.asked)
+    own = len(task_set.requested)
     peers = [*range(row), *range(row + 1, own)]
     references = range(own, len(task_set.scores))
     if all_references:
@@ -140,7 +140,7 @@ def _rival(task_set: TaskSetReport, row: int) -> list[int]:
 
 def _of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
     backbone = task_set.scores[row].backbone
-    references = range(len(task_set.asked), len(task_set.scores))
+    references = range(len(task_set.requested), len(task_set.scores))
     return [i for i in references if backbone and task_set.scores[i].backbone == backbone]
 
 
@@ -161,7 +161,7 @@ class Row:
     primary: TaskSetReport
     score: Score
     compared: tuple[Comparison, ...]
-    shown: tuple[Comparison, ...]
+    displayed: tuple[Comparison, ...]
 
 
 Question = Literal["new images", "new classes", "same images only"]
@@ -251,7 +251,7 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         tallies = _tallies(alone, rows)
     else:
         columns = tuple(standings(each, sorted(some)) for each, some in together)
-    in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.shown}
+    in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
     scores = tuple(
         score
         for each, some in together
@@ -285,7 +285,7 @@ def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool)
         shown = dict.fromkeys([*_rival(each, row), *(i for some in best for i in some)])
     every = [*dict.fromkeys([*compared, *shown])]
     made = each.comparisons_of(row, np.array(every, np.int64)) if every else []
-    of = dict(zip(every, (c.shown for c in made), strict=True))
+    of = dict(zip(every, (c.displayed for c in made), strict=True))
     return Row(
         each,
         each.scores[row],
@@ -319,7 +319,7 @@ def _tallies(
 
 def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]]) -> Tally:
     adjusted = holm(np.array([p for _, p, _ in verdicts]))
-    kept = adjusted.apart(verdicts[0][2])
+    kept = adjusted.significant(verdicts[0][2])
     claims = (Verdict.BETTER, Verdict.WORSE)
     better, worse = (
         sum(

@@ -19,8 +19,8 @@ from benchmark_spec.errors import (
     SchemaError,
     listing,
     many,
+    quoted,
     rows,
-    shown,
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
@@ -108,7 +108,7 @@ class TaskLog:
                    where, roles, shots, *runs, told)  # fmt: skip
 
     @property
-    def asked(self) -> Ints:
+    def query_images(self) -> Ints:
         """How many images of each row are no support (R,)."""
         return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
 
@@ -134,7 +134,7 @@ class TaskLog:
         images = self.image_ids[at]
         places = (images >= 0).any(axis=(0, 1)).sum()
         ways = (images >= 0).any(axis=(0, 2)).sum()
-        asked = self.asked[at]
+        asked = self.query_images[at]
         counted = self.right is not None and (asked == asked[0]).all()
         return replace(
             self,
@@ -541,7 +541,7 @@ def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:
         texts = column.to_pylist()
         at = next((i for i, text in enumerate(texts) if columns.as_float(text) is None), 0)
         raise SchemaError(
-            f"accuracy is {shown(texts[at], 40)}",
+            f"accuracy is {quoted(texts[at], 40)}",
             where=f"{where}, {rows([at])}",
             expected="a number from 0 to 1",
         ) from None

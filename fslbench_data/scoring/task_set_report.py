@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.comparison.pairs import PairArrays, Pairs, carried_pairs, pair_arrays
+from analysis_sql.comparison.pairs import PairArrays, Pairs, pair_arrays, primary_pairs
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
@@ -24,13 +24,13 @@ from analysis_sql.comparison.verdicts import (
     Verdict,
     direct_verdicts,
 )
-from analysis_sql.interval_kinds import ABOUT, BESIDE, Designs, kinds_of, pair_p
+from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, Designs, kinds_of, pair_p
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
-from analysis_sql.ranking.told_apart import (
+from analysis_sql.ranking.multiple_comparisons import (
     NO_EVIDENCE,
     Contest,
     Evidence,
@@ -173,7 +173,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
         self._sets = sets
 
     def __len__(self) -> int:
-        return sum(int(compared.asked.sum()) for compared in self._sets)
+        return sum(int(compared.requested.sum()) for compared in self._sets)
 
     @overload
     def __getitem__(self, index: int) -> Comparison: ...
@@ -184,15 +184,15 @@ class Comparisons(AsFrame, Sequence[Comparison]):
             return [self[i] for i in range(*index.indices(len(self)))]
         at = range(len(self))[index]
         for compared in self._sets:
-            if at < (number := int(compared.asked.sum())):
-                row, column = np.argwhere(compared.asked)[at]
+            if at < (number := int(compared.requested.sum())):
+                row, column = np.argwhere(compared.requested)[at]
                 return compared.comparisons_of(int(row), np.array([column]))[0]
             at -= number
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[Comparison]:
         for compared in self._sets:
-            for row in range(len(compared.asked)):
+            for row in range(len(compared.requested)):
                 yield from compared.comparisons_of(row)
 
     def __eq__(self, other: object) -> bool:
@@ -227,19 +227,19 @@ _PAIRS_AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaskSetReport:
-    """The results on one task set: scores, and every pair that was asked for.
+    """The results on one task set: scores, and every requested comparison.
 
-    `scores` and `counts` are of the submission's methods, then of the references: M in all; `asked`
-    (F, M) says which of the first F are compared with which. `closed` are intervals on the closed
-    set of the same data and protocol, `at_other_level` is the same report at another level, if
-    there is one. A :class:`Comparison` is made when it is looked at.
+    `scores` and `counts` are of the submission's methods, then of the references: M in all;
+    `requested` (F, M) says which of the first F are compared with which. `closed` are intervals on
+    the closed set of the same data and protocol, `at_other_level` is the same report at another
+    level, if there is one. A :class:`Comparison` is made when it is used.
     """
 
     scored: TaskSetInfo
     interval_kind: IntervalKind
     level: float
     scores: tuple[Score, ...]
-    asked: NDArray[np.bool_]
+    requested: NDArray[np.bool_]
     counts: Counts
     designs: Designs
     units: Units
@@ -248,12 +248,14 @@ class TaskSetReport:
     _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
-        about = f"{many(len(self.scores), 'method')}, {many(int(self.asked.sum()), 'comparison')}"
+        about = (
+            f"{many(len(self.scores), 'method')}, {many(int(self.requested.sum()), 'comparison')}"
+        )
         return f"<TaskSetReport on {self.scored}: {about}, level {self.level:g}>"
 
     @property
     def kinds(self) -> tuple[IntervalKind, ...]:
-        """Kinds of interval: the one that the task set carries, then those beside it."""
+        """The primary kind of interval, then the additional ones."""
         return kinds_of(self.interval_kind, self.designs)
 
     @property
@@ -262,13 +264,13 @@ class TaskSetReport:
         return "images" in self.designs
 
     @property
-    def shown_kinds(self) -> tuple[IntervalKind, ...]:
+    def displayed_kinds(self) -> tuple[IntervalKind, ...]:
         """Kinds as people read them: those about new images first, without the closed one."""
         return self.kinds[1:] if self.leaves_out else self.kinds
 
     def kind_about(self, about: str) -> IntervalKind | None:
         """Return the kind of interval about something, such as new classes, if there is one."""
-        return next((kind for kind in self.shown_kinds if ABOUT[kind] == about), None)
+        return next((kind for kind in self.displayed_kinds if ABOUT[kind] == about), None)
 
     @property
     def design(self) -> ClassDesign | None:
@@ -282,35 +284,35 @@ class TaskSetReport:
 
     @cached_property
     def has_closed(self) -> bool:
-        """Whether some pair that was asked for has closed results of both methods."""
+        """Whether both methods of some requested pair have closed results."""
         missing = self._either([name not in self.closed for name in self.methods])
-        return bool((self.asked & ~missing).any())
+        return bool((self.requested & ~missing).any())
 
     @property
     def pairs(self) -> PairArrays:
-        """The pairs by the kind that the task set carries; see :meth:`pairs_of`."""
+        """The pairs by the primary kind; see :meth:`pairs_of`."""
         return self.pairs_of(self.interval_kind)
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:
-        """Return intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
+        """Return intervals and verdicts of the requested pairs, as arrays (F, M)."""
         if kind not in self._arrays:
             own = kind == self.interval_kind
-            self._arrays[kind] = self._carried_pairs() if own else self._pairs_beside(kind)
+            self._arrays[kind] = self._primary_pairs() if own else self._additional_pairs(kind)
         return self._arrays[kind]
 
-    def _carried_pairs(self) -> PairArrays:
-        pairs = pair_arrays(self.counts, self.asked, self.interval_kind, self.level)
-        stopped, prefix = self.asked & self.of_stopped, self.asked & self.of_prefix
+    def _primary_pairs(self) -> PairArrays:
+        pairs = pair_arrays(self.counts, self.requested, self.interval_kind, self.level)
+        stopped, prefix = self.requested & self.of_stopped, self.requested & self.of_prefix
         pairs.verdict[stopped | prefix] = pairs.direct[stopped | prefix] = NOT_ESTIMABLE
         pairs.halfwidth[stopped] = np.nan
         for row, column in np.argwhere(stopped).tolist():
             pairs.verdict[row, column] = VERDICTS.index(self._by_rule(row, column)[0])
         return pairs
 
-    def _pairs_beside(self, kind: IntervalKind) -> PairArrays:
-        width = np.full(self.asked.shape, np.nan)
-        verdict, direct = (np.full(self.asked.shape, -1, np.int8) for _ in range(2))
-        at = np.nonzero(self.asked & ~self.of_stopped)
+    def _additional_pairs(self, kind: IntervalKind) -> PairArrays:
+        width = np.full(self.requested.shape, np.nan)
+        verdict, direct = (np.full(self.requested.shape, -1, np.int8) for _ in range(2))
+        at = np.nonzero(self.requested & ~self.of_stopped)
         if at[0].size:
             found = self._compare(self._by_kind[kind], *at)
             width[at], verdict[at], direct[at] = found.halfwidth[2], found.verdict, found.direct
@@ -334,14 +336,15 @@ class TaskSetReport:
         """Make what compares methods by each kind, which keeps what it knows of a method."""
         of_set = self.counts, self.level
         beside = {
-            kind: BESIDE[kind].how.pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]
+            kind: ADDITIONAL_KINDS[kind].how.pairs(self.designs[kind], *of_set)
+            for kind in self.kinds[1:]
         }
-        carried = carried_pairs(self.counts, self.interval_kind, self.level)
+        carried = primary_pairs(self.counts, self.interval_kind, self.level)
         return {self.interval_kind: carried, **beside}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
-        """Return two-sided p-values (F, M), NaN where nothing was asked or can be said."""
-        wanted = self.asked & ~self.of_stopped & ~self.of_prefix
+        """Return two-sided p-values (F, M), NaN where there is no request or no interval."""
+        wanted = self.requested & ~self.of_stopped & ~self.of_prefix
         p = np.full(wanted.shape, nan)
         rows, columns = np.nonzero(wanted)
         p[wanted] = pair_p(self.counts, rows, columns, kind, self.designs.get(kind))
@@ -353,7 +356,7 @@ class TaskSetReport:
         ends = [self.closed.get(name) for name in self.methods]
         mean = np.array([nan if end is None else end.mean for end in ends])
         width = np.array([nan if end is None else end.halfwidth for end in ends], float)
-        own = slice(len(self.asked))
+        own = slice(len(self.requested))
         verdicts = direct_verdicts(mean[own, None], width[own, None], mean, width)
         verdicts[self.of_prefix] = NOT_ESTIMABLE
         there = ~np.isnan(mean)
@@ -372,12 +375,12 @@ class TaskSetReport:
 
     def _either(self, marked: Sequence[bool]) -> NDArray[np.bool_]:
         marks = np.array(marked, np.bool_)
-        return np.asarray(marks[: len(self.asked), None] | marks)
+        return np.asarray(marks[: len(self.requested), None] | marks)
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """Pairs (F, M) that were asked for and count where comparisons are counted."""
-        return self.asked & ~self.of_prefix
+        """Requested pairs (F, M) that count where comparisons are counted."""
+        return self.requested & ~self.of_prefix
 
     def reason(self, row: int, column: int) -> str:
         """Return why nothing is concluded where the two methods' tasks as such would allow it."""
@@ -396,7 +399,7 @@ class TaskSetReport:
         if self.at_other_level is not None:
             return self.at_other_level.contest
         judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
-        rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.asked)).tolist()
+        rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.requested)).tolist()
         if len(rows) < 3:
             return None
         names = tuple(self.methods[i] for i in rows)
@@ -404,7 +407,7 @@ class TaskSetReport:
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return the evidence on each comparison of :meth:`comparisons_of`."""
-        columns = np.flatnonzero(self.asked[row])
+        columns = np.flatnonzero(self.requested[row])
         return self.evidence_at(np.full_like(columns, row), columns)
 
     def evidence_at(self, rows: Ints, columns: Ints) -> list[Evidence]:
@@ -424,9 +427,9 @@ class TaskSetReport:
         """Return the same of some methods, in that order, each compared with every other."""
         rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
-        asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
+        requested = np.triu(np.ones((len(rows), len(rows)), bool), 1)
         counts = self.counts.some(rows)
-        return replace(self, scores=scores, counts=counts, asked=asked, at_other_level=None)
+        return replace(self, scores=scores, counts=counts, requested=requested, at_other_level=None)
 
     @cached_property
     def over_classes(self) -> TaskSetReport | None:
@@ -448,12 +451,12 @@ class TaskSetReport:
 
     @property
     def comparisons(self) -> Comparisons:
-        """The comparisons that were asked for."""
+        """The requested comparisons."""
         return Comparisons((self,))
 
     def comparisons_of(self, row: int, columns: Ints | None = None) -> list[Comparison]:
-        """Compare the submission's method number `row` with all that was asked for, or some."""
-        columns = np.flatnonzero(self.asked[row]) if columns is None else columns
+        """Compare the submission's method number `row` with those requested, or some of them."""
+        columns = np.flatnonzero(self.requested[row]) if columns is None else columns
         if not columns.size:
             return []
         rows = np.full_like(columns, row)
@@ -486,8 +489,8 @@ class TaskSetReport:
         return made
 
     def pairs_at_once(self) -> Iterator[tuple[Ints, Ints, dict[IntervalKind, PairColumns]]]:
-        """Give all pairs that were asked for, some at a time, with what each kind says of them."""
-        every, by_kind = np.argwhere(self.asked), self._pairs_by_kind()
+        """Yield the requested pairs in batches, with the intervals of each kind."""
+        every, by_kind = np.argwhere(self.requested), self._pairs_by_kind()
         for start in range(0, len(every), _PAIRS_AT_ONCE):
             rows, columns = every[start : start + _PAIRS_AT_ONCE].T
             of_kinds = {k: self._compare(pairs, rows, columns) for k, pairs in by_kind.items()}
@@ -496,7 +499,7 @@ class TaskSetReport:
     def batches(self, *, with_p: bool = True) -> Iterator[pa.RecordBatch]:
         """Give the comparisons as rows of the relation, those of some pairs at a time.
 
-        One a comparison and kind of interval, the carried kind first: the columns of
+        One a comparison and kind of interval, the primary kind first: the columns of
         :data:`COMPARISONS`, and whether both are trained.  The closed verdict is that of the
         carried kind alone; `p` is each kind's own, unadjusted, and missing without `with_p`.
         """
@@ -508,7 +511,7 @@ class TaskSetReport:
     ) -> pa.RecordBatch:
         facts = self.facts(rows, columns)
         there = np.ones((len(found), rows.size), np.bool_)
-        there[1:, facts.stopped] = False  # of these there is only the carried kind
+        there[1:, facts.stopped] = False  # of these there is only the primary kind
         pair, kind = np.nonzero(there.T)
         p = np.full((rows.size, len(found)), nan)
         if with_p:
@@ -619,7 +622,7 @@ def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
         key = *about, comparison.method, comparison.versus
         rank = _rank(name, of_new_images=comparison.about_new_images is not None)
         if key not in chosen or rank < chosen[key][0]:
-            chosen[key] = rank, comparison.shown
+            chosen[key] = rank, comparison.displayed
     return [comparison for _, comparison in chosen.values()]
 
 
@@ -631,8 +634,8 @@ def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
     for task_set in sets:
         name = task_set.scored.name
-        of_new_images = task_set.shown_kinds[0] != "closed"
-        rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
+        of_new_images = task_set.displayed_kinds[0] != "closed"
+        rank = -len(task_set.requested), _rank(name, of_new_images=of_new_images)
         key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
         if key not in chosen or rank < chosen[key][0]:
             chosen[key] = rank, task_set
@@ -643,4 +646,4 @@ def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
 
 def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
     """Return the methods of the submission that answer a task set."""
-    return task_set.methods[: len(task_set.asked)]
+    return task_set.methods[: len(task_set.requested)]

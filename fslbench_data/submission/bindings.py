@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import asdict
 
 from benchmark_spec.declared import MisfitError, parsed_json
-from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError, shown
+from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError, quoted
 from benchmark_spec.naming import check_method_name, check_text
 from benchmark_spec.version import SPEC_VERSION
 from fslbench_data.submission import columns
@@ -48,7 +48,7 @@ class Method:
             check_text(getattr(self, what), f"the method's {what}")
         if self.transductive and self.inductive:
             raise SpecError(
-                f"method {shown(self.name)} is said to be transductive and inductive",
+                f"method {quoted(self.name)} is said to be transductive and inductive",
                 expected="one of them: does an answer depend on the task's other queries?",
             )
 
@@ -195,7 +195,7 @@ class _Metadata(Struct):
 def _read(raw: bytes) -> Declared:
     version, major = parsed_json(raw, _Head).spec_version, SPEC_VERSION.split(".")[0]
     if version.split(".")[0] != major:
-        raise FSLBenchError(f"it follows specification {shown(version, 20)}, not {major}.x")
+        raise FSLBenchError(f"it follows specification {quoted(version, 20)}, not {major}.x")
     content: _Metadata = parsed_json(raw, _Metadata)
     methods: dict[str, Method] = {}
     bindings: dict[GroupKey, Binding] = {}
@@ -206,7 +206,7 @@ def _read(raw: bytes) -> Declared:
         for key, bound in sets.items():
             dataset, slash, task_set = key.partition("/")
             if not slash:
-                raise FSLBenchError(f"{shown(key)} of method {name!r} is no DATASET/TASK_SET")
+                raise FSLBenchError(f"{quoted(key)} of method {name!r} is no DATASET/TASK_SET")
             check_text(key, f"a task set of method {name!r}")
             if bound.stopping is not None:
                 check_method_name(bound.stopping.versus)

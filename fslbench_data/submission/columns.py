@@ -20,8 +20,8 @@ from benchmark_spec.errors import (
     SchemaError,
     UnknownTaskError,
     listing,
+    quoted,
     rows,
-    shown,
 )
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL, WIDE_COUNTS, WIDE_PREDICTIONS
 
@@ -337,8 +337,8 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
         if names:
             plural = "s" if len(names) > 1 else ""
             raise SchemaError(
-                f"{subject} {what} column{plural} {listing([shown(name) for name in names], 12)}",
-                where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
+                f"{subject} {what} column{plural} {listing([quoted(name) for name in names], 12)}",
+                where=f"{where}, whose columns are {listing(list(map(quoted, columns)), 12)}",
                 expected=expected,
                 fix=column_remedy(columns, missing),
             )
@@ -385,7 +385,7 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     if "image" in columns:
         return "results with all classes at once have the columns method, image, class, predicted"
     renamed = {name.strip().lower(): name for name in columns}
-    renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
+    renames = [f"{quoted(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:
         return f"rename {', '.join(renames)}"
     return "rename or drop columns; the first line of a CSV file names them"

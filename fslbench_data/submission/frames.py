@@ -10,7 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listing, rows, shown
+from benchmark_spec.errors import (
+    SchemaError,
+    SpecError,
+    UnreadableError,
+    listing,
+    quoted,
+    rows,
+)
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, metadata_of
@@ -129,7 +136,7 @@ def _of_pandas(frame: Any, where: str) -> SchemaError | None:
 
 def check_once(names: Iterable[object], where: str) -> None:
     """Refuse columns of which there are several of one name, with a SchemaError."""
-    if doubled := [shown(str(name)) for name, count in Counter(names).items() if count > 1]:
+    if doubled := [quoted(str(name)) for name, count in Counter(names).items() if count > 1]:
         raise SchemaError(
             f"{where} doubles column {listing(doubled, 12)}",
             expected="every column once",

@@ -17,7 +17,7 @@ from benchmark_spec.errors import (
     FSLBenchWarning,
     SubmissionError,
     listing,
-    shown,
+    quoted,
 )
 from fslbench_data.submission.bindings import Binding, GroupKey, Method
 from fslbench_data.submission.columns import TEXTS, TYPES, canonical
@@ -72,7 +72,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     return Submission(table, methods, bindings, where, ", ".join(known) or "unknown")
 
 
-class _Answer(NamedTuple):
+class _Group(NamedTuple):
     """What a group of rows says: every column that is the same in all of them."""
 
     method: str
@@ -94,9 +94,9 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
     tasks: dict[tuple[str, str], tuple[str, str]] = {}
     marks: dict[str, tuple[bool, str]] = {}
     for number, part in enumerate(parts):
-        names = [name for name in _Answer._fields if name in part.columns]
+        names = [name for name in _Group._fields if name in part.columns]
         groups = part.table.select(names).group_by(names, use_threads=False).aggregate([])
-        for answer in (_Answer(**group) for group in groups.to_pylist()):
+        for answer in (_Group(**group) for group in groups.to_pylist()):
             key, there = answer[:3], runs.setdefault(answer[:3], {})
             others = {run: parts[n].source for run, n in there.items() if n != number}
             if others and (answer.run is None or {answer.run, None} & set(others)):
@@ -137,7 +137,7 @@ def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
 
 
 def _answered_twice(
-    answer: _Answer, others: Mapping[str | None, str], source: str
+    answer: _Group, others: Mapping[str | None, str], source: str
 ) -> DoubledTaskError:
     """Make the error of answers in two submissions that are not runs, each in one of them."""
     return DoubledTaskError(
@@ -151,7 +151,7 @@ def _answered_twice(
 
 
 def _check_bound(
-    answer: _Answer, claim: Binding, first: Binding, source: str, part: Submission
+    answer: _Group, claim: Binding, first: Binding, source: str, part: Submission
 ) -> None:
     """Refuse runs of which one is bound and another is not, or to other numbers of tasks.
 
@@ -176,7 +176,7 @@ def _check_bound(
         )
 
 
-def _check_tasks(answer: _Answer, fingerprint: str, first: str, before: str, source: str) -> None:
+def _check_tasks(answer: _Group, fingerprint: str, first: str, before: str, source: str) -> None:
     one, other = fingerprint.lower(), first.lower()
     if not (one.startswith(other) or other.startswith(one)):
         raise FingerprintError(
@@ -191,8 +191,8 @@ def _check_same(method: str, what: str, one: tuple[object, str], other: tuple[ob
     if one[0] != other[0]:
         names = f", such as --name {one[0]}/{method}" if what == "backbone" else ""
         raise ContradictionError(
-            f"two submissions say different things of {method}: {what} is {shown(one[0], 60)} and "
-            f"{shown(other[0], 60)}",
+            f"two submissions say different things of {method}: {what} is {quoted(one[0], 60)} and "
+            f"{quoted(other[0], 60)}",
             where=f"{one[1]} and {other[1]}",
             expected="the same of a method everywhere, or nothing",
             fix="if it is one method, write one of them again with what is true; if they are two, "

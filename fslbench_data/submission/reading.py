@@ -17,7 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import AccuracyError, FSLBenchWarning, UnreadableError, listing, shown
+from benchmark_spec.errors import (
+    AccuracyError,
+    FSLBenchWarning,
+    UnreadableError,
+    listing,
+    quoted,
+)
 from fslbench_data.files import load_numbers, refuse_lfs_pointer
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
@@ -435,7 +441,7 @@ def check_quotes(path: Path) -> None:
                 at = next(i for i, text in enumerate(lines) if b'"' in text)
                 text = _LINE_END.split(block)[at][:60].decode("utf-8", "replace")
                 raise UnreadableError(
-                    f"a quote does not stand around a cell: {shown(text)}",
+                    f"a quote does not stand around a cell: {quoted(text)}",
                     where=f"{path}, line {line + at}",
                     expected='cells that hold commas or quotes in quotes, such as "[0, 3, 1]", '
                     "their own quotes doubled, on one line",

@@ -32,7 +32,7 @@ from fslbench_data.submission.columns import TEXTS
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 
-_Answer = tuple[int, int, list[int] | None, list[int] | None, list[int] | None]
+_TaskResult = tuple[int, int, list[int] | None, list[int] | None, list[int] | None]
 """Right queries of a task, its queries, right ones of each class, predictions and second-bests."""
 
 
@@ -85,7 +85,7 @@ class Recorder:
         self._run = None if run is None else check_method_name(str(run), what="run")
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}
-        self._answers: dict[str, dict[int, _Answer]] = {}
+        self._results: dict[str, dict[int, _TaskResult]] = {}
 
     @property
     def name(self) -> str:
@@ -171,13 +171,13 @@ class Recorder:
         MissingTaskError
             If the answered tasks of a set are not its first ones.
         """
-        if not self._answers:
+        if not self._results:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
         columns: dict[str, list[Any]] = {
             name: [] for name in [*SUBMISSION.names, "class_correct", "predictions", "second"]
         }
         bindings: dict[GroupKey, Binding] = {}
-        for name, answers in self._answers.items():
+        for name, answers in self._results.items():
             info = self._infos[name]
             count = len(answers)
             if missing := [task_id for task_id in range(count) if task_id not in answers]:
@@ -233,15 +233,15 @@ class Recorder:
             self._keep(info, task_id, answer)
         return counts
 
-    def _keep(self, info: TaskSetInfo, task_id: int, answer: _Answer) -> None:
+    def _keep(self, info: TaskSetInfo, task_id: int, answer: _TaskResult) -> None:
         earlier = self._infos.setdefault(str(info), info)
         if earlier != info:
             raise SubmissionError(f"{info} comes from two different releases")
-        self._answers.setdefault(str(info), {})[task_id] = answer
+        self._results.setdefault(str(info), {})[task_id] = answer
 
     def _check_new(self, info: TaskSetInfo, task_ids: Iterable[int]) -> None:
         """Refuse tasks that have been recorded, before any of them is."""
-        answers = self._answers.get(str(info), {})
+        answers = self._results.get(str(info), {})
         if doubled := [task_id for task_id in task_ids if task_id in answers]:
             raise DoubledTaskError(
                 f"task {listing(doubled)} has been recorded already",

@@ -35,7 +35,7 @@ _SECOND = "second"
 """The id of the second-best class."""
 
 
-def open_answers(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
+def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
     """Read submissions, also those with a row an image and draw; see :func:`open_all`."""
     several: Any = sources if isinstance(sources, list | tuple) else [sources]
     return open_all([by_task(one, release) if is_by_image(one) else one for one in several])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, rows, shown
+from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, quoted, rows
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission.columns import index_columns, printable
 from fslbench_data.submission.frames import (
@@ -65,7 +65,7 @@ def table_of(
             "as a task has classes (images)",
             fix="log plain lists: tensor.tolist()",
         ) from None
-    raise not_a_table(source, where).saying(
+    raise not_a_table(source, where).with_advice(
         expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
         "columns, or a list of rows"
     )
@@ -155,7 +155,7 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
         if missing := [name for name in (key, value) if name not in table.column_names]:
             raise SchemaError(
                 f"{where} has not one column {missing[0]}",
-                where=f"its columns are {', '.join(map(shown, table.column_names)) or 'none'}",
+                where=f"its columns are {', '.join(map(quoted, table.column_names)) or 'none'}",
                 expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
             )
         pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
@@ -165,12 +165,12 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
         if not name or not text:
             wrong, content = (value, pair[1]) if name else (key, pair[0])
             raise SchemaError(
-                f"{wrong} is {'empty' if content in (None, '') else shown(content)}",
+                f"{wrong} is {'empty' if content in (None, '') else quoted(content)}",
                 where=f"{where}, {rows([row])}",
                 expected=f"{key} and {value}: texts or whole numbers, written as such, not as 60.0",
             )
         if name in by_id:
-            raise _twice(f"{key} {shown(name)}", f"{where}, {rows([row])}")
+            raise _twice(f"{key} {quoted(name)}", f"{where}, {rows([row])}")
         by_id[name] = text
     return by_id
 
@@ -181,7 +181,7 @@ def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, 
     for name, text in texts.items():
         if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
             raise SchemaError(
-                f"{value} of {key} {shown(name)} is {shown(text)}",
+                f"{value} of {key} {quoted(name)} is {quoted(text)}",
                 where=f"{what} {source}" if isinstance(source, str | Path) else what,
                 expected="a whole number from 1, below 1,000,000,000",
             )
@@ -193,7 +193,7 @@ def _json_object(path: Path, where: str) -> dict[str, Any]:
         content = dict(pairs)
         if len(content) < len(pairs):
             names = [name for name, _ in pairs]
-            raise _twice(shown(next(n for n in names if names.count(n) > 1)), where)
+            raise _twice(quoted(next(n for n in names if names.count(n) > 1)), where)
         return content
 
     try:

@@ -34,7 +34,7 @@ def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
     way = tasks.class_ids.shape[1]
     if (counts := _lists(rows, "class_correct", way)) is not None:
         return counts.astype(np.int64)
-    right = _right_answers(rows, tasks)
+    right = _right_queries(rows, tasks)
     return None if right is None else _by_class(right, tasks)
 
 
@@ -62,7 +62,7 @@ def class_differences(
     unit = lcm(*(len(runs) for runs in answers))
     shares: list[Ints] = []
     for runs in answers:
-        right = [_right_answers(rows, tasks) for rows in runs]
+        right = [_right_queries(rows, tasks) for rows in runs]
         said = [each for each in right if each is not None]
         if len(said) < len(right):
             return None
@@ -74,7 +74,7 @@ def class_differences(
     return _by_class(d, tasks), _by_class(d * d, tasks), unit
 
 
-def _right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
+def _right_queries(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
     """Return which queries are right (T, K·Q), in the frozen order; None where not said."""
     told = _lists(rows, "correct", tasks.query_label.shape[1])
     if told is not None:

@@ -203,11 +203,11 @@ class Predictions:
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
         if group not in self._right:
-            right = self.right_as_asked(group)
+            right = self.right_in_task_order(group)
             self._right[group] = right[self._labels_of(self._infos[group]).order[: right.size]]
         return self._right[group]
 
-    def right_as_asked(self, group: int) -> Bools:
+    def right_in_task_order(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, in the frozen order of each task."""
         rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
         sizes, told = labels.queries[: len(rows)], self._told[rows]

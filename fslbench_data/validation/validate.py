@@ -41,7 +41,7 @@ from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import Episodes, TaskSetInfo
-from fslbench_data.validation.by_image import open_answers
+from fslbench_data.validation.by_image import open_submissions
 from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 
 FINGERPRINT_DIGITS = 12
@@ -584,7 +584,7 @@ def validate(
     """
     release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
-    parts = open_answers(submission, release)
+    parts = open_submissions(submission, release)
     together = merge(parts)
     try:
         return _checked(together, terms)

@@ -37,7 +37,7 @@ from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import INCONCLUSIVE, holm
-from analysis_sql.interval_kinds import BESIDE, pair_p
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, pair_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
@@ -141,7 +141,7 @@ class Tasks:
 
     def halfwidth(self, line: Line, counts: Counts) -> float:
         """Compute the half-width of the difference of two methods on tasks that reuse images."""
-        pairs = BESIDE[line.kinds[0]].how.pairs(self.left_out, counts, LEVEL)
+        pairs = ADDITIONAL_KINDS[line.kinds[0]].how.pairs(self.left_out, counts, LEVEL)
         return float(pairs.columns(0, np.array([1])).halfwidth[2, 0])
 
 
@@ -198,7 +198,7 @@ def judged(line: Line, tasks: Tasks, rng: np.random.Generator) -> Found:
         plain = tasks.halfwidth(line, counts_of(list(x[:2, :runs]), counted=False))
         found[runs, "reused"] = abs(apart) > width
         found[runs, "open"] = tasks.open_p(line, counts_of(list(opened[:, :runs]))) <= 1 - LEVEL
-        found[runs, "Holm"] = float(holm(p).apart(LEVEL).any())
+        found[runs, "Holm"] = float(holm(p).significant(LEVEL).any())
         found[runs, "before"] = abs(apart) > plain
         found[runs, "found"] = abs(apart + AHEAD) > width
         found[runs, "width"], found[runs, "difference"] = width, apart
@@ -263,7 +263,7 @@ def judged_own_tasks(line: Line, tasks: OwnTasks, rng: np.random.Generator) -> F
     for runs, (design, run) in tasks.joined.items():
         y = x[:, :runs].reshape(2, -1) / QUERIES
         several = [Counts.of_own_tasks(y, run), Counts(y, np.full(2, run.size), 1)]
-        pairs = [BESIDE[kind].how.pairs(design, counts, LEVEL) for counts in several]
+        pairs = [ADDITIONAL_KINDS[kind].how.pairs(design, counts, LEVEL) for counts in several]
         after, before = (each.columns(0, np.array([1])) for each in pairs)
         found[runs, "false"] = after.verdict[0] != INCONCLUSIVE
         found[runs, "before"] = before.verdict[0] != INCONCLUSIVE

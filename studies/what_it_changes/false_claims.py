@@ -28,7 +28,7 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.pairs import pair_arrays
 from analysis_sql.comparison.verdicts import BETTER, WORSE
-from analysis_sql.interval_kinds import BESIDE, Designs
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from benchmark_spec.protocol import IntervalKind
@@ -104,7 +104,7 @@ def signs(counts: Counts, carried: IntervalKind, designs: Designs) -> dict[str, 
     pairs = pair_arrays(counts, asked, carried, LEVEL)
     codes = {carried: pairs.verdict, "error bars": pairs.direct}
     for kind, design in designs.items():
-        of_kind = BESIDE[kind].how.pairs(design, counts, LEVEL)
+        of_kind = ADDITIONAL_KINDS[kind].how.pairs(design, counts, LEVEL)
         every = np.arange(len(counts))
         codes[kind] = np.stack([of_kind.columns(i, every).verdict for i in range(len(counts))])
     return {

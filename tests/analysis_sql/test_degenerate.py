@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
@@ -22,7 +22,7 @@ from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flips
-from analysis_sql.ranking.told_apart import ahead_p, contest, evidence, lead
+from analysis_sql.ranking.multiple_comparisons import ahead_p, contest, evidence, lead
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -73,14 +73,14 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     widths = halfwidths(difference, kind, level)
     assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
-    (pair,) = carried_pairs(counts, kind, level).columns(0, np.array([1])).intervals()
+    (pair,) = primary_pairs(counts, kind, level).columns(0, np.array([1])).intervals()
     assert pair.verdict is verdict
     assert pair.difference.halfwidth == (None if verdict is Verdict.NOT_ESTIMABLE else 0.0)
     assert (pair.verdict_direct is Verdict.NOT_ESTIMABLE) == (tasks < 2)
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    assert holm(np.array([p])).apart(level).tolist() == [told]
+    assert holm(np.array([p])).significant(level).tolist() == [told]
     found = contest(("a", "b"), counts, kind, {}).at(level)
     assert (len(found.tied[kind]) == 1) == told
     apart = Counts(x[:1] - x[1:], np.array([x.shape[1]]), UNIT)

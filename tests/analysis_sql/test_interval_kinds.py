@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, kinds_of
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, kinds_of
 from analysis_sql.leave_one_out.design import LEFT_OUT
 
 OWN = {"benchmark_spec/protocol.py", "analysis_sql/interval_kinds.py"}
@@ -25,7 +25,7 @@ def _texts(path: Path, names: set[str]) -> set[str]:
 
 
 def test_a_kind_is_named_in_three_files(root: Path) -> None:
-    names = {text for kind, beside in BESIDE.items() for text in (kind, beside.heading)}
+    names = {text for kind, beside in ADDITIONAL_KINDS.items() for text in (kind, beside.heading)}
     names -= {*LEFT_OUT}  # which are names of much else
     naming = {
         path.relative_to(root).as_posix()
@@ -33,14 +33,17 @@ def test_a_kind_is_named_in_three_files(root: Path) -> None:
         for path in (root / package).rglob("*.py")
         if _texts(path, names) & names
     }
-    own = {type(beside.how).__module__.replace(".", "/") + ".py" for beside in BESIDE.values()}
+    own = {
+        type(beside.how).__module__.replace(".", "/") + ".py"
+        for beside in ADDITIONAL_KINDS.values()
+    }
     other = sorted(naming - OWN - own)
     assert not other, f"name a kind by a constant of its module in {', '.join(other)}"
 
 
 def test_columns_of_one_table_have_names_of_their_own() -> None:
-    assert len({beside.heading for beside in BESIDE.values()}) == len(BESIDE)
-    assert len({beside.key for beside in BESIDE.values()}) == len(BESIDE)
+    assert len({beside.heading for beside in ADDITIONAL_KINDS.values()}) == len(ADDITIONAL_KINDS)
+    assert len({beside.key for beside in ADDITIONAL_KINDS.values()}) == len(ADDITIONAL_KINDS)
     assert len({*ESTIMANDS.values()}) == len(ESTIMANDS)
 
 
@@ -48,4 +51,4 @@ def test_a_task_set_has_the_kinds_that_can_be_computed() -> None:
     assert kinds_of("closed", {}) == ("closed",)
     assert kinds_of("closed", {"classes": None, "images": None}) == ("closed", "images", "classes")
     assert kinds_of("open", {"class-aware": None}) == ("open", "class-aware")
-    assert {*ESTIMANDS} == {"closed", "open", *BESIDE}
+    assert {*ESTIMANDS} == {"closed", "open", *ADDITIONAL_KINDS}

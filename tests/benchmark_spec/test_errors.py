@@ -23,7 +23,7 @@ def test_every_error_is_printable(
     kind: type[FSLBenchError], what: str, where: str, expected: str, fix: str
 ) -> None:
     error = kind(what, where=where, expected=expected, fix=fix)
-    for text in (str(error), str(error.saying(fix=what)), error.what, error.where):
+    for text in (str(error), str(error.with_advice(fix=what)), error.what, error.where):
         assert all(c.isprintable() or c == "\n" for c in text)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 

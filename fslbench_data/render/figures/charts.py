@@ -26,7 +26,7 @@ TIES = ("highest, or ns from it", "significantly lower", "accuracy")
 COLUMN_WIDTHS = {1: 234, 2: 486}
 """Width of a figure in points: one column of 3.25 inches, or two, 6.75."""
 
-SQUARE, BESIDE_AXIS = 260, 36
+SQUARE, AXIS_WIDTH = 260, 36
 """Points of the side of a square figure, at most, of which the vertical axis takes some."""
 
 MOST_TICKS = 8
@@ -118,7 +118,7 @@ def _fitting_entries(rows: Rows, fields: Sequence[str], width: float) -> int:
         max((len(str(row.get(field, ""))) for row in rows), default=0)
         for field in ("label", *fields)
     )
-    room = width - max(BESIDE_AXIS, 0.55 * LETTERS * min(label, _characters(width)))
+    room = width - max(AXIS_WIDTH, 0.55 * LETTERS * min(label, _characters(width)))
     return max(1, int(room / (3 * LETTERS + 0.55 * LETTERS * max(values, default=0))))
 
 
@@ -283,7 +283,7 @@ def _scatter(alt: Any, width: float, rows: Rows) -> Chart:
         tooltip=["first:Q", "second:Q", "tasks:Q"],
     )
     side = min(width, SQUARE)
-    return (diagonal + points).properties(height=round(side - BESIDE_AXIS), width=round(side))
+    return (diagonal + points).properties(height=round(side - AXIS_WIDTH), width=round(side))
 
 
 def _tail(name: str, width: float) -> str:

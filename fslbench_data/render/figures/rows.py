@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.told_apart import count_verdicts
+from analysis_sql.ranking.multiple_comparisons import count_verdicts
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.render.figures.charts import (
@@ -49,7 +49,7 @@ Pair = tuple[TaskSetReport, Comparison]
 MOST_COMPARED = 30
 """Comparisons that the figure of an answer shows."""
 
-MOST_LOOKED_AT = 1000
+MOST_PAIRS = 1000
 """Comparisons among which the clearest is."""
 
 CLOSED_ERROR_BARS, ERROR_BARS = "usual intervals", "separate intervals"
@@ -59,7 +59,7 @@ Codes = NDArray[np.int8]
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
     """Return paired differences: of one task set, the largest first, or of a pair on several."""
-    pairs = [(each, c.shown) for each in sets for c in each.comparisons]
+    pairs = [(each, c.displayed) for each in sets for c in each.comparisons]
     if len(sets) == 1:
         pairs.sort(key=lambda pair: -pair[1].difference.mean)
     if not pairs:
@@ -83,13 +83,13 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
     return _forest(on_sets(title, sets), sets, pairs, labels)
 
 
-def answer_forest(summary: Summary) -> Figure | None:
+def summary_forest(summary: Summary) -> Figure | None:
     """Return the differences of the first method, by data set and shots; None without any.
 
     A single method is compared with those that its answer's table has, the best of several with
     the others.
     """
-    pairs = [(each, c.shown) for each, c in islice(compared(summary), MOST_COMPARED)]
+    pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_COMPARED)]
     if not pairs:
         return None
     others = {c.versus for _, c in pairs}
@@ -106,7 +106,7 @@ def answer_forest(summary: Summary) -> Figure | None:
 
 def clearest(summary: Summary) -> Pair | None:
     """Return the comparison of an answer whose difference is largest beside its half-width."""
-    pairs = [(each, c.shown) for each, c in islice(compared(summary), MOST_LOOKED_AT)]
+    pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_PAIRS)]
     return max(pairs, key=lambda pair: _clearness(pair[1].difference), default=None)
 
 
@@ -117,7 +117,7 @@ def _clearness(difference: Interval) -> float:
 def compared(summary: Summary) -> Iterator[Pair]:
     """Give the comparisons of an answer, each with its task set."""
     for row in summary.rows:
-        yield from ((row.primary, comparison) for comparison in row.shown)
+        yield from ((row.primary, comparison) for comparison in row.displayed)
     for column in summary.columns:
         each, (first, *others) = column.primary, summary.methods
         there = [name for name in others if name in column.by_method]
@@ -149,7 +149,7 @@ def _forest(
     ]
     caption = set_caption(sets, [c.difference.tasks for _, c in pairs])
     if any(c.verdict.value in "+-0" for _, c in pairs):
-        about = listing([*dict.fromkeys(ABOUT[each.shown_kinds[0]] for each in sets)])
+        about = listing([*dict.fromkeys(ABOUT[each.displayed_kinds[0]] for each in sets)])
         many = f" (not corrected for {len(pairs)} comparisons)" if len(pairs) > 1 else ""
         caption += f" Shapes and colours: significant for {about} or not (ns){many}."
     caption += _of_one_model(name for _, c in pairs for name in c.of_one_model)
@@ -161,18 +161,18 @@ def _forest(
 
 def accuracies(each: TaskSetReport) -> Figure:
     """Return mean accuracies on a task set, from the highest down."""
-    first, *_ = each.shown_kinds
+    first, *_ = each.displayed_kinds
     tie, apart, alone = TIES
     standing: dict[str, str] = {}
     if each.ties is not None and first in each.ties.tied:
         tied = each.ties.tied[first]
         standing = dict.fromkeys(each.ties.methods, apart) | dict.fromkeys(tied, tie)
-    own = {*each.methods[: len(each.asked)]}
+    own = {*each.methods[: len(each.requested)]}
     rows = [
         {
             "label": score.method,
             "mean": score.accuracy.mean,
-            **_both_ends([score.intervals[kind] for kind in each.shown_kinds]),
+            **_both_ends([score.intervals[kind] for kind in each.displayed_kinds]),
             "standing": standing.get(score.method, alone),
             "whose": OWN if score.method in own else REFERENCE,
             "shown": plus_minus(score.intervals[first]) + (f"; {PREFIX}" if score.prefix else ""),
@@ -252,7 +252,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     ]
     low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
     rows += [{"end": low}, {"end": high}, {"x": first, "y": second}]
-    c = each.only((first, second)).comparisons[0].shown
+    c = each.only((first, second)).comparisons[0].displayed
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
     about = set_caption([each], [tasks], lines=False) + _of_one_model(c.of_one_model)
     about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
@@ -277,7 +277,7 @@ def conclusive(
     """
     masks = [each.counted for each in sets] if counted is None else counted
     shown = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
-    leading = [each.shown_kinds[0] for each, _ in shown]
+    leading = [each.displayed_kinds[0] for each, _ in shown]
     first = next((kind for kind in ("open", "images") if kind in leading), "closed")
     shown = [pair for pair, kind in zip(shown, leading, strict=True) if kind == first]
     # where the field's habit has verdicts, its pairs: shares of others do not belong beside them
@@ -317,7 +317,7 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
 
     They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
     """
-    carried, lead = report.interval_kind, report.shown_kinds[0]
+    carried, lead = report.interval_kind, report.displayed_kinds[0]
     if lead == "closed":
         bars = {CLOSED_ERROR_BARS: report.pairs.direct}
     elif carried == lead:
@@ -325,7 +325,7 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
     else:
         direct = report.pairs_of(lead).direct
         bars = {CLAIMS[carried]: report.pairs.verdict, ERROR_BARS: direct}
-    return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.shown_kinds}
+    return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.displayed_kinds}
 
 
 def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
@@ -441,14 +441,14 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     """Return level, kinds of interval, numbers of tasks; with `lines` the second is drawn thin."""
 
     def named(first: int, end: int | None) -> str:
-        every = [(kind, each.scored) for each in sets for kind in each.shown_kinds[first:end]]
+        every = [(kind, each.scored) for each in sets for kind in each.displayed_kinds[first:end]]
         texts = [f"{ABOUT[kind]} ({family_in(scored, kind)})" for kind, scored in every]
         return " and ".join(dict.fromkeys(texts))
 
     about, more = named(0, 1), named(1, 2 if lines else None)
     if more:
         about = f"thick lines for {about}, thin lines for {more}" if lines else f"{about}, {more}"
-    shown = [(k, each) for each in sets for k in each.shown_kinds[: 2 if lines else None]]
+    shown = [(k, each) for each in sets for k in each.displayed_kinds[: 2 if lines else None]]
     bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in shown if k in each.units.bounded)])
     told = f" {AT_MOST} for {bounds}." if bounds else ""
     return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{told}"

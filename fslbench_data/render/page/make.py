@@ -35,7 +35,7 @@ from fslbench_data.scoring.bias import LadderReport, bias_on
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
+from fslbench_data.scoring.selection import Names, Results, Selected, Selection, select
 from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -45,7 +45,7 @@ MOST_CHOSEN = 50
 LEVELS = (0.9, 0.95, 0.99)
 """Levels that can be chosen on a page, beside the one it was made with."""
 
-MOST_LISTED = MOST_ANSWERED = 50
+MOST_METHODS = MOST_ANSWERED = 50
 """Methods of the results that the answer's table holds, and with which every level has one."""
 
 Values = dict[str, Any]
@@ -98,13 +98,13 @@ def page_content(
         made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
         sets, some = zip(*made, strict=True)
     of_release = set(selected.references.methods) if selected.references else set()
-    few = max(len(each.asked) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
+    few = max(len(each.requested) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
     answers = {at: summarize(report) for at, report in reports.items() if few or at == level}
     opens = _opening(answers[level])
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     return {
-        "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
+        "answers": [_summary_values(at, whole) for at, whole in answers.items()],
         "pictures": pictures_html(selected.release, [*hard], opens["sets"], images),
         "opens": opens,
         "release": main.signature.release,
@@ -144,10 +144,10 @@ def _opening(answer: Summary) -> Values:
     return {"method": method, "versus": versus, "set": where, "sets": sets}
 
 
-def _shown_answer(at: float, whole: Summary) -> Values:
+def _summary_values(at: float, whole: Summary) -> Values:
     """Return sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
-    (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
-    left = len(whole.methods) - MOST_LISTED
+    (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_METHODS]))
+    left = len(whole.methods) - MOST_METHODS
     cut = [f"… and {many(left, 'more method')}: fslbench score."] if left > 0 else []
     table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
     return {"level": at, "sentences": sentences, "table": table}
@@ -175,11 +175,11 @@ def _set(
     """Return a task set, of which `at` are the reports by level, and of the chosen methods alone.
 
     Half-widths and ties are by kind of interval: `shown` are those that people read first, and
-    `kinds` these and the carried one.  `pairs` are row by row of the upper triangle, their verdicts
+    `kinds` these and the primary one.  `pairs` are row by row of the upper triangle, their verdicts
     a text of signs for each claim, blank where there is none.
     """
     each = at[level]
-    kinds = list(dict.fromkeys((*each.shown_kinds, *each.kinds)))
+    kinds = list(dict.fromkeys((*each.displayed_kinds, *each.kinds)))
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
     some = {key: report.only(members) for key, report in at.items()}
@@ -188,14 +188,14 @@ def _set(
     right = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
     shares = [100.0 * row / n for row, n in zip(right, counts.queries_per_task, strict=True)]
     upper = np.triu_indices(len(members), 1)
-    tasks = np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)
+    tasks = np.broadcast_to(some[level].pairs.tasks, some[level].requested.shape)
     values = {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
         "T": each.scored.n_tasks,
         "shot": each.scored.protocol.shot,
         "kinds": kinds,
-        "shown": list(each.shown_kinds),
+        "shown": list(each.displayed_kinds),
         "carried": each.interval_kind,
         "members": [names.index(method) for method in each.methods],
         "tasks": [int(score.accuracy.tasks) for score in each.scores],
@@ -206,7 +206,7 @@ def _set(
         "counts": [row.tolist() for row in right],
         "r": _correlations(shares, upper),
         "pair_tasks": tasks[upper].tolist(),
-        "diff": _listed(some[level].pairs.difference[upper]),
+        "diff": _json_numbers(some[level].pairs.difference[upper]),
         "at": {str(key): _at_level(at[key], some[key], kinds, upper) for key in at},
     }
     return values, some
@@ -232,7 +232,7 @@ def _at_level(
     ties, position = report.ties, {method: i for i, method in enumerate(report.methods)}
     reserved = np.flatnonzero((some.of_stopped | some.of_prefix)[upper]).tolist()
     reasons = {str(k): some.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
-    note = "None of this is about new images." if report.shown_kinds[0] == "closed" else ""
+    note = "None of this is about new images." if report.displayed_kinds[0] == "closed" else ""
     if report.design is not None:
         note = unseen_text(report.design.classes, report.level)
     return {
@@ -246,7 +246,7 @@ def _at_level(
             kind: [position[name] for name in tied]
             for kind, tied in (ties.tied.items() if ties else ())
         },
-        "pairs": {kind: _listed(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
+        "pairs": {kind: _json_numbers(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
         "claims": {
             claim: "".join(SIGNS[code] for code in codes[upper].tolist())
             for claim, codes in rows.claims_of(some).items()
@@ -255,7 +255,7 @@ def _at_level(
     }
 
 
-def _listed(values: Floats) -> list[float | None]:
+def _json_numbers(values: Floats) -> list[float | None]:
     """Return numbers as JSON has them, None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
@@ -272,7 +272,7 @@ def _conclusive(
         report = each[levels[0]]
         own = np.array([method not in of_release for method in report.methods], np.bool_)
         counted = report.counted & (own[:, None] | own if of_release else True)
-        name = f"{report.scored.dataset} {report.shown_kinds[0]}"
+        name = f"{report.scored.dataset} {report.displayed_kinds[0]}"
         alike.setdefault(name, []).append((each, counted))
     return {
         name: {
@@ -350,7 +350,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def report_page(
-    results: Answers = (),
+    results: Results = (),
     path: str | Path | None = None,
     release: Release | None = None,
     *,
@@ -424,7 +424,7 @@ def report_page(
 
 
 def make_page(
-    files: Answers, release: Release, folder: Path, selection: Selection, **how: Any
+    files: Results, release: Release, folder: Path, selection: Selection, **how: Any
 ) -> Path:
     """Write the page of some files of results, as :func:`page_of` makes it; gives its path."""
     _check_folder(folder)
@@ -432,7 +432,7 @@ def make_page(
 
 
 def page_of(
-    results: Answers,
+    results: Results,
     release: Release,
     selection: Selection,
     *,

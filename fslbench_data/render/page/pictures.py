@@ -26,7 +26,7 @@ from fslbench_data.tasks import TaskSetInfo
 
 
 @dataclass(frozen=True)
-class ShownImage:
+class TaskImage:
     """An image of a task, and which of the task's attributes it has, sorted."""
 
     image_id: int
@@ -48,8 +48,8 @@ class ClassRow:
     name: str
     attribute: str
     lacking: bool
-    support: tuple[ShownImage, ...]
-    queries: tuple[ShownImage, ...]
+    support: tuple[TaskImage, ...]
+    queries: tuple[TaskImage, ...]
 
 
 def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRow]:
@@ -68,9 +68,9 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
     words = _words(release, info)
     asked = list(zip(row["query"], row["query_label"], strict=True))
 
-    def images(ids: Iterable[int]) -> tuple[ShownImage, ...]:
+    def images(ids: Iterable[int]) -> tuple[TaskImage, ...]:
         return tuple(
-            ShownImage(i, tuple(sorted(words[i].intersection(attributes))) if words else ())
+            TaskImage(i, tuple(sorted(words[i].intersection(attributes))) if words else ())
             for i in ids
         )
 
@@ -290,7 +290,7 @@ def _at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[
     return [] if images is None and release.hub else there
 
 
-def _images(rows: Sequence[ClassRow]) -> list[ShownImage]:
+def _images(rows: Sequence[ClassRow]) -> list[TaskImage]:
     return [image for row in rows for image in (*row.support, *row.queries)]
 
 

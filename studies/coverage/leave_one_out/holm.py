@@ -153,7 +153,7 @@ def claims(equal: Any, better: Any, question: Kind) -> list[float]:
     """
     upper = np.triu(np.ones((METHODS, METHODS), bool), 1)
     apart = [
-        holm(np.where(upper, getattr(each, question).p, np.nan)).apart(LEVEL) & upper
+        holm(np.where(upper, getattr(each, question).p, np.nan)).significant(LEVEL) & upper
         for each in (equal, better)
     ]
     alone = (getattr(better, question).p[0, 1:] <= 1 - LEVEL) & (better.mean[0, 1:] > 0)

@@ -16,7 +16,7 @@ from analysis_sql.comparison.verdicts import Verdict, holm, paired_p
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts, for_new_runs
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
-from analysis_sql.ranking.told_apart import ahead_p, contest, evidence, zeros
+from analysis_sql.ranking.multiple_comparisons import ahead_p, contest, evidence, zeros
 
 T, C, K, UNIT = 60, 24, 5, 25
 ALL = np.array([1, 2, 3, 4])
@@ -186,7 +186,7 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
         m = min(counts.tasks[i], counts.tasks[j])
         x, y = (counts.correct[k, :m] / counts.queries_per_task[k] for k in (i, j))
         p.append(1.0 if (x == y).all() else ttest_rel(x, y).pvalue)
-    tied = ~holm(np.array(p)).apart(0.95) & ((first == 1) | (second == 1))
+    tied = ~holm(np.array(p)).significant(0.95) & ((first == 1) | (second == 1))
     means = counts.moments().mean
     others = sorted({*first[tied], *second[tied], 1}, key=lambda i: -means[i])
     assert found.tied["open"] == tuple(names[i] for i in others)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import halfwidths
@@ -50,7 +50,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, LEVEL)
     everything = pair_differences(counts, *np.indices((m, m)))
     for i in range(first):
-        of_row = carried_pairs(counts, kind, LEVEL).columns(i, np.arange(m)).intervals()
+        of_row = primary_pairs(counts, kind, LEVEL).columns(i, np.arange(m)).intervals()
         for j in range(m):
             common, unit = min(tasks[i], tasks[j]), lcm(int(units[i]), int(units[j]))
             d = [
@@ -64,7 +64,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(
             exact = Moments.of(np.array([int(unit * v) for v in d]), unit)
             width = float(halfwidths(exact, kind, LEVEL))
             verdict = VERDICTS[int(paired_verdicts(exact, width, kind, LEVEL))]
-            one = carried_pairs(counts.some([i, j]), kind, LEVEL).columns(0, ONE).intervals()[0]
+            one = primary_pairs(counts.some([i, j]), kind, LEVEL).columns(0, ONE).intervals()[0]
             assert (one.difference.mean, one.verdict) == (exact.mean, verdict)
             assert one.mean.mean == Moments.of(x[i, :common], int(units[i])).mean
             assert of_row[j] == one
@@ -89,7 +89,7 @@ def test_products_are_exact_whatever_their_size(largest: int) -> None:
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
             assert _difference(counts, i, j).squares == sum(difference)
-            one = carried_pairs(counts, "open", LEVEL).columns(i, np.array([j]))
+            one = primary_pairs(counts, "open", LEVEL).columns(i, np.array([j]))
             assert arrays.halfwidth[i, j] == one.halfwidth[2, 0]
 
 

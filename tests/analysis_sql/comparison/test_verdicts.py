@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis_sql.comparison.pairs import carried_pairs
+from analysis_sql.comparison.pairs import primary_pairs
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     PairInterval,
@@ -25,7 +25,7 @@ nan = float("nan")
 def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
     x, y = np.array(a), np.array(b)
     counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
-    return carried_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
+    return primary_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
 
 
 def test_by_hand() -> None:
@@ -69,7 +69,7 @@ def test_holm_by_hand() -> None:
     p = np.array([0.01, 0.04, 0.03, 0.005])
     # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
     assert holm(p).p == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm(p).apart(0.95).tolist() == [True, False, False, True]
+    assert holm(p).significant(0.95).tolist() == [True, False, False, True]
 
 
 def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
@@ -78,7 +78,7 @@ def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
     assert found.size == 2
     assert found.p[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
     assert np.isnan(found.p[[0, 1], [0, 1]]).all()
-    assert found.apart(0.95).tolist() == [[False, True], [True, False]]
+    assert found.significant(0.95).tolist() == [[False, True], [True, False]]
     assert holm(np.array([nan])).size == 0
     assert holm(np.empty(0)).p.size == 0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis_sql.comparison.pairs import carried_pairs, pair_arrays, pair_differences
+from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
 from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import halfwidths
@@ -121,7 +121,7 @@ def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(
     # 4 points on each of 20 tasks; runs of the first are 8 points apart: ± 12.7 * 4
     x = np.arange(20) % 5 + 10
     counts = Counts.of([x + 1, x], [25, 25], [8 / sqrt(2), None], [2, 1])
-    (pair,) = carried_pairs(counts, kind, 0.95).columns(0, np.array([1])).intervals()
+    (pair,) = primary_pairs(counts, kind, 0.95).columns(0, np.array([1])).intervals()
     assert pair.difference.halfwidth == pytest.approx(0 if kind == "closed" else 50.8248, rel=1e-5)
     assert pair.verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, 0.95)
@@ -142,7 +142,7 @@ def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks: int, spread
     of_runs = 2 * stats.t.sf(5 / (spread / sqrt(2)), 6)
     assert p == pytest.approx(max(2.0 ** (1 - tasks), of_runs))
     for level, verdict in ((1 - 1.01 * p, Verdict.BETTER), (1 - 0.99 * p, None)):
-        (pair,) = carried_pairs(counts, "open", level).columns(first, second).intervals()
+        (pair,) = primary_pairs(counts, "open", level).columns(first, second).intervals()
         assert (pair.verdict is Verdict.BETTER) == (verdict is Verdict.BETTER)
 
 

@@ -8,7 +8,7 @@ from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks, LeftOutKind, leave_one_out
-from analysis_sql.ranking.told_apart import ahead_p, lead
+from analysis_sql.ranking.multiple_comparisons import ahead_p, lead
 
 TASKS, QUERIES, METHODS = 400, 25, 5
 

@@ -13,7 +13,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import ahead_p, could_be_best, lead, leader_of
+from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
 
 UNIT = 20
 

@@ -12,7 +12,7 @@ from benchmark_spec import schemas
 from benchmark_spec.catalogue import catalogue, few_shot_datasets
 from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError
 from builders.sources import CATALOGUED, FEW_SHOT
-from builders.sources.read import listed_sizes, read_source
+from builders.sources.read import class_sizes_from_lists, read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 WITH_PARTS = [name for name in FEW_SHOT if len(few_shot_datasets()[name].parts) == 3]
@@ -77,7 +77,7 @@ def test_the_real_layout_is_read(
         assert found.provenance["part"] == part
         assert "left_out" not in found.provenance
     assert read_source(name, folder).class_names == tuple(dataset.parts["novel"])
-    assert listed_sizes(name, folder, name, {}) == (2,) * len(dataset.parts["novel"])
+    assert class_sizes_from_lists(name, folder, name, {}) == (2,) * len(dataset.parts["novel"])
 
 
 def test_no_such_part(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_numbers_of_images_that_are_wrong(
             read_source(name, folder)
         return
     whole = partial(read_source, allow_missing=number == 3)  # too many are always refused
-    for check in (whole, lambda *a: listed_sizes(*a, name, {})):
+    for check in (whole, lambda *a: class_sizes_from_lists(*a, name, {})):
         with pytest.raises(CatalogueError, match=re.escape(said)):
             check(name, folder)
     if number == 1:

@@ -184,7 +184,7 @@ def test_many_files_on_the_hub_are_asked_for_in_parts(
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
     for name in reversed(names):
         hub.commit("org/results", {name: name.encode()})
-    monkeypatch.setattr("fslbench_data.leaderboard.repository._ASKED", 2)
+    monkeypatch.setattr("fslbench_data.leaderboard.repository._FILES_AT_ONCE", 2)
     came = HubResults.open(HubAddress("org/results")).came(names)
     assert sorted(names, key=came.__getitem__) == names[::-1]
 

@@ -117,7 +117,7 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
     assert words.startswith("mine against 3 methods, corrected for 3 comparisons (Holm):")
     assert f"names without a slash: on the features {PCA}" in words
     (row,) = summarize(report).rows
-    best = row.shown[-1].versus
+    best = row.displayed[-1].versus
     assert best not in {c.versus for c in row.compared}
     assert f"{best} ^" in words
     (table,), _, _ = summary_paper(summarize(report))
@@ -135,7 +135,7 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
 def test_names_that_would_be_alike_are_whole(embedded) -> None:
     summary = summarize(fb.score(_mine(embedded, "NCC", 3), embedded))
     (table,), _, _ = summary_paper(summary)
-    shown = {c.versus for row in summary.rows for c in row.shown}
+    shown = {c.versus for row in summary.rows for c in row.displayed}
     assert {
         table.cells(line)[table.names.index("versus")].split()[0] for line in table.rows
     } == shown

@@ -367,7 +367,7 @@ def test_one_draw() -> None:
     (said,) = [note for note in pairs.notes if note.startswith("One draw of adapter, prompt: ")]
     assert "± is for new test images with this one support, in differences too." in said
     (each,) = report.sets
-    title = set_title(each.scored, each.units, each.level, each.shown_kinds)
+    title = set_title(each.scored, each.units, each.level, each.displayed_kinds)
     assert title.startswith("1 draw, 95 % Student's t intervals (new test images with this one ")
     table = fb.table(report).markdown()
     assert "intervals for new test images with this one support (" in table

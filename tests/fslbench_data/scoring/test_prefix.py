@@ -57,8 +57,8 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
         assert not any(score.prefix for score in each.scores[1:])
         assert each.scores[0].faultless is None
         assert all(e.p_sign_flip is None and e.detectable is None for e in each.evidence_of(0))
-        assert (each.pairs.verdict[each.asked] == 4).all()
-        assert (each.pairs.direct[each.asked] == 4).all()
+        assert (each.pairs.verdict[each.requested] == 4).all()
+        assert (each.pairs.direct[each.requested] == 4).all()
         assert each.ties is None or "part" not in each.ties.methods
     assert not any(count.compared for count in report.verdict_counts.values())
 

@@ -9,8 +9,8 @@ import pytest
 from recorded import recorded
 
 import fslbench_data as fb
-from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.told_apart import contest
+from analysis_sql.ranking import multiple_comparisons as told_apart_module
+from analysis_sql.ranking.multiple_comparisons import contest
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.scoring.task_set_report import primary_sets
@@ -60,14 +60,14 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
     ordered = sorted(means, key=lambda reference: -means[reference])
     assert sorted(c.versus for c in row.compared) == sorted(met or ordered[:3])
     if met is None:
-        assert [c.versus for c in row.shown] == ordered[:1]
+        assert [c.versus for c in row.displayed] == ordered[:1]
     else:
         best_of_features = max(met, key=lambda reference: means[reference])
-        assert [c.versus for c in row.shown] == [*dict.fromkeys([best_of_features, ordered[0]])]
+        assert [c.versus for c in row.displayed] == [*dict.fromkeys([best_of_features, ordered[0]])]
     (everyone,) = summarize(report, all_references=True).rows
     assert [c.versus for c in everyone.compared] == [*means]
-    assert everyone.shown == row.shown
-    shown = {c.versus for c in (*row.compared, *row.shown)}
+    assert everyone.displayed == row.displayed
+    shown = {c.versus for c in (*row.compared, *row.displayed)}
     assert summarize(report).other_references == len(means) - len(shown)
 
 
@@ -140,11 +140,11 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
         for name, standing in column.by_method.items():
             assert (standing.mark is Mark.HIGHEST) == (name == ties.best)
             assert (standing.behind == 0.0) == (name == ties.best)
-            tied = standing.mark in (Mark.HIGHEST, Mark.NOT_APART)
+            tied = standing.mark in (Mark.HIGHEST, Mark.NOT_SIGNIFICANT)
             assert tied == (name in ties.tied["images"])
             if standing.mark is Mark.NEW_IMAGES:
                 assert name in ties.tied["classes"]
-            if standing.mark is Mark.APART:
+            if standing.mark is Mark.SIGNIFICANT:
                 assert name not in ties.tied["classes"]
             marks.add(standing.mark)
     assert marks == {*Mark} - {Mark.UNJUDGED}
@@ -161,7 +161,7 @@ def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) ->
     parts[-1] = replace(parts[-1], bindings={key: replace(bound, stopping=Stopping("low", 0.95))})
     (column,) = summarize(fb.score(merge(parts), embedded, references=False)).columns
     marks = {name: standing.mark for name, standing in column.by_method.items()}
-    assert (marks.pop("high"), marks.pop("low")) == (Mark.HIGHEST, Mark.APART)
+    assert (marks.pop("high"), marks.pop("low")) == (Mark.HIGHEST, Mark.SIGNIFICANT)
     assert marks == {"short": Mark.UNJUDGED, "stopped": Mark.UNJUDGED}
     assert column.by_method["high"].behind == 0.0
 
@@ -176,7 +176,7 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
     (column,) = summarize(report).columns
     marks = {name: standing.mark for name, standing in column.by_method.items()}
     assert marks.pop("one") is marks.pop("same") is Mark.HIGHEST
-    assert marks["lower"] in (Mark.NEW_IMAGES, Mark.APART)
+    assert marks["lower"] in (Mark.NEW_IMAGES, Mark.SIGNIFICANT)
     for name in ("one", "same"):
         text = f"{name}: highest mean on 1 of 1 task set (significantly above all others on 0)."
         assert text in str(report)
@@ -201,11 +201,11 @@ def test_very_many_methods_are_told_apart_where_holm_would(
     by_bonferroni = standings(each, everyone)
     assert (by_holm.holm, by_bonferroni.holm) == (True, False)
     assert by_holm.family == by_bonferroni.family
-    order = [Mark.HIGHEST, Mark.NOT_APART, Mark.NEW_IMAGES, Mark.APART]
+    order = [Mark.HIGHEST, Mark.NOT_SIGNIFICANT, Mark.NEW_IMAGES, Mark.SIGNIFICANT]
     for name, standing in by_bonferroni.by_method.items():
         assert order.index(standing.mark) <= order.index(by_holm.by_method[name].mark)
     marks = {standing.mark for standing in by_bonferroni.by_method.values()}
-    assert marks & {Mark.NEW_IMAGES, Mark.APART}
+    assert marks & {Mark.NEW_IMAGES, Mark.SIGNIFICANT}
 
 
 def test_a_set_that_more_methods_answer_leads(embedded) -> None:

@@ -23,7 +23,7 @@ from fslbench_data.render.page import pictures
 from fslbench_data.render.page.pictures import (
     ClassRow,
     HardTask,
-    ShownImage,
+    TaskImage,
     Thumbnail,
     hardest,
     pictures_html,
@@ -261,7 +261,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>{{ packed }} \"b\" & 'c'"
 
 def test_names_are_text_whatever_they_hold(release: Release) -> None:
     task = replace(_many(release)[0], accuracies={HOSTILE: 50.0, f"{HOSTILE}2": 25.0})
-    rows = [ClassRow(HOSTILE, HOSTILE, True, (ShownImage(0, (HOSTILE,)),), (ShownImage(1),))]
+    rows = [ClassRow(HOSTILE, HOSTILE, True, (TaskImage(0, (HOSTILE,)),), (TaskImage(1),))]
     about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2, "")
     small = {0: Thumbnail("data:image/webp;base64,AA==", 8, 8)}
     credits_of = {0: (HOSTILE, ""), 1: (HOSTILE, HOSTILE)}

@@ -7,8 +7,8 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, holm, paired_p
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.told_apart import (
+from analysis_sql.ranking import multiple_comparisons as told_apart_module
+from analysis_sql.ranking.multiple_comparisons import (
     VerdictCounts,
     adjusted_pairs,
     count_verdicts,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import VERDICTS, conclusive, holm, paired_p
-from analysis_sql.interval_kinds import BESIDE, Designs, pair_p
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, subtract
@@ -167,7 +167,7 @@ def adjusted_pairs(
 ) -> AdjustedPairs:
     """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
 
-    The design is of the kind, None for the one that the task set carries. Pairs with the method
+    The design is of the kind, None for the primary kind. Pairs with the method
     `only` are enough: of more than :data:`MOST_PAIRED` methods these alone, by Bonferroni's
     procedure. The methods are those at `rows` of the counts, or all.
     """
@@ -197,7 +197,7 @@ class Ties:
     """The method with the highest mean."""
     tied: Mapping[IntervalKind, tuple[str, ...]]
     """By kind of interval, methods that cannot be told from it, itself included, from the highest
-    mean down; first the kind that the task set carries, then others that are computed."""
+    mean down; first the primary kind, then others that are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ def contest(
     designs: Designs,
     rows: Sequence[int] | None = None,
 ) -> Contest:
-    """Compare all pairs of at least two methods, by the carried kind and those with designs.
+    """Compare all pairs of at least two methods, by the primary kind and those with designs.
 
     `names` are of the methods at `rows` of the counts, or of all.
     """
@@ -275,13 +275,13 @@ def lead(leader: Counts, others: Counts) -> Counts:
 def ahead_p(ahead: Counts, kind: IntervalKind, design: Any = None) -> NDArray[np.float64]:
     """Compute p-values (P,) of "the leader is better" from its lead; 1 where it is not ahead.
 
-    One-sided: half of the two-sided ones.  The design is of the kind, None for a carried one.
+    One-sided: half of the two-sided ones.  The design is of the kind, None for a primary one.
     """
     moments = ahead.moments()
     if design is None:
         p = np.asarray(paired_p(moments, kind), np.float64)
     else:
-        p = BESIDE[kind].how.method_p_values(design, ahead)
+        p = ADDITIONAL_KINDS[kind].how.method_p_values(design, ahead)
     return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
 
 
