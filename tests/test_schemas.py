@@ -30,7 +30,11 @@ COMMANDS = {
         "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
         "fslbench score own_log_few.jsonl --class-sizes own_sizes.csv",
     ],
-    "score --counts": ["fslbench score three.parquet --counts"],
+    "score --counts": [
+        "fslbench score --counts --dataset glyphs_sample --task-set open-5w1s1q "
+        "--task-set closed-5w1s1q",
+        "fslbench score three.parquet --counts",
+    ],
     "score --bias": [
         "fslbench score biased_answers.parquet --release biased --bias",
         "fslbench score attributed.parquet --bias --dataset emoji",
