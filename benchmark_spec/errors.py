@@ -305,6 +305,15 @@ class MissingPackageError(FSLBenchError):
 class MethodFailedError(FSLBenchError):
     """A method under evaluation that raised."""
 
+    @classmethod
+    def of(cls, what: str, error: BaseException, *, where: str = "", fix: str = "") -> Self:
+        """Make the error of something of the user's that raised `error`, whose text may raise."""
+        try:
+            text = str(error)
+        except Exception:
+            text = "its text cannot be printed"
+        return cls(f"{what} raised {type(error).__name__}: {text}", where=where, fix=fix)
+
 
 class TaskLogError(FSLBenchError):
     """A log of random tasks that no interval can be computed from."""

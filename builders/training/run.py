@@ -234,8 +234,9 @@ def _of_method(settings: RunSettings, step: int) -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        raise MethodFailedError(
-            f"{settings.method} raised {type(error).__name__}: {error}",
+        raise MethodFailedError.of(
+            settings.method,
+            error,
             where=f"step {step + 1}, {lines_of(error)}",
             fix="see whether network, side, episode and settings fit the method",
         ) from error

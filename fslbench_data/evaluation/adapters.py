@@ -29,7 +29,7 @@ def load_callable(text: str) -> Callable[..., Any]:
         try:
             method = method()
         except (Exception, SystemExit) as error:
-            raise MethodFailedError(f"{text}() raised {type(error).__name__}: {error}") from error
+            raise MethodFailedError.of(f"{text}()", error) from error
     if not callable(method):
         raise SpecError(f"{text} is a {type(method).__name__}", expected="something to call")
     result: Callable[..., Any] = method
@@ -73,9 +73,7 @@ def _load(name: str) -> Any:
             ) from None
         raise MethodFailedError(f"importing {name} raised {error}") from error
     except (Exception, SystemExit) as error:  # of a script that ends in sys.exit(main())
-        raise MethodFailedError(
-            f"importing {name} raised {type(error).__name__}: {error}"
-        ) from error
+        raise MethodFailedError.of(f"importing {name}", error) from error
 
 
 RANDOM_STATES = 2**32

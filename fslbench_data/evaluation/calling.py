@@ -98,8 +98,9 @@ def predict_tasks(
             try:
                 answer = method(*arguments, rng)
             except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
-                raise MethodFailedError(
-                    f"the method raised {type(error).__name__}: {error}",
+                raise MethodFailedError.of(
+                    "the method",
+                    error,
                     where=f"{where}; {lines_of(error)}",
                     fix="mend the method and run again; with a journal (or -o) answered tasks are "
                     "kept",

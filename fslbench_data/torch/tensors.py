@@ -74,9 +74,7 @@ class PictureTensors:
         try:
             image = self.transform(picture)
         except Exception as error:
-            raise MethodFailedError(
-                f"the transform raised {type(error).__name__}: {error}", where=str(path)
-            ) from error
+            raise MethodFailedError.of("the transform", error, where=str(path)) from error
         if not isinstance(image, torch.Tensor):
             raise MethodFailedError(
                 f"the transform gave a {type(image).__name__}",

@@ -182,6 +182,15 @@ def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
     )
 
 
+def test_an_error_whose_text_raises_is_named(embedded: Release) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    with pytest.raises(MethodFailedError, match="the method raised Mute: its text cannot be"):
+        fb.evaluate(Counted(1, Mute()), embedded, task_sets="open-5w5s5q", **ALL)
+
+
 def test_an_interrupted_run_says_what_it_keeps(embedded: Release) -> None:
     told: list[int] = []
     stopped = Counted(6, KeyboardInterrupt())
