@@ -85,13 +85,12 @@ def make(path: Path, suite: str, methods: int) -> None:
 
     release = load_release()
     rng = np.random.default_rng(0)
-    shown = score(task_sets=[f"open-{p}" for p in ("5w1s1q", "5w5s5q", "5w10s7q")]).scores
+    scores = score(task_sets=[f"open-{p}" for p in ("5w1s1q", "5w5s5q", "5w10s7q")]).scores
     sets, easy, classes, own = [], [], [], rng.normal(0.0, 0.02, methods)
     for info in (info for info in release.task_sets if info.name.suite == suite):
         ids = release.class_ids(info)
-        alike = [
-            s.accuracy.mean for s in shown if s.task_set.startswith(f"open-5w{info.protocol.shot}s")
-        ]
+        prefix = f"open-5w{info.protocol.shot}s"
+        alike = [s.accuracy.mean for s in scores if s.task_set.startswith(prefix)]
         typical = np.resize(rng.permutation(alike), methods) / 100.0 + own
         by_class = rng.normal(0.0, 0.08, ids.max() + 1)
         sets.append(info)
@@ -209,19 +208,19 @@ def run(arguments: Sequence[object], folder: Path) -> Run:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     start = time.perf_counter()
-    with (folder / "said.txt").open("w+b") as said:
+    with (folder / "said.txt").open("w+b") as output:
         process = subprocess.Popen(
             [sys.executable, *map(str, arguments)],
             cwd=folder,
             env=environment,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"{arguments}: exit {process.returncode}\n{said.read().decode()}")
+            output.seek(0)
+            raise SystemExit(f"{arguments}: exit {process.returncode}\n{output.read().decode()}")
     return Run(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6)
 
 
@@ -282,14 +281,14 @@ def _table(chosen: Sequence[Line], scratch: Path, kept: Path, rounds: int) -> in
         found = quickest("-c", COMMAND, *arguments)
         times = found.processor / yardsticks[key].processor
         limits = (line.times, "times", times), (line.gigabytes, "GB", found.gigabytes)
-        said = ", ".join(f"{most:g} {unit}" for most, unit, _ in limits if most is not None)
+        limit = ", ".join(f"{most:g} {unit}" for most, unit, _ in limits if most is not None)
         over = any(most is not None and value > most for most, _, value in limits)
         _print(
             f"fslbench {' '.join(line.arguments)}".replace(EXAMPLE, "README's"),
             line.methods,
             found,
             times,
-            said + over * " **missed**",
+            limit + over * " **missed**",
         )
         missed += over
     return int(missed > 0)

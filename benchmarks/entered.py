@@ -72,8 +72,8 @@ def main() -> int:
         found = [int(number) for number in done.stdout.split()]
         over = any(limits) and any(n > most for n, most in zip(found, limits, strict=True))
         missed |= over
-        said = " · ".join(map(str, limits)) if any(limits) else ""
-        cells = [f"`fslbench {command}`", *map(str, found), said + " **missed**" * over]
+        limit = " · ".join(map(str, limits)) if any(limits) else ""
+        cells = [f"`fslbench {command}`", *map(str, found), limit + " **missed**" * over]
         print(f"| {' | '.join(cells)} |")
     return int(missed)
 

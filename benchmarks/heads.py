@@ -103,20 +103,20 @@ def main() -> int:
     for run in runs.values():  # warm up
         run(0)
     seconds: dict[tuple[str, str], list[float]] = {key: [] for key in runs}
-    answers: dict[tuple[str, str], list[Array]] = {key: [] for key in runs}
+    results: dict[tuple[str, str], list[Array]] = {key: [] for key in runs}
     for r in range(options.rounds):
         for key, run in runs.items():
             start = time.perf_counter()
             found = run(r)
             seconds[key].append((time.perf_counter() - start) / len(found) * TASKS)
-            answers[key].append(found)
+            results[key].append(found)
     best = {key: min(values) for key, values in seconds.items()}
     equal = {
-        key: np.mean(answers[key[0], "cpu"][0][: share * options.rounds] == np.concatenate(found))
-        for key, found in answers.items()
+        key: np.mean(results[key[0], "cpu"][0][: share * options.rounds] == np.concatenate(found))
+        for key, found in results.items()
         if key[1] == "loop"
     }
-    right = {head: np.mean(answers[head, "cpu"][0] == tasks.query_label) for head in HEADS}
+    right = {head: np.mean(results[head, "cpu"][0] == tasks.query_label) for head in HEADS}
     wanted = {("NCC", "cpu"): NCC_LIMIT, ("LR", "cpu"): LR_LIMIT, ("LR", "cuda"): GPU_LIMIT}
     missed = False
     print("| head | accuracy | where | s | the peer's loop, s | times | limit | same predictions |")
@@ -130,10 +130,10 @@ def main() -> int:
             continue
         limit = wanted.get((head, device))
         missed |= limit is not None and loop / value < limit
-        asked = "" if limit is None else f"at least {limit:.0f}"
+        target = "" if limit is None else f"at least {limit:.0f}"
         print(
             f"| {head} | {right[head]:.1%} | {device} | {value:.3f} | {loop:.2f} "
-            f"| {loop / value:.0f} | {asked} | {equal[head, 'loop']:.2%} |"
+            f"| {loop / value:.0f} | {target} | {equal[head, 'loop']:.2%} |"
         )
     gpu = "no GPU at hand: not measured there"
     if torch.cuda.is_available():

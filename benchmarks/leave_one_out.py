@@ -62,10 +62,10 @@ def ours(sets: list[tuple[Tasks, np.ndarray]]) -> float:
 def literal(tasks: Tasks, y: np.ndarray) -> float:
     """Return seconds for a pair by leaving out tasks of an image, then of a class, literally."""
     ids, images, owner = tasks
-    apart = y[0] - y[1]
+    differences = y[0] - y[1]
     start = time.perf_counter()
     for members, units in ((images.reshape(len(ids), -1), owner.size), (ids, CLASSES)):
-        means = [apart[~(members == unit).any(axis=1)].mean() for unit in range(units)]
+        means = [differences[~(members == unit).any(axis=1)].mean() for unit in range(units)]
         assert np.isfinite(means).all()
     return time.perf_counter() - start
 

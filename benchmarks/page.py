@@ -31,7 +31,7 @@ CHOICES = {
     "data set": ("dataset", [f"data{i % 9}" for i in range(1, 11)]),
     "level": ("level", ["0.9", "0.99"] * 5),
 }
-ANSWER = """async ([id, value]) => {
+TIMED_UPDATE = """async ([id, value]) => {
     const start = performance.now();
     await window.fslbench.update({ [id]: value });
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -48,7 +48,7 @@ def made(path: Path, folder: Path) -> None:
     make_page([path], release, folder, Selection(allow_unbound=True))
 
 
-def answers(page: Path) -> dict[str, list[float]]:
+def response_times(page: Path) -> dict[str, list[float]]:
     """Return milliseconds that each choice takes, by what is chosen; and of the first drawing."""
     from playwright.sync_api import sync_playwright
 
@@ -64,7 +64,7 @@ def answers(page: Path) -> dict[str, list[float]]:
         found["opening"] = [1000 * (time.perf_counter() - start)]
         tab.wait_for_timeout(500)
         for what, (control, values) in CHOICES.items():
-            found[what] = [float(tab.evaluate(ANSWER, [control, value])) for value in values]
+            found[what] = [float(tab.evaluate(TIMED_UPDATE, [control, value])) for value in values]
         browser.close()
     return found
 
@@ -84,7 +84,7 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", "benchmarks.page", "--make", path, page], check=True)
         seconds = time.perf_counter() - start
         megabytes = (page / "index.html").stat().st_size / 1e6
-        found = answers(page / "index.html")
+        found = response_times(page / "index.html")
     print("| what | found | slowest | limit |")
     print("|---|---|---|---|")
     print(f"| making the page | {seconds:.1f} s | | {SECONDS:.0f} s |")

@@ -86,7 +86,7 @@ def closed(writer: ReleaseWriter) -> TaskSetName:
     return name
 
 
-def answers(release: fb.Release, path: Path, *, predictions: bool = True) -> None:
+def write_results(release: fb.Release, path: Path, *, predictions: bool = True) -> None:
     """Write results of methods that are right 60 to 80 % of the time."""
     every = [release.task_set(info.dataset, str(info.name)) for info in release.task_sets]
     parts = []
@@ -99,12 +99,12 @@ def answers(release: fb.Release, path: Path, *, predictions: bool = True) -> Non
                 recorder.add_counts(tasks, rng.binomial(queries, 0.6 + number / 500))
                 continue
             right = rng.random(tasks.query.shape) < 0.6 + number / 500
-            answer = rng.integers(0, tasks.info.name.protocol.way, right.shape)
-            answer = np.where(right, tasks.query_label, answer)
+            predicted = rng.integers(0, tasks.info.name.protocol.way, right.shape)
+            predicted = np.where(right, tasks.query_label, predicted)
             if predictions:
-                recorder.add_task_set(tasks, answer)
+                recorder.add_task_set(tasks, predicted)
             else:
-                recorder.add_counts(tasks, (answer == tasks.query_label).sum(axis=1))
+                recorder.add_counts(tasks, (predicted == tasks.query_label).sum(axis=1))
         parts.append(recorder.submission())
     fb.merge(parts).write(path)
 
@@ -116,7 +116,7 @@ def queries_known(folder: Path) -> int:
     writer.finish()
     release = fb.load_release(folder / "release")
     for known in (False, True):
-        answers(release, folder / "results.parquet", predictions=known)
+        write_results(release, folder / "results.parquet", predictions=known)
         command = ["score", "results.parquet", "--release", "release"]
         found = run(["-c", COMMAND, *command], folder)
         took[known] = found.processor
@@ -155,7 +155,7 @@ def main() -> int:
                 writer = ReleaseWriter(folder / "release", "r", "1.0.0", "R.")
                 task_set = str({"episodes": episodes, "allway": allway}[name](writer))
                 writer.finish()
-                answers(fb.load_release(folder / "release"), folder / "results.parquet")
+                write_results(fb.load_release(folder / "release"), folder / "results.parquet")
                 command = ["score", "results.parquet", "--release", "release"]
             found = run(["-c", COMMAND, *command], folder)
         over = found.processor > seconds or found.gigabytes > (gigabytes or np.inf)

@@ -70,17 +70,17 @@ def coco(sampler: str) -> dict[str, float]:
 
     def plain() -> int:
         generator = np.random.RandomState(0)
-        remaining = [np.arange(size) for size in sizes]
+        unused = [np.arange(size) for size in sizes]
         drawn: list[Any] = []
         while len(drawn) < COCO_TASKS:
-            enough = [c for c, images in enumerate(remaining) if images.size >= protocol.per_class]
+            enough = [c for c, images in enumerate(unused) if images.size >= protocol.per_class]
             if len(enough) < protocol.way:
                 break
             task = []
             for c in generator.choice(enough, protocol.way, replace=False):
-                at = generator.choice(remaining[c].size, protocol.per_class, replace=False)
-                task.append(remaining[c][at])
-                remaining[c] = np.delete(remaining[c], at)
+                at = generator.choice(unused[c].size, protocol.per_class, replace=False)
+                task.append(unused[c][at])
+                unused[c] = np.delete(unused[c], at)
             drawn.append(task)
         return len(drawn)
 

@@ -49,10 +49,10 @@ def main() -> int:
     print("| command | ms | times `import click` | limit |")
     print("|---|---|---|---|")
     limits = {"fslbench --help": 2 * yardstick, "fslbench score examples/my_results.parquet": 1.0}
-    said = {"fslbench --help": "2 times", "fslbench score examples/my_results.parquet": "1000 ms"}
+    labels = {"fslbench --help": "2 times", "fslbench score examples/my_results.parquet": "1000 ms"}
     for name, value in median.items():
         ratio = f"{value / yardstick:.1f}"
-        print(f"| `{name}` | {1000 * value:.0f} | {ratio} | {said.get(name, '')} |")
+        print(f"| `{name}` | {1000 * value:.0f} | {ratio} | {labels.get(name, '')} |")
     return int(any(median[name] > limit for name, limit in limits.items()))
 
 

@@ -83,12 +83,12 @@ def make_attributes(
         return MadeAttributes(attributes_table(words, titles), made)
     texts: Sequence[str | None]
     if recipe.captioner:
-        told, done = counted(f"captions by {recipe.captioner}"), 0
+        report, done = counted(f"captions by {recipe.captioner}"), 0
 
         def advance(more: int, /, *, resumed: bool = False) -> None:
             nonlocal done
             done += more
-            told(done)
+            report(done)
 
         texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, advance)
     else:

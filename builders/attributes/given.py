@@ -49,11 +49,11 @@ def given_values(
     attributes = given_attributes(images, source)
     for label, text, of_image in zip(classes, texts, attributes, strict=True):
         value = word if word in of_image else f"not {word}"
-        shown = "; ".join([text or "", *(other for other in of_image if other != word)])
-        first = text is not None and (label, shown, value) not in seen
-        seen.add((label, shown, value))
+        depicted = "; ".join([text or "", *(other for other in of_image if other != word)])
+        first = text is not None and (label, depicted, value) not in seen
+        seen.add((label, depicted, value))
         values.append([value])
-        objects.append(shown if first else None)
+        objects.append(depicted if first else None)
     return values, objects
 
 

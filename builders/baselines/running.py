@@ -87,11 +87,11 @@ def predictions(
         for first in range(0, len(support), TASKS)
     ]
     predicted: list[list[NDArray[np.int64]]] = [[] for _ in sets]
-    answers: NDArray[np.int64]
-    for (number, _), answers in (engine or LocalEngine()).run(job, ranges):
-        predicted[number].append(answers)
+    positions: NDArray[np.int64]
+    for (number, _), positions in (engine or LocalEngine()).run(job, ranges):
+        predicted[number].append(positions)
     found = [np.concatenate(parts) for parts in predicted]
-    return found if most > 1 else [answers[..., 0] for answers in found]
+    return found if most > 1 else [positions[..., 0] for positions in found]
 
 
 def run_head(
@@ -127,14 +127,14 @@ def run_head(
         for most in (1, 2):  # of all classes at once, new classes take the second-best ones
             sets = [tasks for tasks in every if _known_classes(tasks) == most]
             arrays = [(tasks.support, tasks.query) for tasks in sets]
-            answered = predictions(
+            predicted = predictions(
                 head, inputs, arrays, device=device, engine=engine, threads=threads, most=most
             )
-            for tasks, answers in zip(sets, answered, strict=True):
+            for tasks, positions in zip(sets, predicted, strict=True):
                 if most == 1:
-                    recorder.add_task_set(tasks, answers)
+                    recorder.add_task_set(tasks, positions)
                 else:
-                    recorder.add_task_set(tasks, answers[..., 0], answers[..., 1])
+                    recorder.add_task_set(tasks, positions[..., 0], positions[..., 1])
     return recorder.submission()
 
 

@@ -109,8 +109,8 @@ def results_repo(
     for path in made:
         click.echo(f"wrote {path}", err=True)
         if UNKNOWN in path.read_text(encoding="utf-8"):
-            said = "say there where FSLBench is to be installed from, in place of "
-            click.echo(f"  {said}{UNKNOWN.partition('//')[2]}; or use --install", err=True)
+            advice = "say there where FSLBench is to be installed from, in place of "
+            click.echo(f"  {advice}{UNKNOWN.partition('//')[2]}; or use --install", err=True)
 
 
 @click.command()

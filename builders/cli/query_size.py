@@ -68,9 +68,9 @@ def query_size(
     check_output(path, output_format=output_format, endings=(".csv", ".json"))
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
     sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
-    asked = parse_queries(queries)
+    grid = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
-        swept = sweep(sets, asked, **settings, progress=progress)
+        swept = sweep(sets, grid, **settings, progress=progress)
     write(
         output_format,
         path,

@@ -187,12 +187,12 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
         click.echo(f"{a} and {b} say the same")  # whatever their versions
         return
     rises = f"raises the {difference.raised} number" if difference.raised else "is not above it"
-    enough = "too little" if difference.unsaid else "enough"
+    enough = "too little" if difference.too_large else "enough"
     click.echo(
         f"{many(len(difference.changes), 'change')}: {difference.needed} at most; "
         f"{b} after {a} {rises}, which is {enough}"
     )
-    if difference.unsaid:
+    if difference.too_large:
         ctx.exit(1)
 
 

@@ -146,9 +146,9 @@ def answer(
     check_device(device)
     trained, tasks = load_trained(folder, own), load_release(release)
     trained.method.to(device)
-    held, asked = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
-    listed = [entry.name for entry in read_spec(find_spec(spec)).datasets] if spec else held
-    datasets = datasets or tuple(dataset for dataset in listed if dataset in asked)
+    held, with_tasks = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
+    names = [entry.name for entry in read_spec(find_spec(spec)).datasets] if spec else held
+    datasets = datasets or tuple(dataset for dataset in names if dataset in with_tasks)
     if not datasets:
         raise click.UsageError(f"{tasks} holds no pictures: name its data sets with --dataset")
     levels, data = {}, trained.settings.data

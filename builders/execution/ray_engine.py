@@ -71,22 +71,22 @@ class RayEngine:
         if ray.is_initialized():
             return ray
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        answered = False
+        reachable = False
         try:
-            answered = _is_reachable(self.address)
+            reachable = _is_reachable(self.address)
             ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # Ray has no kind of its own for a start that takes too long
-            raise _unconnected(error, self.address or "", answered=answered) from None
+            raise _unconnected(error, self.address or "", reachable=reachable) from None
         return ray
 
 
-def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineError:
+def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineError:
     """Tell what it means that Ray cannot be initialised, perhaps though something answers there."""
     # of Ray's own errors only the message, which they lengthen with advice on its commands
     reason = (str(getattr(error, "message", error)).splitlines() or [""])[0]
     reason = reason or type(error).__name__
     # to who has another token than its own, a cluster does not even say so
-    unknown = answered and isinstance(error, ConnectionError)
+    unknown = reachable and isinstance(error, ConnectionError)
     if unknown or type(error).__name__ == "AuthenticationError":
         return EngineError(
             f"the Ray cluster does not let this process in: {reason.rstrip('.')}",

@@ -102,8 +102,8 @@ def write_precomputed(
     with ExitStack() as unfinished:  # all is kept until all is written
         tables: list[Table] = []
         for dataset in of:
-            tell = progress if dataset is images else nobody
-            context = features_of(backbone, dataset, folder, settings, tell)
+            report = progress if dataset is images else nobody
+            context = features_of(backbone, dataset, folder, settings, report)
             pieces, provenance = unfinished.enter_context(context)
             tables = [*_write(dataset, pieces, provenance, folder), *tables]
         content = {

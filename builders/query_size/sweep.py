@@ -209,18 +209,18 @@ def sweep(
     how many parts of the images to leave out in turn, for uncertainties by
     :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
     """
-    asked = sorted(set(queries))
+    grid = sorted(set(queries))
     check_level(level)
-    if seeds < 1 or not asked or parts in (1, 2) or parts < 0:
+    if seeds < 1 or not grid or parts in (1, 2) or parts < 0:
         raise SpecError(
-            f"no sweep of {len(asked)} numbers of queries with {seeds} seeds and {parts} parts",
+            f"no sweep of {len(grid)} numbers of queries with {seeds} seeds and {parts} parts",
             expected="at least one of each, and 0 parts or at least 3",
         )
-    sets.draws.draw(asked[-1], 0)  # refuse before any work is done
+    sets.draws.draw(grid[-1], 0)  # refuse before any work is done
     part = sets.parts(parts) if parts else None
-    counts: Counts = {query: [] for query in asked}
-    differences: dict[int, list[Differences]] = {query: [] for query in asked}
-    for query in asked:
+    counts: Counts = {query: [] for query in grid}
+    differences: dict[int, list[Differences]] = {query: [] for query in grid}
+    for query in grid:
         for seed in range(seeds):
             progress(f"Q = {query}, seed {seed + 1} of {seeds}")
             task_set = sets.draws.draw(query, seed)
@@ -234,7 +234,7 @@ def sweep(
             some = sets.only(part != i)
             left = {
                 query: [some.counts(some.draws.draw(query, seed)) for seed in range(seeds)]
-                for query in asked
+                for query in grid
                 if query >= 2 and some.draws.tasks(query, 0)
             }
             without.append(_pooled(left, some.draws.shot))
@@ -242,14 +242,14 @@ def sweep(
     draws = sets.draws
     model = estimate.model(draws.shot)
     pairs = _pairs(differences, sets)
-    tasks, more = tasks_of_each_query(draws, asked[-1], seeds)
-    shown = sorted({*counts, *(query for query in USUAL if query in tasks)})
+    tasks, more = tasks_of_each_query(draws, grid[-1], seeds)
+    displayed = sorted({*counts, *(query for query in USUAL if query in tasks)})
     expected = {
         query: 100.0 * factor * sqrt(model.task_variance(query))
         for query, factor in width_factors(tasks, level).items()
         if model.task_variance(query) >= 0
     }
-    observed = {q: _observed(counts[q], differences[q], pairs, q, level) for q in asked}
+    observed = {q: _observed(counts[q], differences[q], pairs, q, level) for q in grid}
     return QuerySweep(
         origin=sets.origin,
         dataset=draws.dataset,
@@ -261,7 +261,7 @@ def sweep(
         seeds=seeds,
         rows=tuple(
             SweepRow(q, float(np.mean(tasks[q])), model=expected.get(q), **observed.get(q, {}))
-            for q in shown
+            for q in displayed
         ),
         estimate=estimate,
         model=model,

@@ -49,7 +49,7 @@ class Difference:
         return self.changes[0].level if self.changes else None
 
     @property
-    def unsaid(self) -> tuple[Change, ...]:
+    def too_large(self) -> tuple[Change, ...]:
         """The changes that are too large for the second release's version."""
         raised = LEVELS.index(self.raised) if self.raised else -1
         return tuple(change for change in self.changes if LEVELS.index(change.level) > raised)
@@ -71,7 +71,7 @@ def diff(old: Release, new: Release) -> Difference:
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
     """Refuse a release whose version says less than has changed since another."""
-    large = diff(old, new).unsaid
+    large = diff(old, new).too_large
     if not large:
         return
     needed, before = next_version(old.manifest.version, large[0].level), old.manifest.version

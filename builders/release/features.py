@@ -61,17 +61,17 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
     if not backbones:
         return spec
     name = canaries.NAME
-    listed = [dataset for dataset in spec.datasets if dataset.name == name]
-    if not listed:
-        listed = [DatasetSpec(name, source=name, folder=name)]
-    if listed[0].source != name:
+    declared = [dataset for dataset in spec.datasets if dataset.name == name]
+    if not declared:
+        declared = [DatasetSpec(name, source=name, folder=name)]
+    if declared[0].source != name:
         raise SpecError(
             f"a release with features of networks holds a data set {name!r}: its canaries",
             fix="give yours another name",
         )
-    features = tuple(dict.fromkeys((*listed[0].features, *backbones)))
+    features = tuple(dict.fromkeys((*declared[0].features, *backbones)))
     others = tuple(dataset for dataset in spec.datasets if dataset.name != name)
-    return replace(spec, datasets=(*others, replace(listed[0], features=features)))
+    return replace(spec, datasets=(*others, replace(declared[0], features=features)))
 
 
 class FeatureBuild:
@@ -116,8 +116,8 @@ class FeatureBuild:
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == key:
                 return release.features(dataset, name), dict(table.provenance)
-        earlier = self._before(dataset, name) or self._kept(dataset, name, images)
-        return earlier.features(dataset), _named(name, earlier.provenance(dataset))
+        precomputed = self._before(dataset, name) or self._kept(dataset, name, images)
+        return precomputed.features(dataset), _named(name, precomputed.provenance(dataset))
 
     def made_of(self, dataset: str, name: str) -> list[str]:
         """List what features follow from, in JSON: images, network, device, or those given."""
@@ -153,17 +153,17 @@ class FeatureBuild:
 
     def _before(self, dataset: str, backbone: str) -> PrecomputedFeatures | None:
         """Return those that were extracted before, if they are of these images."""
-        earlier = self._extracted.get((dataset, backbone))
-        if earlier is None or not is_network(backbone):
+        precomputed = self._extracted.get((dataset, backbone))
+        if precomputed is None or not is_network(backbone):
             return None
-        provenance, where = earlier.provenance(dataset), str(earlier.folder)
+        provenance, where = precomputed.provenance(dataset), str(precomputed.folder)
         if provenance.get("images") != content_digest(self.writer.so_far().images(dataset)):
             raise SourceError(
                 f"the features of {backbone} that were given are of other images than {dataset}",
                 where=where,
                 fix=f"extract those of {dataset} again, or do not give them",
             )
-        return earlier
+        return precomputed
 
     def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> PrecomputedFeatures:
         """Extract features before the release holds them, if it will, unless a stopped run has."""

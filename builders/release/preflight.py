@@ -100,11 +100,11 @@ def _check_source(dataset: DatasetSpec, where: str) -> None:
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
         of_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
-        if asked := [field for field in of_images if getattr(dataset, field)]:
+        if declared := [field for field in of_images if getattr(dataset, field)]:
             raise SpecError(
                 f"{where}: a catalogue has no images, only counts, and takes no "
-                f"{' or '.join(asked)}",
-                fix=f"take {' and '.join(asked)} out, or name a source with images",
+                f"{' or '.join(declared)}",
+                fix=f"take {' and '.join(declared)} out, or name a source with images",
             )
         if "grouped" in {suite.name for suite in dataset.every_suite}:
             raise SamplingError(

@@ -60,8 +60,8 @@ def choose_queries(
     made_of = [to_builtins(rule), list(SWEPT), how, of]
 
     def choose(way: int, shot: int) -> Made:
-        so_far, told = writer.so_far(), features.progress
-        told(what := f"{dataset.name}: the number of queries of {way}w{shot}s")
+        so_far, report = writer.so_far(), features.progress
+        report(what := f"{dataset.name}: the number of queries of {way}w{shot}s")
         own = Draws.of(so_far, dataset.name, rule.suite, way, shot)
         compared = COMPARED if rule.rule == "comparisons" else ()
         if rule.release:
@@ -75,8 +75,8 @@ def choose_queries(
             sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
         if not estimates_variances(sets.draws):
             raise no_number(dataset.name, sets.draws)
-        asked = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
-        swept = sweep(sets, asked, seeds=rule.seeds, progress=lambda step: told(f"{what}: {step}"))
+        grid = [query for query in SWEPT if sets.draws.tasks(query, 0) > 1]
+        swept = sweep(sets, grid, seeds=rule.seeds, progress=lambda step: report(f"{what}: {step}"))
         return Made({}, QueryEvidence.of(swept, own, rule.release and sets.origin).as_json())
 
     chosen = {}

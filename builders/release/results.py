@@ -158,24 +158,24 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
         return results
     table, (keys, groups) = results.table, numbered(results, release)
     infos = [key.info for key in keys]
-    answers = Predictions(table, groups, infos, release)
+    checked = Predictions(table, groups, infos, release)
     predictions = table.column("predictions").combine_chunks()
     lengths = predictions.value_lengths().fill_null(0).to_numpy()
     order, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
     for group, info in enumerate(infos):
-        if answers.complete(group) and not suite_of(info.name.suite).whole:
-            order.append(answers.rows_of(group))
-            right.append(answers.right_in_task_order(group))
-    told = np.concatenate(order)
-    ends = np.append(0, lengths[told].cumsum()).astype(np.int32)
+        if checked.complete(group) and not suite_of(info.name.suite).whole:
+            order.append(checked.rows_of(group))
+            right.append(checked.right_in_task_order(group))
+    known = np.concatenate(order)
+    ends = np.append(0, lengths[known].cumsum()).astype(np.int32)
     lists = pa.ListArray.from_arrays(ends, np.concatenate(right).astype(np.int8))
-    place, is_told = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
-    place[told], is_told[told] = np.arange(told.size), True
-    left = predictions.take(pa.array(np.arange(len(table)), mask=is_told))
+    place, is_known = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
+    place[known], is_known[known] = np.arange(known.size), True
+    left = predictions.take(pa.array(np.arange(len(table)), mask=is_known))
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    columns |= {"predictions": left, "correct": lists.take(pa.array(place, mask=~is_told))}
+    columns |= {"predictions": left, "correct": lists.take(pa.array(place, mask=~is_known))}
     many = np.array([info.name.suite == "pooled" for info in infos])[groups]
     by_class = columns["class_correct"].combine_chunks()
-    columns["class_correct"] = by_class.take(pa.array(np.arange(len(table)), mask=is_told & many))
+    columns["class_correct"] = by_class.take(pa.array(np.arange(len(table)), mask=is_known & many))
     used = {name: own for name, own in columns.items() if own.null_count < len(table)}
     return replace(results, table=canonical(pa.table(used), results.source))

@@ -192,9 +192,9 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         """Give every protocol that leaves Q open the one chosen; what is then listed is one."""
         protocols = dict.fromkeys(_with_query(text, chosen) for text in self.protocols)
         spec = replace(self, protocols=tuple(protocols), task_sets=())
-        listed = {str(name) for name in spec.every_task_set}
+        by_suite = {str(name) for name in spec.every_task_set}
         names = dict.fromkeys(_with_query(text, chosen) for text in self.task_sets)
-        return replace(spec, task_sets=tuple(name for name in names if name not in listed))
+        return replace(spec, task_sets=tuple(name for name in names if name not in by_suite))
 
     def closed(self, chosen: Mapping[WayShot, int]) -> dict[str, WayShot]:
         """List the task sets that leave Q open, by their names with the Q chosen."""

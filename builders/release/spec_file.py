@@ -158,10 +158,10 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             where=where,
             expected=f'{way}w{shot}s5q, or queries = "optimal" for one to be chosen',
         )
-    told = spec.with_queries(dict.fromkeys(spec.left_open, 1))
-    for protocol in told.protocols if not told.suites else ():
+    filled = spec.with_queries(dict.fromkeys(spec.left_open, 1))
+    for protocol in filled.protocols if not filled.suites else ():
         Protocol.parse(protocol)
-    for task_set in told.every_task_set:
+    for task_set in filled.every_task_set:
         suite_of(task_set.suite, where)
     source = spec.source or spec.name
     own = spec.name if source in GENERAL else source

@@ -104,9 +104,9 @@ def verify(
         if dataset.name not in of.sizes:
             problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
     problems += [Problem(CARD_FILE, what) for what in _card_problems(manifest, folder)]
-    listed = {table.path for table in manifest.tables if not table.drawn}
+    expected = {table.path for table in manifest.tables if not table.drawn}
     paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
-    problems += [Problem(path, "is not in the manifest") for path in paths if path not in listed]
+    problems += [Problem(path, "is not in the manifest") for path in paths if path not in expected]
     return Verification(manifest, of.drawn_again, tuple(problems), of.images_read)
 
 
@@ -246,8 +246,8 @@ def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
         return
     if paths := differing_images(recorded, images):
         s = "s" if len(paths) != 1 else ""
-        told = "" if of.spec else f" (read from {raw / entry.dataset}; --spec names another place)"
-        yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}{told}"
+        note = "" if of.spec else f" (read from {raw / entry.dataset}; --spec names another place)"
+        yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}{note}"
     elif superclasses != known:
         yield f"the superclasses of the classes in {raw} are not the released ones"
 
@@ -257,9 +257,9 @@ def _images_now(
 ) -> tuple[pa.Table, tuple[str, ...] | None]:
     """Read the images as they are now, and superclasses; `known` ones where no source says any."""
     name = entry.dataset
-    listed = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
-    if name in listed or (name in SOURCES and name not in GENERAL):
-        dataset = listed.get(name) or DatasetSpec(name, source=name, folder=name)
+    declared = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
+    if name in declared or (name in SOURCES and name not in GENERAL):
+        dataset = declared.get(name) or DatasetSpec(name, source=name, folder=name)
         images = read_source(
             dataset.source,
             raw / dataset.folder,
@@ -492,9 +492,9 @@ def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> P
     columns = [table.column(key).to_pylist() for key in keys]
     laws = []
     for support, query, labels, chosen, inter_class in zip(*columns, strict=True):
-        shown = [(of_image[image], place // shot) for place, image in enumerate(support)]
-        asked = [(of_image[image], k) for image, k in zip(query, labels, strict=True)]
-        laws.append(_broken_laws(step, chosen, inter_class, shown, asked))
+        supports = [(of_image[image], place // shot) for place, image in enumerate(support)]
+        queries = [(of_image[image], k) for image, k in zip(query, labels, strict=True)]
+        laws.append(_broken_laws(step, chosen, inter_class, supports, queries))
     yield from _breaking(laws)
 
 

@@ -139,7 +139,7 @@ def draw_published(
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     generator = np.random.RandomState(PUBLISHED_SEED)
-    remaining = [np.arange(size, dtype=np.int32) for size in sizes]
+    unused = [np.arange(size, dtype=np.int32) for size in sizes]
     left = sizes.copy()
     class_ids: list[NDArray[Any]] = []
     images: list[NDArray[Any]] = []
@@ -152,8 +152,8 @@ def draw_published(
         for slot, class_id in enumerate(chosen):
             # RandomState.choice without replacement is the head of a permutation
             at = generator.permutation(left[class_id])[: protocol.per_class]
-            drawn[slot] = remaining[class_id][at]
-            remaining[class_id] = np.delete(remaining[class_id], at)
+            drawn[slot] = unused[class_id][at]
+            unused[class_id] = np.delete(unused[class_id], at)
             left[class_id] -= protocol.per_class
         class_ids.append(chosen)
         images.append(drawn)

@@ -153,11 +153,11 @@ class FewShotSource:
 def _find_images(source: FewShotSource, folder: Path, part: str) -> Found:
     """Find the folders of classes, or what a list such as ``test.csv`` names in ``images/``."""
     names = PARTS[part] if source.in_parts else ()
-    for listed in (f"{name}.csv" for name in names):  # as that of Ravi and Larochelle
-        if (folder / listed).is_file() and (folder / "images").is_dir():
-            rows = _rows(folder / listed, "filename", "label")
+    for file in (f"{name}.csv" for name in names):  # as that of Ravi and Larochelle
+        if (folder / file).is_file() and (folder / "images").is_dir():
+            rows = _rows(folder / file, "filename", "label")
             pairs = ((row["label"], Item(f"images/{row['filename']}")) for row in rows)
-            return Found(_by_class(pairs), folder / listed, (listed,))
+            return Found(_by_class(pairs), folder / file, (file,))
     parts = source.dataset.parts
     every = {label for classes in parts.values() for label in classes}
     for place in (*names, *source.roots):

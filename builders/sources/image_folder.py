@@ -48,8 +48,8 @@ def read(
     """
     lists = {"groups": groups, "superclasses": superclasses, "texts": texts}
     lists |= {"attributes": attributes}
-    paths, said = list_images(folder, **lists)
-    group = said.get("groups", {})
+    paths, values = list_images(folder, **lists)
+    group = values.get("groups", {})
     images = check_and_number(
         name,
         about,
@@ -65,12 +65,12 @@ def read(
         },
         progress=progress,
     )
-    images = replace(images, texts=said.get("texts"))
-    if "attributes" in said:
-        words = {path: text.split(";") for path, text in said["attributes"].items()}
+    images = replace(images, texts=values.get("texts"))
+    if "attributes" in values:
+        words = {path: text.split(";") for path, text in values["attributes"].items()}
         of_path = {path: tuple(filter(None, map(str.strip, own))) for path, own in words.items()}
         images = replace(images, attributes=of_path)
-    return images.with_superclasses(said["superclasses"]) if "superclasses" in said else images
+    return images.with_superclasses(values["superclasses"]) if "superclasses" in values else images
 
 
 def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
@@ -119,10 +119,10 @@ def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
 
     Parts are all folders or some that hold folders; `paths` has the images of each.
     """
-    if beside := image_files(folder, ""):
+    if stray := image_files(folder, ""):
         raise SourceError(
-            f"{len(beside)} picture{'s lie' if len(beside) > 1 else ' lies'} beside the folders of "
-            f"classes: {listing(beside, 4)}",
+            f"{len(stray)} picture{'s lie' if len(stray) > 1 else ' lies'} beside the folders of "
+            f"classes: {listing(stray, 4)}",
             where=str(folder),
             expected="every picture in the folder of its class",
             fix="move each into the folder of its class, or out of the raw folder",

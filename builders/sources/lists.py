@@ -60,38 +60,38 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             fix="save it with commas in place of semicolons" if header == f"{key};{value}" else "",
         )
     composed = {normalize("NFC", there): there for there in known}
-    said: dict[str, str] = {}
+    rows: dict[str, str] = {}
     empty: dict[int, str] = {}
     for number, fields in lines[1:]:
         if fields[0] not in known:  # the same letters, with accents of their own
             fields[0] = composed.get(normalize("NFC", fields[0]), fields[0])
         problem = f"has {len(fields)} fields, not 2" if len(fields) != 2 else ""
-        if problem or fields[0] in said:
+        if problem or fields[0] in rows:
             raise SourceError(
                 f"{name}: line {number} {problem or f'names {fields[0]} again'}",
                 where=f"{file}, line {number}",
                 expected=expected,
             )
-        said[fields[0]] = fields[1].strip()
-        if is_missing(fields[1]) and (said[fields[0]] or option not in _BLANK):
+        rows[fields[0]] = fields[1].strip()
+        if is_missing(fields[1]) and (rows[fields[0]] or option not in _BLANK):
             empty[number] = fields[0]
     if empty:
         number, first = next(iter(empty.items()))
         raise SourceError(
-            f"{name}: {len(empty)} of {len(said)} lines say nothing: line {number} gives {first} "
+            f"{name}: {len(empty)} of {len(rows)} lines say nothing: line {number} gives {first} "
             f"no {value}{no_value}",
             where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
             expected=expected,
         )
-    _check_known(option, folder, name, said, known, expected)
-    return {key: text for key, text in said.items() if text}
+    _check_known(option, folder, name, rows, known, expected)
+    return {key: text for key, text in rows.items() if text}
 
 
 def _check_known(
     option: str,
     folder: Path,
     name: str,
-    said: dict[str, str],
+    rows: dict[str, str],
     known: Collection[str],
     expected: str,
 ) -> None:
@@ -100,16 +100,16 @@ def _check_known(
     what = "names are no classes" if of_classes else "paths are no images"
     place, example = ("folders of", "cat") if of_classes else ("paths relative to", "cat/1.jpg")
     where = f"{place} {folder}, such as {min(known, default=example)}"
-    if unknown := [key for key in said if key not in known]:
+    if unknown := [key for key in rows if key not in known]:
         raise SourceError(
-            f"{name}: {len(unknown)} of {len(said)} {what} of the data set: {listing(unknown, 4)}",
+            f"{name}: {len(unknown)} of {len(rows)} {what} of the data set: {listing(unknown, 4)}",
             where=file,
             expected=where,
         )
-    if not of_classes and not any(said.values()):
+    if not of_classes and not any(rows.values()):
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=file, expected=expected)
-    missing = [each for each in known if each not in said] if option != "groups" else []
+    missing = [each for each in known if each not in rows] if option != "groups" else []
     if missing:
         each = "classes" if of_classes else "images"
         raise SourceError(

@@ -142,11 +142,11 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
         if client == "pip" and "No module named pip" in done.stderr:
             raise _absent(client, fix)
         if done.returncode:
-            said = [line.strip() for line in (done.stderr + done.stdout).splitlines()]
+            output = [line.strip() for line in (done.stderr + done.stdout).splitlines()]
             lists = "apt-get update, if its lists are old; or " if client == "apt-get" else ""
             raise SourceError(
                 f"{client} cannot get {package.name} {package.version}",
-                where="; ".join([*filter(None, said)][-3:]) or f"exit code {done.returncode}",
+                where="; ".join([*filter(None, output)][-3:]) or f"exit code {done.returncode}",
                 expected=f"the file {package.file}",
                 fix=lists + fix,
             )

@@ -99,9 +99,9 @@ def _check_name(folder: Path, name: str) -> None:
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
-        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        escaped = os.fsencode(name).decode("utf-8", "backslashreplace")
         raise SourceError(
-            f"a name is no valid UTF-8: {shown}", where=str(folder), fix="rename it"
+            f"a name is no valid UTF-8: {escaped}", where=str(folder), fix="rename it"
         ) from None
 
 

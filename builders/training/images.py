@@ -179,7 +179,7 @@ class Inputs:
         return torch.from_numpy(values)
 
 
-_UNSAID = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
+_PLACEHOLDERS = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
 """What a release says of a data set of one's own, and a training needs not."""
 
 
@@ -189,24 +189,24 @@ def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
 
 
 def read_images(
-    data: DataSettings, raw: Path | None, told: Callable[[str], None]
+    data: DataSettings, raw: Path | None, progress: Callable[[str], None]
 ) -> tuple[TrainingImages, TrainingImages]:
     """Read what is trained on and what is validated on; raises what `read_source` does."""
 
     def part(options: Mapping[str, Any]) -> TrainingImages:
         chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
-        told(f"reading {data.source}{': ' if chosen else ''}{chosen}")
-        taken = {**(_UNSAID if data.source in GENERAL else {}), **options}
+        progress(f"reading {data.source}{': ' if chosen else ''}{chosen}")
+        taken = {**(_PLACEHOLDERS if data.source in GENERAL else {}), **options}
         folder = _raw_folder(data, raw)
         if folder is not None and "folder" in taken:
             folder /= taken.pop("folder")
-        found = read_source(data.source, folder, name=data.source, options=taken, progress=told)
+        found = read_source(data.source, folder, name=data.source, options=taken, progress=progress)
         return TrainingImages.of(found, data)
 
     images = part(data.train)
     validation = images if data.validate == data.train else part(data.validate)
     if data.train and images.digest == validation.digest:
-        told("validate has the images of train: its accuracy says nothing of new classes")
+        progress("validate has the images of train: its accuracy says nothing of new classes")
     return images, validation
 
 
@@ -219,7 +219,7 @@ def data_digest(data: DataSettings) -> str:
 
 
 def keep_images(
-    data: DataSettings, raw: Path | None, folder: Path, told: Callable[[str], None]
+    data: DataSettings, raw: Path | None, folder: Path, progress: Callable[[str], None]
 ) -> Path:
     """Read images into a file of `folder`, unless it has them; gives the file.
 
@@ -234,7 +234,7 @@ def keep_images(
             before = str(kept["state"])
         if before == state:
             return path
-    images, validation = read_images(data, raw, told)
+    images, validation = read_images(data, raw, progress)
     parts = [images] if validation is images else [images, validation]
     arrays: dict[str, Any] = {"state": np.array(state)}
     for name, part in zip(_PARTS, parts, strict=False):

@@ -86,7 +86,7 @@ def train(
     images: TrainingImages,
     validation: TrainingImages,
     folder: Path,
-    told: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
     device: str = "cpu",
 ) -> str:
     """Train a method, or go on with it; gives the digest of its weights.
@@ -107,7 +107,7 @@ def train(
         optimizer = _optimizer(method, settings.training)
         progress = resume(folder, about, method, optimizer)
         if progress.step:
-            told(f"goes on after step {progress.step:,}")
+            report(f"goes on after step {progress.step:,}")
         rates = islice(_rates(settings.training), progress.step, None)
         saved = time.monotonic()
         while progress.step < settings.training.steps:
@@ -119,7 +119,7 @@ def train(
             judged = end or progress.step % settings.validation.every == 0
             if judged:
                 with _of_method(settings, progress.step):
-                    told(_judge(method, settings, validation, progress))
+                    report(_judge(method, settings, validation, progress))
                 write_curve(folder, progress)
             if judged or time.monotonic() - saved > SECONDS:
                 save(folder, about, method, optimizer, progress)
@@ -137,8 +137,8 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
             rng = np.random.default_rng((_VALIDATION, number))
             task = _draw_episode(images, eligible, protocol, rng, load).to(_device(method))
             with torch.no_grad():
-                answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
-            right += int((answers == task.target).sum())
+                predicted = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
+            right += int((predicted == task.target).sum())
     finally:
         method.train()
     return 100 * right / (tasks * protocol.way * protocol.query)

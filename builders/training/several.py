@@ -55,9 +55,9 @@ class Trainings:
 
         def work(blocks: Iterable[Planned]) -> Iterator[str]:
             for one in blocks:
-                images, told = load(one.images), partial(self._report, one)
+                images, report = load(one.images), partial(self._report, one)
                 with reproducible(self.threads):
-                    yield train(one.settings, *images, one.folder, told, self.device)
+                    yield train(one.settings, *images, one.folder, report, self.device)
 
         return work
 

@@ -60,8 +60,8 @@ class Trained:
         load, where = Inputs(self.settings.data).plain, next(self.method.parameters()).device
         with torch.no_grad():
             scores = self.method.scores(load(support).to(where), load(query).to(where))
-        answers: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
-        return answers
+        positions: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
+        return positions
 
 
 def training_name(settings: RunSettings) -> str:

@@ -72,7 +72,7 @@ class Emoji:
 def emojis(folder: Path) -> list[Emoji]:
     """Return the emoji of large subgroups with their drawings, in the order of the CLDR."""
     openmoji, google, twitter, fluent = (unpacked(p, folder, NAME) for p in PACKAGES)
-    listed = {
+    by_style = {
         style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
         for style, root in (("google", google), ("twitter", twitter))
     }
@@ -93,7 +93,7 @@ def emojis(folder: Path) -> list[Emoji]:
         code = _code(entry["hexcode"])
         paths = [f"{OPENMOJI}/{entry['hexcode']}.svg"]
         for style, place in (("google", GOOGLE), ("twitter", TWITTER)):
-            drawn = listed[style].get(code)
+            drawn = by_style[style].get(code)
             if drawn and drawn[f"has_img_{style}"]:
                 paths.append(f"{place}/{drawn['image']}")
         word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
@@ -118,18 +118,18 @@ def without_gender(code: str) -> str:
     return "-".join(left or points)
 
 
-def groups_of(listed: Sequence[Emoji], folder: Path) -> dict[str, str]:
+def groups_of(kept: Sequence[Emoji], folder: Path) -> dict[str, str]:
     """Group emoji by their code: gender makes no other group, nor does a file that two share."""
     first: dict[str, str] = {}
     links = []
-    for emoji in listed:
+    for emoji in kept:
         shared = without_gender(emoji.code)
         for path in emoji.paths:
             if (folder / path).is_file():
                 digest = sha256_of_bytes((folder / path).read_bytes())
                 links.append((first.setdefault(digest, shared), shared))
     together = group_of(linked(links))
-    codes = {emoji.code: without_gender(emoji.code) for emoji in listed}
+    codes = {emoji.code: without_gender(emoji.code) for emoji in kept}
     return {code: together.get(shared, shared) for code, shared in codes.items()}
 
 
@@ -177,9 +177,9 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     Paths of the images table are relative to that folder.
     """
     classes: dict[str, list[Item]] = {}
-    listed = emojis(folder)
-    group = groups_of(listed, folder)
-    for emoji in listed:
+    kept = emojis(folder)
+    group = groups_of(kept, folder)
+    for emoji in kept:
         progress(f"{NAME}: {emoji.subgroup}")
         items = classes.setdefault(emoji.subgroup, [])
         for path in emoji.paths:
@@ -201,10 +201,10 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         progress=progress,
     )
     paths = images.images.column("path").to_pylist()
-    texts = {path: Text(emoji.name).sentences for emoji in listed for path in emoji.paths}
+    texts = {path: Text(emoji.name).sentences for emoji in kept for path in emoji.paths}
     styles = {path: (style_of(path),) for path in paths}
     images = replace(images, texts=texts, attributes=styles)
-    return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in listed})
+    return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in kept})
 
 
 def style_of(path: str) -> str:

@@ -172,12 +172,12 @@ def shares(
 def draw(
     folder: Path,
     faces: Sequence[Face],
-    asked: Sequence[Sequence[int]],
+    code_points: Sequence[Sequence[int]],
     left_out: Counter[str],
     progress: Progress = silent,
 ) -> Iterator[Drawing]:
     """Draw what each face is to draw, in the order of faces: step 3 of the rule."""
-    for number, (face, codes) in enumerate(zip(faces, asked, strict=True)):
+    for number, (face, codes) in enumerate(zip(faces, code_points, strict=True)):
         if number % 50 == 0:
             progress(f"face {number} of {len(faces)}")
         if not codes:
@@ -245,7 +245,7 @@ def glyph_set(
     folder: Path,
     packages: Sequence[Package],
     scripts: Mapping[str, str],
-    shown: Mapping[str, str],
+    of_classes: Mapping[str, str],
     fewest: int,
     progress: Progress,
 ) -> ImageSet:
@@ -259,12 +259,12 @@ def glyph_set(
     faces = list(read_faces(folder, packages, set(map(ord, scripts)), frozen.serifs, name))
     script_of = {ord(character): script for character, script in scripts.items()}
     left_out: Counter[str] = Counter()
-    asked = shares(faces, script_of, frozen.designs, left_out)
-    drawn = draw(folder, faces, asked, left_out, lambda step: progress(f"{name}: {step}"))
+    code_points = shares(faces, script_of, frozen.designs, left_out)
+    drawn = draw(folder, faces, code_points, left_out, lambda step: progress(f"{name}: {step}"))
     drawings = distinct(drawn, left_out)
     chosen = {
         character: choose(drawings.get(ord(character), ()), script, frozen.designs)
-        for character, script in shown.items()
+        for character, script in of_classes.items()
     }
     scarce = [character for character, own in chosen.items() if len(own) < fewest]
     if scarce:
@@ -279,7 +279,7 @@ def glyph_set(
     for character, own in chosen.items():
         items = classes.setdefault(unicodedata.name(character), [])
         for drawing in own:
-            group = (character, design_of(drawing.face, shown[character], frozen.designs))
+            group = (character, design_of(drawing.face, of_classes[character], frozen.designs))
             credit = frozen.credits[drawing.face.package]
             items.append(Item(drawing.path, group, *credit, drawing.digest))
     images = number_images(
@@ -298,7 +298,7 @@ def glyph_set(
     of_all = [drawing for own in chosen.values() for drawing in own]
     return replace(
         images,
-        superclasses=tuple(shown.values()),
+        superclasses=tuple(of_classes.values()),
         pixels=_pixels(folder, of_all, progress, name),
         texts={drawing.path: drawing.face.family for drawing in of_all},
         attributes={drawing.path: drawing.face.style for drawing in of_all},
@@ -352,6 +352,6 @@ def read(
             f"option most is {most!r}", where=NAME, expected="a number of characters, such as '16'"
         )
     parts = [part] if part else PARTS
-    shown = collection().scripts(*parts, most=int(most) if most else None)
+    of_classes = collection().scripts(*parts, most=int(most) if most else None)
     every = collection().scripts(*PARTS)
-    return glyph_set(NAME, folder, PACKAGES, every, shown, FEW_DRAWINGS, progress)
+    return glyph_set(NAME, folder, PACKAGES, every, of_classes, FEW_DRAWINGS, progress)

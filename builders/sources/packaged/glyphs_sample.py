@@ -25,5 +25,5 @@ __all__ = ["ABOUT", "LAYOUT", "read"]
 
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
     """Draw the sample's characters; otherwise as :func:`builders.sources.packaged.glyphs.read`."""
-    shown = collection().scripts(SAMPLE)
-    return glyph_set(NAME, folder, PACKAGES, shown, shown, SAMPLE_DRAWINGS, progress)
+    scripts = collection().scripts(SAMPLE)
+    return glyph_set(NAME, folder, PACKAGES, scripts, scripts, SAMPLE_DRAWINGS, progress)

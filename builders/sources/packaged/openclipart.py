@@ -160,8 +160,8 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
     filed = {path: themes for path, themes in filed.items() if not reasons[path]}
     seen, damaged = _look(png, filed, progress)
-    left_out["blank"] = sum(shown.blank for shown in seen.values())
-    left_out["too large"] = sum(shown.pixels is None for shown in seen.values())
+    left_out["blank"] = sum(picture.blank for picture in seen.values())
+    left_out["too large"] = sum(picture.pixels is None for picture in seen.values())
     pixels = {path: s.pixels for path, s in seen.items() if s.pixels and not s.blank} | damaged
     classes = sort_into_classes({path: filed[path] for path in sorted(pixels)}, pixels, left_out)
     prefix = f"{PACKAGES[0].name}/{PNG}"
@@ -191,8 +191,8 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         finish=crop_to_drawing,
         progress=progress,
     )
-    said = {f"{prefix}/{path}": words.sentences for path, words in text.items() if words.sentences}
-    images = replace(images, texts=said)
+    of_path = {f"{prefix}/{path}": own.sentences for path, own in text.items() if own.sentences}
+    images = replace(images, texts=of_path)
     return images.with_superclasses({label: label.partition("/")[0] for label in classes})
 
 
@@ -264,9 +264,9 @@ def _look(
     seen: dict[str, Look] = {}
     damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for done, (path, shown) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
-            if shown:
-                seen[path] = shown
+        for done, (path, picture) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
+            if picture:
+                seen[path] = picture
             else:
                 damaged[path] = f"damaged: {path}"
             if done % 50 == 0:

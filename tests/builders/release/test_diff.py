@@ -42,13 +42,13 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: Spec
         "tasks/open-3w2s2q/dtd.parquet",
         "tasks/open-5w1s1q/dtd.parquet",
     ]
-    assert (up.needed, up.raised, up.unsaid) == ("minor", "minor", ())
-    assert (down.needed, down.raised, bool(down.unsaid)) == ("major", None, True)
+    assert (up.needed, up.raised, up.too_large) == ("minor", "minor", ())
+    assert (down.needed, down.raised, bool(down.too_large)) == ("major", None, True)
     other = structs.replace(spec_of(tmp_path, "1.0.1"), description="another text")
     build_release(other, tmp_path / "text")
     texts = diff(old, load_release(tmp_path / "text"))
     assert [(c.level, c.what) for c in texts.changes] == [("patch", "the description differs")]
-    assert not texts.unsaid
+    assert not texts.too_large
     for first, second, code in ((built, tmp_path / "more", 0), (tmp_path / "more", built, 1)):
         run = CliRunner().invoke(main, ["diff", str(first), str(second)])
         assert run.exit_code == code
