@@ -91,7 +91,7 @@ def main() -> int:
         return lambda _: Predictor(head, features, device)(support, query)
 
     def part(loop: Callable[[Array, Array, Array], Array], x: Array) -> Callable[[int], Array]:
-        """In each round another part of the tasks."""
+        """Return a run of the loop, on another part of the tasks each round."""
         where = [slice(r * share, (r + 1) * share) for r in range(options.rounds)]
         return lambda r: loop(x, support[where[r]], query[where[r]])
 

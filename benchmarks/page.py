@@ -49,7 +49,7 @@ def made(path: Path, folder: Path) -> None:
 
 
 def response_times(page: Path) -> dict[str, list[float]]:
-    """Return milliseconds that each choice takes, by what is chosen; and of the first drawing."""
+    """Return the milliseconds of each choice, by what is chosen, and of opening the page."""
     from playwright.sync_api import sync_playwright
 
     found: dict[str, list[float]] = {}

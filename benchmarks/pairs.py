@@ -72,7 +72,7 @@ def _coded(codes: object, names: list[str]) -> object:
 
 
 def made_up_release() -> Any:
-    """Return what scoring asks of a release, with 5 of 40 classes in each task."""
+    """Return what scoring reads of a release, with 5 of 40 classes in each task."""
     from types import SimpleNamespace
 
     import numpy as np
@@ -126,7 +126,7 @@ def ours(path: Path) -> dict[str, float]:
 
 
 def loop(path: Path) -> dict[str, float]:
-    """scipy.stats.ttest_rel and its confidence interval, pair by pair, on a sample."""
+    """Run scipy.stats.ttest_rel and its confidence interval, pair by pair, on a sample."""
     import numpy as np
     from scipy import stats
 
@@ -147,7 +147,7 @@ def loop(path: Path) -> dict[str, float]:
 
 
 def pandas(path: Path) -> dict[str, float]:
-    """read_parquet, pivot and cov, task set by task set, and the half-widths of all pairs."""
+    """Run read_parquet, pivot and cov, task set by task set, and the half-widths of all pairs."""
     start = time.perf_counter()
     import numpy as np
     import pandas as pd

@@ -110,7 +110,7 @@ def write_results(release: fb.Release, path: Path, *, predictions: bool = True) 
 
 
 def queries_known(folder: Path) -> int:
-    """Print a row for counts and one for predictions; tell whether these take too long."""
+    """Print a row for counts and one for predictions; return whether these take too long."""
     writer = ReleaseWriter(folder / "release", "r", "1.0.0", "R.")
     task_set, took = closed(writer), {}
     writer.finish()

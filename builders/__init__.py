@@ -1,1 +1,1 @@
-"""What maintainers use to make releases: sources, samplers, features, baselines."""
+"""Tools of maintainers to make releases: sources, samplers, features, baselines."""

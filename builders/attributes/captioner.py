@@ -1,4 +1,4 @@
-"""What a captioner is: a network that writes a caption to a picture, and how it is named."""
+"""The interface of captioners, networks that write a caption to a picture, and their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmark_spec.errors import UnknownNameError
 from builders.features.backbone import Preprocessing
 
 GIVEN = "given"
-"""In place of a captioner: texts that came with the data set."""
+"""The name for texts that came with the data set, in place of a captioner's."""
 ON_FOLDERS = ("vit_gpt2", "blip", "blip_large")
 """Captioners of transformers, which are read from folders."""
 COCA = "coca"
@@ -23,7 +23,7 @@ CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_O
 class Captioner(ABC):
     """A network that writes captions, and its tokenizer.
 
-    `weights` says where they came from, with their SHA-256, and `generation` how captions are made.
+    `weights` is where they came from, with their SHA-256, and `generation` how captions are made.
     """
 
     name: str

@@ -37,7 +37,7 @@ BLOCK = 128
 """Images of a block: captions take a hundred times as long as features."""
 
 BATCH = {"cpu": 8, "cuda": 32}
-"""Pictures at a time, unless the settings say otherwise."""
+"""Pictures at a time by default."""
 
 
 class CocaCaptioner(Captioner):
@@ -101,7 +101,7 @@ class CocaCaptioner(Captioner):
 
 
 def _check_coca(spec: str, folder: Path | None) -> None:
-    """Refuse what :meth:`CocaCaptioner.load` would, before any weights are fetched."""
+    """Refuse the names that :meth:`CocaCaptioner.load` would, before any weights are fetched."""
     open_clip = require("open_clip")
     arch, _, weights = (spec or DEFAULT).partition("/")
     models = open_clip.list_models()
@@ -125,14 +125,14 @@ def _no_captioner(arch: str) -> BackboneError:
 
 @dataclass(frozen=True)
 class CaptionerName:
-    """What loads a captioner, in whichever process; what `name` names is looked for in `folder`."""
+    """The name of a captioner, to be loaded in any process; its files are looked up in `folder`."""
 
     name: str
     folder: Path | None = None
     device: Device = "cpu"
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
-        """Find out what captions depend on, on this machine."""
+        """Return what captions depend on, on this machine."""
         return {
             **self.load().describe(),
             **facts(self.device, self.name),
@@ -143,7 +143,7 @@ class CaptionerName:
         }
 
     def check(self) -> None:
-        """Refuse a captioner whose package, folder or file is missing; the Hub is not asked."""
+        """Refuse a captioner with a missing package, folder or file; the Hub is not queried."""
         family, rest = check_captioner(self.name)
         if family == COCA:
             _check_coca(rest, self.folder)
@@ -188,7 +188,7 @@ def write_captions(
     settings: Settings | None = None,
     progress: Progress = nobody,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Write a caption for each of N images, and return how they were written, too.
+    """Write a caption for each of N images; return also how they were written.
 
     Folder, progress and errors are those of :func:`builders.features.extraction.extracted`.
     """

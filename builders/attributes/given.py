@@ -38,11 +38,11 @@ def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
 def given_values(
     images: ImageSet, source: str, word: str, texts: Sequence[str | None]
 ) -> tuple[list[list[str]], list[str | None]]:
-    """Tell whether each of N images has an attribute, as a value of one that all have.
+    """Return whether each of N images has an attribute, as a value of one that all have.
 
-    Gives ``[word]`` or ``["not word"]`` of each, and as text the object that it shows: what was
-    written of it, and its other attributes.  An image without a text shows no object, nor does a
-    second one of an object with the same value.
+    Gives ``[word]`` or ``["not word"]`` of each, and as text the object in it: its given text and
+    its other attributes.  The object is None for an image without a text, and for a second image of
+    an object with the same value.
     """
     values, objects, seen = [], [], set()
     classes = images.images.column("class_id").to_pylist()
@@ -58,7 +58,7 @@ def given_values(
 
 
 def check_given(source: str, name: str, where: str = "") -> Any:
-    """Return what a source has of that name, :data:`TEXTS` or :data:`ATTRIBUTES`, or refuse it."""
+    """Return a source's :data:`TEXTS` or :data:`ATTRIBUTES`; SourceError if it has none."""
     came = came_with(source, name)
     if came is None:
         others = ", ".join(other for other in SOURCES if came_with(other, name))
@@ -74,12 +74,12 @@ def check_given(source: str, name: str, where: str = "") -> Any:
 
 
 def came_with(source: str, name: str) -> Any:
-    """Return what a source has of that name, or None."""
+    """Return a source's texts or attributes, or None."""
     return getattr(source_module(source), name, None)
 
 
 MARK = "~"
-"""Between what came with a data set and how a tagger errs, in a recipe."""
+"""Separates given attributes from the errors of a tagger, in a recipe."""
 
 _PARTS = ("miss", "invent", "seed")
 _LONGEST_SEED = 18
@@ -88,7 +88,7 @@ _LONGEST_SEED = 18
 
 @dataclass(frozen=True)
 class TaggerErrors:
-    """A tagger that errs at known rates, all independently, so that what its errors do can be seen.
+    """A tagger with independent errors at known rates, to measure the effect of its errors.
 
     It errs where the first eight bytes of the SHA-256 of seed, path and word, parted by zero bytes,
     over 2^64 lie below the rate: nothing depends on an order.
@@ -104,7 +104,7 @@ class TaggerErrors:
 
     @classmethod
     def parse(cls, text: str, where: str = "") -> TaggerErrors:
-        """Read ``miss=0.2,invent=0.05,seed=1``: what is absent is 0."""
+        """Parse ``miss=0.2,invent=0.05,seed=1``; absent values are 0."""
         values: dict[str, str] = {}
         for part in text.split(","):
             name, equals, value = part.partition("=")
@@ -139,7 +139,7 @@ class TaggerErrors:
     def __call__(
         self, attributes: Sequence[Sequence[str]], paths: Sequence[str], words: Sequence[str]
     ) -> list[list[str]]:
-        """Give the attributes that the tagger finds of each of N images: sorted, each once."""
+        """Return the attributes that the tagger finds of each of N images: sorted, each once."""
         vocabulary = {word.lower() for word in words}
         return [
             sorted(

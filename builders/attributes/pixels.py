@@ -46,7 +46,7 @@ _HUES = (
 def pixel_attributes(
     images: ImageSet, progress: Callable[[int], None] = lambda _: None
 ) -> list[list[str]]:
-    """Return the attributes of each of N images, sorted; `progress` is told how many are done."""
+    """Return the attributes of each of N images, sorted; `progress` gets the number done."""
 
     def of_image(image_id: int) -> list[str]:
         return attributes_of_picture(np.asarray(picture_of(images, image_id)))
@@ -102,7 +102,7 @@ def block_means(picture: NDArray[np.uint8]) -> NDArray[np.int64]:
 def classified(
     cells: NDArray[np.int64],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
-    """Say which cells (h, w) are the drawing and which are ink, and the colour of each, 0 to 11."""
+    """Return which cells (h, w) are the drawing, which are ink, and the colour of each, 0 to 11."""
     from scipy import ndimage
 
     largest, smallest = cells.max(axis=2), cells.min(axis=2)

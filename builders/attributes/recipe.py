@@ -1,4 +1,4 @@
-"""How a set of attributes is made, as one line of a specification says it (docs/bias.md)."""
+"""The recipe of a set of attributes: one line of a specification (docs/bias.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe, taken apart.
+    """A parsed recipe.
 
     `texts` (``given`` or a captioner) and `tagger` are empty where attributes are no words;
     `attributes` is then ``given`` or ``pixels``, `word` the one of the given that is wanted, and
@@ -65,7 +65,7 @@ class Recipe:
 
     @classmethod
     def parse(cls, text: str, where: str = "") -> Recipe:
-        """Take a recipe apart; one of no known form, captioner or tagger is refused."""
+        """Parse a recipe; an unknown form, captioner or tagger is refused."""
         if text in (GIVEN, PIXELS):
             return cls(attributes=text)
         if text.startswith(f"{GIVEN}:"):
@@ -91,7 +91,7 @@ def check_recipe(
 ) -> None:
     """Refuse at once a recipe that cannot be followed for a source with such options.
 
-    `weights` is where folders and files of captioners are also looked for.
+    Folders and files of captioners are also looked up in `weights`.
     """
     if recipe.attributes == GIVEN and not OWN_ATTRIBUTES & set(options):
         attributes = check_given(source, ATTRIBUTES, where)

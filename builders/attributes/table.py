@@ -1,4 +1,4 @@
-"""Tables of attributes: one row an image, and what must hold of them."""
+"""Tables of attributes: one row an image, and the rules that they follow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def attributes_table(
 
 
 def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Table:
-    """Return a table of attributes; SchemaError says all that is wrong with it."""
+    """Return a table of attributes; SchemaError lists everything wrong with it."""
     schemas.check(table, schemas.ATTRIBUTES, where)
     problems = list(attribute_problems(table, n_images))
     if problems:
@@ -48,7 +48,7 @@ def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Tab
 
 
 def attribute_problems(table: pa.Table, n_images: int) -> Iterator[str]:
-    """Yield what cannot be right in a table of the schema ``ATTRIBUTES``, of so many images."""
+    """Yield the problems of a table of the schema ``ATTRIBUTES``, of so many images."""
     ids, lists = table.column("image_id"), table.column("attributes")
     if ids.null_count or not np.array_equal(ids.to_numpy(), np.arange(n_images)):
         yield f"has not one row for each of {n_images} images, in order"

@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 
 def counts(word: str) -> bool:
-    """Tell whether a lemma can be an attribute."""
+    """Return whether a lemma can be an attribute."""
     return len(word) >= MIN_LETTERS and word.isalpha()
 
 
@@ -157,7 +157,7 @@ IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
 
 @dataclass(frozen=True, eq=False)
 class TextblobTagger(Tagger):
-    """The tagger that textblob calls PatternTagger, whose lexicon lies inside the package.
+    """The PatternTagger of textblob; its lexicon is part of the package.
 
     Nothing is downloaded, and nothing of NLTK is used.  Lemmas are by rule: a plural noun loses its
     ending as in Pattern, unless it ends in -ss, -us or -is; a comparative or superlative becomes

@@ -1,7 +1,7 @@
 """ViT-GPT2 and BLIP, as transformers has them: a folder of a model, or the model on the Hub.
 
 Pictures are prepared by our own code, since transformers resizes otherwise from one version to the
-next; what a folder says of generation counts for nothing.
+next; a folder's generation settings are ignored.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fslbench_data.hub import fetch
 
 @dataclass(frozen=True)
 class Family:
-    """What is different between them.
+    """A family of captioners.
 
     `hub` is the authors' model, `kind` the ``model_type`` of its configuration; `model` and
     `tokenizer` are classes of transformers, `vocabulary` files of a tokenizer that has no
-    ``tokenizer.json``; every caption begins with the `prompt`.  Generation is as docs/bias.md
-    says.
+    ``tokenizer.json``; every caption begins with the `prompt`.  Generation is described in
+    docs/bias.md.
     """
 
     hub: str
@@ -120,7 +120,7 @@ class _Size(Struct):
 
 
 class _Preprocessor(Struct):
-    """What a ``preprocessor_config.json`` says."""
+    """The fields of a ``preprocessor_config.json``."""
 
     size: _Size | int
     image_mean: tuple[float, float, float]
@@ -279,7 +279,7 @@ class TransformersCaptioner(Captioner):
 
 
 def _check_whole(name: str, home: Path, loaded: Mapping[str, Any]) -> None:
-    """Refuse weights that leave part of the network at random; nothing looks at a pooled state."""
+    """Refuse weights that leave part of the network at random; a pooled state is never used."""
     missing = [key for key in sorted(loaded["missing_keys"]) if ".pooler." not in key]
     wrong = sorted(map(str, loaded.get("mismatched_keys", ())))
     if missing or wrong:
@@ -294,7 +294,7 @@ def _check_whole(name: str, home: Path, loaded: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Let transformers say nothing, and show no bars."""
+    """Silence transformers, its progress bars included."""
     log = transformers.utils.logging
     before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""Reference methods, run once so that nobody has to again."""
+"""Reference methods, run once for everybody."""
 
 from builders.baselines.heads import HEADS, Predictor
 from builders.baselines.running import run_ft, run_head

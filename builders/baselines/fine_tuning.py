@@ -1,6 +1,6 @@
 """Fine-tuning of the whole network for each task: FT of Lafargue et al., TMLR 2024.
 
-docs/features.md says how.  At the start the layer sends the network no gradient, since all
+docs/features.md has the details.  At the start the layer sends the network no gradient, since all
 classes' weights are equal.
 """
 
@@ -120,7 +120,7 @@ class PictureFineTuner:
 
 @contextmanager
 def _repeatable(device: str) -> Iterator[None]:
-    """Give the same result each time: on a GPU torch has to be told, as far as it can."""
+    """Make results repeatable; on a GPU with torch's deterministic settings, as far as they go."""
     torch = require("torch")
     if torch.device(device).type == "cpu":
         yield

@@ -22,7 +22,7 @@ Tensor = Any
 """A ``torch.Tensor``."""
 
 MOST_TASKS = 64
-"""Tasks at once on a CPU: what more of them gather falls out of its cache."""
+"""Tasks at once on a CPU: more do not fit its cache."""
 
 CPU_BYTES, GPU_BYTES = 2**25, 2**31
 """How much a group of tasks may gather."""
@@ -60,7 +60,7 @@ def gather(unit: Tensor, ids: Tensor) -> Tensor:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute products of float32 in float32, also where torch was told to be less exact."""
+    """Compute products of float32 in float32, also where torch is set to be less exact."""
     torch = require("torch")
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

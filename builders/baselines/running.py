@@ -33,10 +33,10 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class TaskRanges:
-    """The job that answers ranges of tasks with a head, on features (N, D) of a data set's images.
+    """The job that predicts ranges of tasks with a head, on features (N, D) of a data set's images.
 
-    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M); an answer is
-    the best class of each query, or the best few.
+    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M); a
+    prediction is the best class of each query, or the best few.
     """
 
     head: str
@@ -139,7 +139,7 @@ def run_head(
 
 
 def _known_classes(tasks: TaskSet) -> int:
-    """Count the classes that are told of each query; 0 of episodes, which are answered apart."""
+    """Return how many classes are predicted of a query; 0 of episodes, which run separately."""
     if isinstance(tasks, Episodes):
         return 0
     return 2 if suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2 else 1

@@ -1,4 +1,4 @@
-"""``fslbench-build publish``, ``results-repo`` and ``webhook``: what goes to the Hub."""
+"""``fslbench-build publish``, ``results-repo`` and ``webhook``."""
 
 from __future__ import annotations
 

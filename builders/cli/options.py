@@ -1,4 +1,4 @@
-"""Options that commands share: what is read and written, and how features are extracted."""
+"""Shared options of commands: input, output, and the extraction of features."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ source_options = _all_of(
     spec_option,
     click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber."),
 )
-"""The options that say which images are read: `raw`, `spec` and `allow_missing`."""
+"""The options for the images to read: `raw`, `spec` and `allow_missing`."""
 
 engine_options = _all_of(
     click.option(
@@ -66,7 +66,7 @@ engine_options = _all_of(
         help="Of a running Ray cluster; without one Ray is started on this machine.",
     ),
 )
-"""The options that say who computes: `engine_name` and `address`."""
+"""The options for where work runs: `engine_name` and `address`."""
 
 extraction_options = _all_of(
     click.option(
@@ -105,7 +105,7 @@ extraction_options = _all_of(
     ),
     engine_options,
 )
-"""The options that say how features are extracted."""
+"""The options for extracting features."""
 
 
 def made_option(name: str, about: str) -> Callable[[F], F]:
@@ -114,7 +114,7 @@ def made_option(name: str, about: str) -> Callable[[F], F]:
 
 
 def check_table_file(path: Path | None) -> None:
-    """Refuse a file for a table whose name says that it is something else, or that is there."""
+    """Refuse a table's file that exists, or does not end in .parquet."""
     from benchmark_spec.errors import OutputError
 
     check_free(path)
@@ -123,7 +123,7 @@ def check_table_file(path: Path | None) -> None:
 
 
 def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
-    """Return the engine that the options ask for."""
+    """Return the engine of the options."""
     from builders.execution.engine import LocalEngine
 
     if address is not None and engine_name != "ray":
@@ -138,7 +138,7 @@ def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
 def settings_from(
     *, device: Device | None, dtype: str, engine_name: str, address: str | None, **fields: Any
 ) -> Settings:
-    """Return how to extract, as the options say; `fields` has those that are fields of it."""
+    """Return the settings of an extraction; `fields` has the options that are fields of them."""
     from builders.features import Settings
     from builders.features.processor import default_device
 
@@ -153,7 +153,7 @@ def settings_from(
 def named_source(
     name: str, spec: Path | None, raw: Path | None = None
 ) -> tuple[str, Path | None, dict[str, Any]]:
-    """Return a source, its folder below `raw`, and what it is read with, as a specification says.
+    """Return the source, its folder below `raw`, and its options, from a specification.
 
     Without a specification, a source has its own name.
     """

@@ -1,4 +1,4 @@
-"""Who does the work of a long job, cut into fixed blocks: this process, or a cluster."""
+"""Engines that run a long job, cut into fixed blocks: this process, or a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmark_spec.extras import require
 
 @contextmanager
 def reproducible(threads: int) -> Iterator[None]:
-    """Let torch compute with that many threads, without what gives other bits from run to run."""
+    """Let torch compute with that many threads, with the same bits in every run."""
     torch = require("torch")
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
@@ -29,7 +29,7 @@ def reproducible(threads: int) -> Iterator[None]:
 
 
 def check_device(device: str) -> None:
-    """Raise EngineError where torch sees no GPU and one is asked for."""
+    """Raise EngineError where torch sees no GPU and one is requested."""
     if device == "cuda" and not require("torch").cuda.is_available():
         raise EngineError(
             "torch sees no GPU on this machine",
@@ -61,7 +61,7 @@ class Job(Protocol[_B, _R]):
 
 
 class Engine(Protocol):
-    """What runs a job."""
+    """An engine that runs a job."""
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
         """Give every block with its result, in the order of `blocks`.

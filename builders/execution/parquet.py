@@ -1,4 +1,4 @@
-"""How tables of a release are written, so that datasets and DuckDB read them."""
+"""Writing tables of a release, so that datasets and DuckDB read them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PICTURES = 128
 """Pictures in a row group."""
 
 _ROWS = 8192
-"""Images in a row group of such features: what a reader of a few images has to decode."""
+"""Images in a row group of such features, which a reader of a few images has to decode."""
 
 
 def written(
@@ -78,7 +78,7 @@ def write_results(submission: Submission, path: Path) -> None:
 def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -> None:
     """Write pictures to be read a few at a time; they are compressed already.
 
-    The schema's metadata tell ``datasets`` which column holds images, and the names of classes.
+    The schema's metadata give ``datasets`` the column of images and the names of classes.
     """
     features: dict[str, Any] = {
         "image_id": {"dtype": "int32", "_type": "Value"},

@@ -23,7 +23,7 @@ _FLAGS = "fslbench-stopped"
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Runs every block as a task of Ray; one whose process is lost is tried again, `retries` times.
+    """Runs every block as a task of Ray; if its process is lost it is retried, `retries` times.
 
     All machines need this package and what the job reads at the same paths.  `address` is of a
     running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the one that this process is
@@ -81,11 +81,11 @@ class RayEngine:
 
 
 def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineError:
-    """Tell what it means that Ray cannot be initialised, perhaps though something answers there."""
+    """Return the error for a failed connection; `reachable` if the address accepts any."""
     # of Ray's own errors only the message, which they lengthen with advice on its commands
     reason = (str(getattr(error, "message", error)).splitlines() or [""])[0]
     reason = reason or type(error).__name__
-    # to who has another token than its own, a cluster does not even say so
+    # with a wrong token a cluster does not even report an authentication error
     unknown = reachable and isinstance(error, ConnectionError)
     if unknown or type(error).__name__ == "AuthenticationError":
         return EngineError(
@@ -110,7 +110,7 @@ def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineEr
 
 
 def _is_reachable(address: str | None) -> bool:
-    """Tell whether something answers where a cluster should: Ray itself would wait for minutes."""
+    """Return whether a server accepts connections at the address; Ray would wait for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -123,7 +123,7 @@ _started: dict[str, Work[Any, Any]] = {}
 
 
 def _do(shared: list[Any], run: str, block: Any) -> Any:
-    """Compute one block, in a process of the cluster; nothing if nobody waits any more."""
+    """Compute one block, in a process of the cluster; nothing if the run has ended."""
     from ray.experimental.internal_kv import _internal_kv_get
 
     if _internal_kv_get(run, namespace=_FLAGS) is not None:
@@ -159,7 +159,7 @@ def _get(ray: Any, ref: Any, block: Any) -> Any:
 
 
 def _slots(ray: Any, job: Job[Any, Any]) -> int:
-    """Tell how many processes the cluster can have at work on the job at a time."""
+    """Return how many processes of the job the cluster can run at a time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     of_each = [
         min(

@@ -1,4 +1,4 @@
-"""Long work in steps: a journal says which are made, so that a run that was stopped goes on."""
+"""Long work in steps: a journal records those made, so that an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """Something that is made once: its unique name, what it follows from, as JSON, and how."""
+    """A step that is made once: its unique name, its inputs, as JSON, and the function."""
 
     name: str
     made_of: Sequence[Any]
@@ -84,9 +84,9 @@ class Journal:
         other: str = "something else",
         expected: str = "",
     ) -> None:
-        """Say what the work is of, as JSON; unfinished work of something else is refused.
+        """Record what the work is of, as JSON; unfinished work of something else is refused.
 
-        With `anew` nothing that is made is kept.
+        With `anew` no finished step is kept.
         """
         wanted: dict[str, Any] = json.loads(json.dumps(of))
         if anew or self.of is None:
@@ -103,12 +103,12 @@ class Journal:
         self.save()
 
     def once(self, step: Step) -> Any:
-        """Return the result of a step, which is made unless an earlier run has made it."""
+        """Return the result of a step, which is made unless a previous run has made it."""
         made = self.kept(step)
         return self.make(step) if made is None else made.result
 
     def kept(self, step: Step) -> Made | None:
-        """Return what an earlier run has made of the same, if its files are whole."""
+        """Return the result of a previous run of the step, if its files are whole."""
         entry = self._made.get(step.name)
         if entry is None or entry.digest != digest_of([step.made_of, entry.files, entry.result]):
             return None
@@ -163,7 +163,7 @@ def digest_of(made_of: Sequence[Any]) -> str:
 
 
 def differences(then: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Give what differs between two values of JSON, by names such as ``training.steps``."""
+    """Yield the differences between two values of JSON, by names such as ``training.steps``."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*then, *now]):
             yield from differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))

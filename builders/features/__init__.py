@@ -19,14 +19,14 @@ from fslbench_data.evaluation.progress import Progress
 __all__ = ["PIXELS", "Settings", "check_backbone", "features_of", "is_network", "pixel_features"]
 
 PIXELS = "pixels"
-"""The plainest features: grey levels, of images so small that they are their own features."""
+"""The name of the features of small images that are their own grey levels."""
 
 WORK = ".extracting"
-"""The folder, beside the result, of what is not finished."""
+"""The folder of unfinished work, next to the result."""
 
 
 def is_network(backbone: str) -> bool:
-    """Tell whether features of that name are a network's, and not the pixels themselves."""
+    """Return whether features of that name are a network's, and not the pixels themselves."""
     return backbone != PIXELS
 
 

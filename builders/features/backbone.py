@@ -1,4 +1,4 @@
-"""A network that turns pictures into features, and what makes its input of a picture.
+"""A network that turns pictures into features, and its preprocessing.
 
 The reference of preprocessing is Pillow's resizing, which rounds to whole grey levels after columns
 and after rows.  On a GPU the same is done by Triton's kernels, or else by torch's products, so that
@@ -133,7 +133,7 @@ class Preprocessing:
         return (grey - mean).div_(std)  # the very operations of the reference
 
     def describe(self) -> dict[str, Any]:
-        """Tell what a feature set says of it."""
+        """Return the description of it in a feature set."""
         return {
             "mode": "RGB",
             "resize": list(self.resize),
@@ -211,7 +211,7 @@ class Backbone:
     """A pretrained network without its classifier.
 
     `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D), in evaluation mode, with so
-    many `parameters`; `weights` says where they came from, `weights_sha256` is of the file that
+    many `parameters`; `weights` is where they came from, `weights_sha256` is of the file that
     they were read from, or of themselves.
     """
 
@@ -233,7 +233,7 @@ class Backbone:
         weights_sha256: str = "",
         weights: Mapping[str, str] | None = None,
     ) -> Backbone:
-        """Make a backbone of a module, whose output is tried out on a black picture."""
+        """Make a backbone of a module; its output is checked on a black picture."""
         torch = require("torch")
         module.eval().to(memory_format=torch.channels_last)  # convolutions: twice as fast on a CPU
         black = torch.zeros(1, 3, *preprocessing.crop)
@@ -283,7 +283,7 @@ class Backbone:
             return self.module(batch.to(self.device, getattr(torch, self.dtype))).float()
 
     def describe(self) -> dict[str, Any]:
-        """Tell what a feature set says of it: network, weights, preprocessing, type of numbers."""
+        """Return its description in a feature set: network, weights, preprocessing, dtype."""
         return {
             "backbone": self.name,
             "dimensions": self.dimensions,

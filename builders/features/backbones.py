@@ -33,7 +33,7 @@ of miniImageNet.  The kernel is not stated: bilinear is torchvision's default.""
 
 
 def check_weights(name: str, weights_folder: Path | None = None) -> None:
-    """Refuse a backbone whose weights are not there and cannot be had; it is not loaded."""
+    """Refuse a backbone if its weights are missing and cannot be downloaded; it is not loaded."""
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
         _, find, _ = _FAMILIES[family]
@@ -48,7 +48,7 @@ def load_backbone(
     """Load a pretrained network by its name.
 
     That is one of :data:`BACKBONES`; ``open_clip:ARCH/TAG_OR_FILE`` or ``timm:MODEL[@FILE]``,
-    perhaps with ``+paper``; or ``trained:FOLDER``.  FILE is looked for in `weights_folder`, too.
+    perhaps with ``+paper``; or ``trained:FOLDER``.  FILE is looked up in `weights_folder`, too.
     """
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
@@ -86,8 +86,8 @@ def _find_trained(spec: str, folder: Path | None) -> Path:
 def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
     """Load the network of a training; no code of a method of one's own is needed, or run.
 
-    Features are its maps, flat, of pictures that are made what its training made of them.  One
-    that says no channels was perhaps trained on glyphs, whose pictures have three times the side.
+    Features are its maps, flat, of pictures prepared as in its training.  A training without
+    `channels` was perhaps of glyphs, which have pictures of three times the side.
     """
     from builders.training.trained import load_network, training_name
 

@@ -36,7 +36,7 @@ class DeviceMemoryError(EngineError):
 
 
 class Loader(Protocol):
-    """What loads a network, in whichever process."""
+    """A named network that any process can load."""
 
     @property
     def device(self) -> Device:
@@ -50,12 +50,12 @@ class Loader(Protocol):
         """Load the network; a process keeps the last one."""
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
-        """Find out what the results will depend on, on this machine."""
+        """Return what the results will depend on, on this machine."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The job that finds out, where the work will be done, what the results will depend on."""
+    """The job that returns what the results will depend on, on the machines of the work."""
 
     network: Loader
     threads: int
@@ -80,7 +80,7 @@ BlockResult = tuple[NDArray[Any], Mapping[int, str]]
 
 @dataclass(frozen=True)
 class BlockJob(ABC):
-    """A job whose block b is the ids from ``block``·b on, after a :class:`Survey`.
+    """A job that follows a :class:`Survey`; block b is the ids from ``block``·b on.
 
     A machine that differs from what was `surveyed` is refused; `workers` are processes that decode.
     """
@@ -91,9 +91,9 @@ class BlockJob(ABC):
     workers: int
 
     too_large: ClassVar[str]
-    """Says that so many pictures at a time (``{}``) do not fit."""
+    """The error for so many pictures at a time (``{}``) that they do not fit."""
     mend: ClassVar[str] = "get the file again"
-    """What to do about an image that cannot be shown."""
+    """What to do about an image that cannot be read."""
 
     @property
     def threads(self) -> int:
@@ -107,7 +107,7 @@ class BlockJob(ABC):
 
     @property
     def gives(self) -> Gives:
-        """What the processes that decode hand over."""
+        """The form in which decoding processes return pictures."""
         return "inputs"
 
     def start(self) -> Work[int, BlockResult]:
@@ -146,7 +146,7 @@ class BlockJob(ABC):
                 yield ids[first : first + size]
 
     def refuse(self, problems: Mapping[int, str]) -> None:
-        """Refuse images that cannot be shown."""
+        """Refuse images that cannot be read."""
         for image_id, problem in problems.items():
             raise SourceError(
                 problem_of(self.images, image_id, problem), expected="a whole image", fix=self.mend
@@ -196,7 +196,7 @@ class WorkFolder(Journal):
         return values
 
     def problems(self, blocks: Iterable[int]) -> dict[str, str]:
-        """Tell what was wrong with images of finished blocks that are zeros, by id."""
+        """Return the problems of images of finished blocks that are zeros, by id."""
         results = (self.result(self.step(block)) for block in blocks)
         return {image: problem for result in results for image, problem in result.items()}
 

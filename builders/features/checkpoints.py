@@ -1,7 +1,7 @@
 """Models of open_clip and timm: where their weights are, and how they are loaded.
 
-Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; a tag whose weights
-were trained with QuickGELU gets it.  Those of ``timm:MODEL[@FILE]`` are what its classifier would
+Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; a tag of weights
+trained with QuickGELU gets it.  Those of ``timm:MODEL[@FILE]`` are what its classifier would
 see; MODEL may name the weights too, ``resnet18.a1_in1k``, and FILE is a checkpoint instead of the
 Hub's.
 """
@@ -22,7 +22,7 @@ from fslbench_data.files import sha256_of
 from fslbench_data.hub import fetch
 
 _OPEN_CLIP_CONFIG = ("mean", "std", "interpolation", "resize_mode")
-"""What a tag of open_clip says of preprocessing."""
+"""The preprocessing fields of a tag of open_clip."""
 
 TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
 """Of timm's repositories on the Hub, best first."""
@@ -32,7 +32,7 @@ TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
 class Checkpoint:
     """The weights of a model, by ``FAMILY:MODEL`` with a file's name in place of its path.
 
-    `weights` says where they came from, and `config` is what the library says of them.
+    `weights` is where they came from, and `config` the library's configuration of them.
     """
 
     name: str
@@ -56,7 +56,7 @@ def hub_file(
     """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
 
     `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` that is there counts.
-    BackboneError says which file to provide, and how (`by_hand`).
+    BackboneError names the file to provide, and how (`by_hand`).
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None
@@ -80,7 +80,7 @@ def hub_file(
 
 @contextmanager
 def loading(name: str, path: Path) -> Iterator[None]:
-    """Turn whatever a library says of a checkpoint that it cannot load into an error of ours."""
+    """Turn any error of a library that cannot load a checkpoint into a BackboneError."""
     try:
         yield
     except (FSLBenchError, MemoryError):
@@ -122,7 +122,7 @@ def find_open_clip(spec: str, folder: Path | None, family: str = "open_clip") ->
 
 
 def create_open_clip(checkpoint: Checkpoint, **options: Any) -> Any:
-    """Return the whole model, with what open_clip's ``create_model`` takes besides."""
+    """Return the whole model; `options` are other parameters of open_clip's ``create_model``."""
     tag = checkpoint.config
     with loading(checkpoint.name, checkpoint.file):
         return require("open_clip").create_model(
@@ -151,7 +151,7 @@ def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None =
 
 
 def open_clip_preprocessing(config: dict[str, Any]) -> Preprocessing:
-    """Tell what open_clip's ``image_transform_v2`` does for evaluation with that configuration."""
+    """Return the steps of open_clip's ``image_transform_v2`` in evaluation, for a configuration."""
     size = config["size"]
     size = (size, size) if isinstance(size, int) else tuple(size)
     sides: dict[str, Any] = {"shortest": "short", "longest": "long", "squash": "both"}
@@ -225,7 +225,7 @@ def load_timm(spec: str, folder: Path | None, paper: Preprocessing | None = None
 
 
 def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
-    """Tell what timm's ``create_transform`` does for evaluation with that data configuration."""
+    """Return the steps of timm's ``create_transform`` in evaluation, for a data configuration."""
     channels, tall, wide = config["input_size"]
     kernel, mode = config["interpolation"], config["crop_mode"]
     sides: dict[str, Any] = {"center": "short", "border": "long", "squash": "both"}
@@ -248,7 +248,7 @@ def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
 
 
 def _of_file(file: Path, config: Any) -> dict[str, Any]:
-    """Tell what a checkpoint has other than the model's own: number of classes, or format."""
+    """Return where a checkpoint differs from the model's own: number of classes, or format."""
     if file.suffix == ".npz":
         return {"custom_load": True}
     state = require("timm.models").load_state_dict(str(file))

@@ -18,7 +18,7 @@ from benchmark_spec.errors import SpecError
 DIMENSIONS = 128
 
 STORED = {"dtype": "float32", "stored": "float32"}
-"""What a projection's provenance says of its values: the steps times their scale are stored."""
+"""The dtype of a projection in its provenance: steps times their scale are stored."""
 
 _NAME = re.compile(r"(.+)-pca([1-9][0-9]{0,3})")
 _ROWS = 4096
@@ -34,7 +34,7 @@ def base_of(name: str) -> tuple[str, int | None]:
 def pca_int8(
     features: NDArray[Any], dimensions: int = DIMENSIONS
 ) -> tuple[NDArray[np.int8], float, dict[str, Any]]:
-    """Project features (N, D): int8 (N, d), their scale, and what the provenance says of both.
+    """Project features (N, D): int8 (N, d), their scale, and the provenance of both.
 
     The directions are eigenvectors of the Gram matrix (D, D) in float64.
     """

@@ -1,4 +1,4 @@
-"""Pictures on their way to the network: read and decoded by processes beside it, in order.
+"""Reading and decoding of pictures for a network, by processes of their own, in order.
 
 For a network on the CPU these give its very input.  For one on a GPU they give grey levels, or of a
 JPEG file that the GPU decodes alike its bytes; the rest is done there, a few batches ahead.
@@ -36,7 +36,7 @@ class Batch:
 
     `data` is float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,),
     with the shape of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
-    `problems` says what is wrong with images that cannot be shown, which are black here.
+    `problems` are those of images that cannot be read, which are black here.
     """
 
     ids: Ids
@@ -56,7 +56,7 @@ class Batch:
 
 
 class Reader:
-    """Reads the pictures of a data set; torch's loader calls it in its processes.
+    """Reads the pictures of a data set in the processes of torch's loader.
 
     It gives ``inputs`` of the network; ``pixels``, which a GPU makes them of; or ``files``, which
     are the bytes of JPEG files, and pixels where there is no plain one.
@@ -70,7 +70,7 @@ class Reader:
         self._checks = refuses and images.name != canaries.NAME  # which all networks see
 
     def __getitems__(self, ids: Ids) -> Batch:
-        """Read a batch; an image that cannot be shown is a black one, and said to be a problem."""
+        """Read a batch; an image that cannot be read is black, and one of its problems."""
         torch = require("torch")
         problems: dict[int, str] = {}
         parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
@@ -107,7 +107,7 @@ class Reader:
 
 
 def is_plain_jpeg(data: bytes) -> bool:
-    """Tell whether it is a whole JPEG file of the usual kind, which every decoder reads alike."""
+    """Return whether it is a whole JPEG file of the usual kind, which every decoder reads alike."""
     if not data.startswith(b"\xff\xd8\xff") or not data.rstrip(b"\0").endswith(b"\xff\xd9"):
         return False
     try:
@@ -128,7 +128,7 @@ class Batches:
         torch = require("torch")
         if not sys.platform.startswith("linux"):
             workers = 0  # where a process cannot be forked, pictures cannot be handed to it
-        self._ids: list[Ids] = []  # of batches, which the loader looks up at every call
+        self._ids: list[Ids] = []  # of batches; the loader reads it at every call
         self._loader = torch.utils.data.DataLoader(
             reader,
             batch_sampler=self._ids,
@@ -157,7 +157,7 @@ class Batches:
 
 
 def problem_of(images: ImageSet, image_id: int, problem: str) -> str:
-    """Return a sentence on an image that cannot be shown."""
+    """Return a sentence on an image that cannot be read."""
     path = images.images.column("path")[image_id].as_py()
     return f"{images.name}: image {image_id} ({path}) cannot be shown: {problem}"
 

@@ -1,4 +1,4 @@
-"""Extracting the features of a data set: streaming, resumable, the same whoever computes them.
+"""Extracting the features of a data set: streaming, resumable, the same with every engine.
 
 The unit is a block of images by their ids; within it batches of one size, from its first image on.
 """
@@ -40,12 +40,12 @@ AGREEMENT = {"float32": 0.9999, "bfloat16": 0.95}
 """The least cosine of each canary's features to another extraction's, by what was computed in."""
 
 BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
-"""Images of a block: what a killed run loses.  Block b is the ids from their number · b."""
+"""Images of a block, which a killed run loses.  Block b is the ids from their number · b."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """What loads a backbone, in whichever process."""
+    """A named backbone that any process can load."""
 
     name: str
     weights: Path | None = None
@@ -57,7 +57,7 @@ class Network:
         return _loaded(self)
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
-        """Find out what features depend on here, with a batch for this device if none is given."""
+        """Return what features depend on here, with a batch for this device if none is given."""
         machine = facts(self.device, self.name)
         with reproducible(threads):
             backbone = self.load()
@@ -99,7 +99,7 @@ class Extraction(BlockJob):
 
     @property
     def gives(self) -> Gives:
-        """Inputs of a network on the CPU; what a GPU makes them of."""
+        """Inputs of a network on the CPU; on a GPU pixels or files."""
         if not self.gpus:
             return "inputs"
         return "files" if self.surveyed["decoder"].startswith(NVJPEG) else "pixels"
@@ -188,7 +188,7 @@ class Settings:
     threads
         Of the processor, for each process that computes: all unless given, for a GPU 16.
     skip_corrupt
-        Give an image that cannot be shown zeros as its features, rather than an error.
+        Give an image that cannot be read zeros as its features, rather than an error.
     block
         Images of a block, 1024 on a GPU and 128 elsewhere unless given.
     engine
@@ -218,14 +218,14 @@ class Settings:
                 raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
 
     def workers_for(self, threads: int) -> int:
-        """Count the processes that decode, beside a network that has so many threads."""
+        """Return how many processes decode for a network with so many threads."""
         if self.workers is not None:
             return self.workers
         return threads if self.device == "cuda" else max(1, threads // 4)
 
 
 def nobody(images: int, /, *, resumed: bool = False) -> None:
-    """Tell nobody of progress."""
+    """Ignore progress."""
 
 
 @contextmanager
@@ -236,10 +236,10 @@ def extracted(
     settings: Settings | None = None,
     progress: Progress = nobody,
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
-    """Extract features, in pieces by blocks, and tell how; they are kept while the context lasts.
+    """Extract features, in pieces by blocks, with provenance; they are kept during the context.
 
     Finished blocks lie in `folder`, in one for the backbone and the data set, and are removed at
-    the end, unless the context is left by an exception.  SourceError if an image cannot be shown or
+    the end, unless the context is left by an exception.  SourceError if an image cannot be read or
     its features overflow, OutputError if the folder holds an unfinished run of something else,
     EngineError if there is no such device or machines differ.
     """
@@ -276,7 +276,7 @@ def _run(
 def described(
     images: ImageSet, backbone: str, settings: Settings, batch: int | None
 ) -> dict[str, Any]:
-    """Tell how the features of a data set would be made now, as their provenance says it."""
+    """Return the provenance of a data set's features if they were extracted now."""
     try:
         return _surveyed(images, backbone, settings, batch)[1]
     finally:

@@ -1,4 +1,4 @@
-"""The networks whose weights come in packages: EfficientNet-Lite 0 to 2 and MobileNetV2.
+"""The networks with weights in packages: EfficientNet-Lite 0 to 2 and MobileNetV2.
 
 EfficientNet-Lite is timm's own with the package's weights under timm's names.
 """
@@ -33,7 +33,7 @@ class Weights:
     source: str
 
     def describe(self) -> dict[str, str]:
-        """Tell what a backbone says of them."""
+        """Return the description of them in a backbone."""
         return {
             "package": f"{self.package.name} {self.package.version}",
             "package_sha256": self.package.sha256,
@@ -61,7 +61,7 @@ REFERENCE = Package.wheel(
 """The code (Apache-2.0) that the EfficientNet-Lite weights were made for; a test compares ours."""
 
 NAMES = (ALL, *WEIGHTS)
-"""What ``fslbench-build fetch`` gets."""
+"""The names that ``fslbench-build fetch`` takes."""
 
 
 def packages_of(name: str) -> tuple[Package, ...]:
@@ -72,7 +72,7 @@ def packages_of(name: str) -> tuple[Package, ...]:
 
 
 def layout_of(name: str) -> str:
-    """Tell what the folder holds once they are fetched."""
+    """Return the files that the folder holds once they are fetched."""
     kept = WEIGHTS.values() if name == ALL else (WEIGHTS[name],)
     return "\n".join(f"{weights.package.name}/{weights.file}" for weights in kept)
 
@@ -91,7 +91,7 @@ MOBILENET_V2 = Preprocessing(
 
 
 def efficientnet_lite(size: int) -> Preprocessing:
-    """Tell what an EfficientNet-Lite takes: the middle of 32 pixels more, (level - 127) / 128."""
+    """Return an EfficientNet-Lite's input: the middle of 32 pixels more, (level - 127) / 128."""
     return Preprocessing(
         resize=(size + 32, size + 32),
         crop=(size, size),

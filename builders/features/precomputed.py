@@ -54,11 +54,11 @@ class PrecomputedFeatures:
         return read_features(self.of(dataset), self.compared)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
-        """Tell how they were made."""
+        """Return how they were made."""
         return dict(self.of(dataset)[0].provenance)
 
     def compared(self, table: Table) -> Path:
-        """Return the file of a table, if it is the one that is listed."""
+        """Return the file of a table, if it is that of the manifest."""
         path = self.folder / table.path
         if not path.is_file() or sha256_of(path) != table.sha256:
             raise CorruptReleaseError(
@@ -144,7 +144,7 @@ class _Tables(Struct):
 def _write(
     images: ImageSet, pieces: Pieces, provenance: dict[str, Any], folder: Path
 ) -> Iterator[Table]:
-    """Write the shards of a data set's features; gives what a manifest says of each."""
+    """Write the shards of a data set's features; gives each one's entry in a manifest."""
     name, count, backbone = images.name, len(images.images), str(provenance["backbone"])
     shards = number_of_shards(count)
     for shard, table in enumerate(cut(pieces, count, f"{backbone} of {name}")):
@@ -156,7 +156,7 @@ def _write(
 def _finished(
     folder: Path, images: ImageSet, backbone: str, settings: Settings
 ) -> PrecomputedFeatures | None:
-    """Tell what a run of the same images, backbone and settings has finished there, if any."""
+    """Return the result of a finished run of the same images, backbone and settings, if any."""
     if not (folder / FILE).is_file():
         return None
     finished = read_precomputed(folder)

@@ -1,4 +1,4 @@
-"""What a feature depends on besides its picture and its network: the processor and the packages.
+"""The processor and the packages, on which a feature depends as well as on picture and network.
 
 They decide the order of sums, and so their last bits; all processes of a run have the same.
 """
@@ -24,7 +24,7 @@ Device = Literal["cpu", "cuda"]
 
 CPU_BATCH = 32
 LARGEST_BATCH = 256
-"""More pictures at a time make no GPU faster."""
+"""The largest default batch: more makes no GPU faster."""
 
 THREADS_OF_GPU = 16
 
@@ -67,7 +67,7 @@ def facts(device: Device, network: str) -> dict[str, Any]:
 
 
 def check_facts(expected: Mapping[str, Any], network: str) -> None:
-    """Refuse a machine whose results could differ from those of the one where the run began."""
+    """Refuse a machine if its results could differ from those where the run began."""
     for key, fact in facts(expected["device"], network).items():
         if fact != expected[key]:
             raise EngineError(

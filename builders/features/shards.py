@@ -1,4 +1,4 @@
-"""Cutting the features of a data set into shards, whatever pieces they come in."""
+"""Cutting the features of a data set, which come in pieces, into shards."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> 
 
 
 def _stored(values: NDArray[Any], first: int, where: str, scale: float | None) -> NDArray[Any]:
-    """Return one piece, from image `first` on, as it is stored; refuse what cannot be."""
+    """Return one piece, from image `first` on, as it is stored; refuse other values."""
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if not finite.all():
         image = first + int(finite.argmin())
@@ -92,7 +92,7 @@ def _multiplied(steps: NDArray[np.int8], scale: float) -> NDArray[np.float32]:
 
 
 def are_steps(values: NDArray[Any], scale: float) -> bool:
-    """Tell whether float32 features are -127..127 times their scale, to the last bit."""
+    """Return whether float32 features are -127..127 times their scale, to the last bit."""
     with np.errstate(all="ignore"):  # values of strangers
         steps = np.rint(values / np.float32(scale))
     few = bool((np.abs(steps) <= MOST_STEPS).all())

@@ -1,4 +1,4 @@
-"""What stands before the app: nothing is read of who lacks the secret, and little of anybody."""
+"""The gate before the app: it refuses requests without the secret unread, and large ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_BYTES = 2**20
 """Of a request's body; an event of the Hub has some kilobytes."""
 
 SECONDS = 30.0
-"""In which a body must have come."""
+"""Within which a body must have arrived."""
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _OF_PAGE = re.compile(
@@ -32,9 +32,9 @@ _OF_PAGE = re.compile(
 class Gate:
     """Lets requests through to an ASGI app.
 
-    An event, posted to one of the paths `events`, must bring the secret in the header ``X-Webhook-
-    Secret``, which is compared before its body is read, and be JSON whose numbers are finite.  Any
-    other request that brings something must be one that the page makes.
+    An event, posted to one of the paths `events`, must have the secret in the header ``X-Webhook-
+    Secret``, which is compared before the body is read, and be JSON with finite numbers.  Any
+    other request with a body must be one that the page makes.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Gate:
         self._app, self._events, self._secret = app, events, secret.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a refused request, and leave the others to the app."""
+        """Respond to a refused request, and pass the others to the app."""
         if scope["type"] != "http" or scope["method"] in _READING:
             await self._app(scope, receive, send)
             return
@@ -51,7 +51,7 @@ class Gate:
             self._check(scope)
             body = await _read(scope, receive)
             if scope["path"] in self._events:
-                parsed_json(body)  # whose numbers can be repeated: no NaN, no 1e400
+                parsed_json(body)  # refuses numbers that cannot be repeated: NaN, 1e400
         except ValueError as error:
             refused = _RefusedError(400, f"the body is not JSON: {str(error)[:200]}")
             await refused.respond(send)
@@ -62,7 +62,7 @@ class Gate:
         await self._app(scope, _again(body, receive), send)
 
     def _check(self, scope: Scope) -> None:
-        """Refuse what nobody needs, and events without the secret."""
+        """Refuse unneeded requests, and events without the secret."""
         if scope["path"] in self._events:
             given = _header(scope, b"x-webhook-secret")
             if given is None:
@@ -74,7 +74,7 @@ class Gate:
 
 
 class _RefusedError(Exception):
-    """A request that is answered at once."""
+    """A refused request, with its response."""
 
     def __init__(self, status: int, what: str) -> None:
         super().__init__(what)
@@ -118,7 +118,7 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Give a body that has been read, and then what else comes."""
+    """Return a receiver of a body that has been read, and of what follows."""
     left = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def given() -> Message:

@@ -1,4 +1,4 @@
-"""Publishing a release on the Hugging Face Hub: one commit, seen to be whole, then a tag.
+"""Publishing a release on the Hugging Face Hub: one commit, checked to be whole, then a tag.
 
 Nothing is kept between runs: each does what the repository shows is left to do.
 """
@@ -57,8 +57,8 @@ def release_files(
 ) -> dict[str, ReleaseFile]:
     """List the files of a release by path, its manifest last, which must be `manifest` still.
 
-    Tables that it holds no file of are written into `scratch`, and the card says where the release
-    is published.
+    Tables without a file are written into `scratch`, and the card names the address where the
+    release is published.
     """
     text = (folder / MANIFEST_FILE).read_bytes()
     if Manifest.from_json(text, MANIFEST_FILE) != manifest:
@@ -76,14 +76,14 @@ def release_files(
 
 
 def changed_meanwhile(folder: Path) -> OutputError:
-    """Make the error of a release whose files change while it is published."""
+    """Return the error for files that change while a release is published."""
     return OutputError(
         f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
     )
 
 
 def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
-    """List what else lies in a release's folder, such as images: it is not published."""
+    """List other files in a release's folder, such as images: they are not published."""
     paths = (
         p.relative_to(folder).as_posix()
         for p in folder.rglob("*")
@@ -139,7 +139,7 @@ def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator
 
 
 def redistribution_of(dataset: Dataset) -> Redistribution:
-    """Say what may be redistributed of a data set: no more than the catalogue says, if anything."""
+    """Return what may be redistributed of a data set: at most what the catalogue allows."""
     entry = catalogue().get(dataset.name)
     return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution
 
@@ -172,7 +172,7 @@ def publish(
     create_pr: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Published:
-    """Publish a release, or finish what an earlier run began.
+    """Publish a release, or finish what a previous run began.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def publish(
 
 
 def _check_account(repo_id: str) -> None:
-    """Refuse what can be seen to be wrong without the network."""
+    """Refuse a name that is no repository's, and use without a login."""
     from huggingface_hub import get_token
 
     if not is_repo_id(repo_id):
@@ -264,7 +264,7 @@ _OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md")
 
 
 def _opened(repo: Repository, private: bool) -> tuple[str, Mapping[str, str]]:
-    """Look up the main branch and the tags of a repository, which is made if there is none."""
+    """Return the main branch and the tags of a repository, which is made if there is none."""
     refs = repo.refs()
     if refs is None:
         return repo.create(private=private)

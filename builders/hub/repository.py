@@ -29,7 +29,7 @@ class ReleaseFile:
     digest: str = ""
 
     def is_as(self, remote: RepoFile | None) -> bool:
-        """Tell whether a file of a repository has the same content."""
+        """Return whether a file of a repository has the same content."""
         if remote is None or remote.size != self.size:
             return False
         if remote.lfs is not None:
@@ -97,7 +97,7 @@ class Repository:
         self._api = api()
 
     def refs(self) -> tuple[str, dict[str, str]] | None:
-        """Look up the commits of its main branch and its tags; None without such a repository."""
+        """Return the commits of its main branch and its tags; None without such a repository."""
         try:
             with hub_errors("looking at its tags", self.id):
                 refs = self._api.list_repo_refs(self.id, repo_type="dataset")
@@ -107,7 +107,7 @@ class Repository:
         return branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags}
 
     def is_private(self) -> bool:
-        """Tell whether only its owners see it."""
+        """Return whether only its owners see it."""
         with hub_errors("asking whether it is private", self.id):
             return bool(self._api.dataset_info(self.id).private)
 
@@ -203,7 +203,7 @@ class Repository:
                 yield Proposal(request.num, request.url, commits[ref])
 
     def tag(self, name: str, commit: str) -> None:
-        """Set a tag, and see that it names the commit; one that exists is not moved."""
+        """Set a tag, and check that it names the commit; one that exists is not moved."""
         with hub_errors(f"setting the tag {name}", self.id):
             self._api.create_tag(
                 self.id, tag=name, revision=commit, repo_type="dataset", exist_ok=True
@@ -244,7 +244,7 @@ class Repository:
 
     @contextmanager
     def downloaded(self, path: str, revision: str) -> Iterator[Path]:
-        """Give a file of a revision, downloaded anew, for as long as it is looked at."""
+        """Yield a file of a revision, downloaded anew and removed afterwards."""
         with scratch_folder("publish") as folder:
             with _without_bars():
                 copy = fetch(self.id, path, revision, cache=folder)
@@ -253,7 +253,7 @@ class Repository:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Do without the progress bars of the Hub's client: the command shows what it is at itself."""
+    """Disable the progress bars of the Hub's client: the command has its own."""
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,

@@ -25,13 +25,13 @@ WORKFLOW = ".github/workflows/validate.yml"
 DEFAULT_TITLE = "Few-shot leaderboard"
 
 UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
-"""Stands where nothing tells where the package may be had from: somebody has to fill it in."""
+"""A placeholder for the unknown address of the package, to be filled in by hand."""
 
 _REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
 
 
 def requirement_of(named: str | None) -> str:
-    """Return what was named; or what pip installed the package by here, if others can, too."""
+    """Return the requirement named, or that which pip installed here, if others can install it."""
     if named is not None and not _REQUIREMENT.fullmatch(named):
         raise ResultsError(
             f"{named!r:.200} is not what pip could install FSLBench by",
@@ -93,7 +93,7 @@ def start_space(
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Return a template with words in the place of their names, such as @TITLE@."""
+    """Return a template with its placeholders filled, such as @TITLE@."""
     text = (files("builders") / "hub" / "templates" / template).read_text(encoding="utf-8")
     return re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
 

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
-    """List the pull requests whose content an event changed; empty for every other event."""
+    """List the pull requests with content changed by an event; empty for every other event."""
     if payload.repo.type != "dataset" or payload.repo.name != repo_id:
         return []
     if payload.event.scope == "repo.content":
@@ -54,14 +54,14 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
 
 
 def changes_main(payload: WebhookPayload, repo_id: str) -> bool:
-    """Say whether an event changed the main branch of the results repository."""
+    """Return whether an event changed the main branch of the results repository."""
     ours = (payload.repo.type, payload.repo.name) == ("dataset", repo_id)
     changed = payload.updatedRefs or [] if payload.event.scope == "repo.content" else []
     return ours and any(ref.ref == _MAIN and ref.newSha for ref in changed)
 
 
 def comment_on(repo_id: str, number: int) -> bool:
-    """Review a pull request as it is now, and comment; once for each commit, which is told."""
+    """Review a pull request as it is now, and comment, once for each commit."""
     changes = changes_of(repo_id, number)
     checked = f"Checked commit {changes.proposed.commit[:12]}"
     with hub_errors("reading its comments", repo_id):
@@ -87,7 +87,7 @@ _WAIT = "<p>The leaderboard is being made. Come back in some minutes.</p>"
 
 
 class FrontPage:
-    """A page that is made again when the repository has changed, and shown to whoever comes."""
+    """A page that is made again when the repository has changed."""
 
     def __init__(self, repo_id: str) -> None:
         self.repo_id = repo_id
@@ -111,7 +111,7 @@ class FrontPage:
         )
 
     def blocks(self) -> Any:
-        """Return it as the user interface of an app of gradio, asked anew for every visitor."""
+        """Return it as the user interface of an app of gradio, made anew for every visitor."""
         gradio = require("gradio", "app")
         with gradio.Blocks(title="Few-shot leaderboard", fill_width=True) as blocks:
             gradio.HTML(self.framed)
@@ -136,9 +136,8 @@ class ReviewApp:
 def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
     """Make the app of one results repository; its front page is the leaderboard.
 
-    Events are answered at once and worked off one after another, so that many pull requests take no
-    more memory than one.  `secret` is what the Hub must send along; by default that of
-    WEBHOOK_SECRET.
+    Events are accepted at once and processed one after another, so that many pull requests take no
+    more memory than one.  `secret` is what the Hub must send; by default that of WEBHOOK_SECRET.
     """
     require("gradio", "app")
     secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret
@@ -169,7 +168,7 @@ def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
 
 
 def _work(what: str, work: Callable[[], bool | None]) -> None:
-    """Do a piece of work; what goes wrong is logged, and the app goes on."""
+    """Run a piece of work; errors are logged, and the app goes on."""
     try:
         _LOG.info("%s: %s", what, "nothing new" if work() is False else "done")
     except FSLBenchError as error:

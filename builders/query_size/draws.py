@@ -20,7 +20,7 @@ DRAWABLE = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What decides which task sets a data set gives, but Q and the seed.
+    """Everything that a data set's task sets are drawn from, except Q and the seed.
 
     `sizes` are the images of each class, `groups` the group of each image, for the suite `grouped`.
     """
@@ -72,7 +72,7 @@ BEYOND, AT_LEAST = 3, 30
 def tasks_of_each_query(
     draws: Draws, last_swept: int, seeds: int
 ) -> tuple[dict[int, list[int]], bool]:
-    """Count each seed's tasks of every Q that is compared; say whether larger Q have tasks too.
+    """Count each seed's tasks of every Q compared; return also whether larger Q have tasks.
 
     Q are all whole numbers for which every seed draws a task, up to a last one.
     """

@@ -1,4 +1,4 @@
-"""What a number of queries was chosen on: kept with the task sets that it serves."""
+"""The evidence for a chosen number of queries, kept with its task sets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.sweep import QuerySweep
 
 MOST_SEEDS = 1000
-"""More than anybody draws, and few enough to be counted again."""
+"""The largest number of seeds; so many can be counted again."""
 
 Images = Literal["these", "others"]
-"""Whether a number was chosen on the images that its task sets are drawn from."""
+"""The images of the evidence: those of the task sets themselves, or others."""
 
 Rule = Literal["comparisons", "accuracy"]
-"""What a number of queries makes narrow: the intervals of differences, or of one method."""
+"""The intervals that a number of queries makes narrow: of differences, or of one method."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class QueryEvidence:
         return values
 
     def problems(self, draws: Draws) -> Iterator[str]:
-        """Choose again from the estimates and the class sizes; say what comes out otherwise."""
+        """Choose again from the estimates and the class sizes, and yield what differs."""
         try:
             again = self._choose(draws)
         except (FSLBenchError, ValueError, TypeError) as error:

@@ -36,9 +36,9 @@ from fslbench_data.tasks import TaskSet
 
 @dataclass(frozen=True, eq=False)
 class QuerySets:
-    """What stays the same while the number of queries changes.
+    """The heads, features and draws of a sweep, which do not depend on Q.
 
-    `method` is ``<backbone>/<head>``, and `origin` says where the features come from. All pairs of
+    `method` is ``<backbone>/<head>``, and `origin` is where the features come from. All pairs of
     the heads `compared` are compared.
     """
 
@@ -86,7 +86,7 @@ class QuerySets:
         return found
 
     def _right(self, task_set: TaskSet, head: str) -> NDArray[np.bool_]:
-        """Tell which queries (T, M) a head is right on."""
+        """Return which queries (T, M) a head is right on."""
         if head not in self._predictors:
             self._predictors[head] = Predictor(head, self.features)
         predicted = self._predictors[head](task_set.support, task_set.query)
@@ -99,7 +99,7 @@ class QuerySets:
         return np.stack([(values * (labels == k)).sum(axis=1) for k in ways], axis=1)
 
     def parts(self, number: int) -> NDArray[np.int64]:
-        """Say which of `number` parts each image belongs to, int64 (N,).
+        """Return which of `number` parts each image belongs to, int64 (N,).
 
         Every class is spread evenly over the parts, in random order; with groups, these are spread.
         """
@@ -135,7 +135,7 @@ class QuerySets:
 
 
 USUAL = (1, 5, 7)
-"""The Q whose cost is always told: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
+"""The Q with a cost in every report: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
 
 Counts = dict[int, list[NDArray[np.int64]]]
 """By Q, of each task set, the correct queries of each class of each task, (T, K)."""
@@ -145,7 +145,7 @@ Differences = dict[HeadPair, tuple[NDArray[np.int64], NDArray[np.int64]]]
 """Σd and Σd² of each class of each task, by pair of heads."""
 
 COMPARED = ("NCC", "MatchingNet", "LR", "LinearProbe")
-"""The heads whose comparisons say how many queries are best; a new head moves no Q*."""
+"""The heads compared to choose the number of queries; a new head moves no Q*."""
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,9 @@ class QuerySweep:
     """Everything a sweep found.
 
     `estimate` and `model` are of the fitted variances, in fractions squared; `rows` ascend in Q,
-    and those of :data:`USUAL` that were not asked for have T but no observation. `choice` is of one
+    and those of :data:`USUAL` that were not requested have T but no observation. `choice` is of one
     method; `pairs` are the fitted variances of differences, and `comparisons` is the choice by
-    them, None where none were asked for.
+    them, None where none were requested.
     """
 
     origin: str

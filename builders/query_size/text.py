@@ -57,12 +57,12 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
 
 
 def sentence(sweep: QuerySweep) -> str:
-    """Say the conclusion: Q*, its interval, and the costs of the usual Q."""
+    """Return the conclusion as a sentence: Q*, its interval, and the costs of the usual Q."""
     return f"{best_text(sweep.choice)}; wider than at Q*: {_usual(sweep.choice)}."
 
 
 def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
-    """Say the same of comparisons, and whose."""
+    """Return the same for comparisons, which are named."""
     pairs = ", ".join(" - ".join(pair) for pair in sweep.pairs)
     return (
         f"For comparisons ({pairs}): {range_text(choice)}; wider than at each pair's own best, on "
@@ -71,7 +71,7 @@ def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
 
 
 def _usual(choice: QueryChoice) -> str:
-    """Say what the usual Q cost."""
+    """Return the costs of the usual Q."""
     costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
     usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
     missing = [q for q in USUAL if q not in choice.tried]
@@ -80,7 +80,7 @@ def _usual(choice: QueryChoice) -> str:
 
 
 def basis(sweep: QuerySweep) -> str:
-    """Say what is minimised, and what the numbers rest on."""
+    """Return what is minimised, and what the numbers rest on."""
     model, parts = sweep.model, sweep.estimate.parts
     tasks = [row.tasks for row in sweep.rows if row.accuracy is not None]
     how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"

@@ -1,4 +1,4 @@
-"""Making a release from its specification, going on where an earlier run was stopped."""
+"""Making a release from its specification; an interrupted run is continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two releases, and which number of the version that raises."""
+"""The differences between two releases, and the number of the version that they raise."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Difference:
 
     @property
     def needed(self) -> Level | None:
-        """The highest level among the changes; None where the releases say the same."""
+        """The highest level among the changes; None where the releases are equal."""
         return self.changes[0].level if self.changes else None
 
     @property
@@ -70,7 +70,7 @@ def diff(old: Release, new: Release) -> Difference:
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
-    """Refuse a release whose version says less than has changed since another."""
+    """Refuse a release if its version is too low for the changes since another."""
     large = diff(old, new).too_large
     if not large:
         return
@@ -149,7 +149,7 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
 
 
 def _made_otherwise(was: Table, now: Table) -> str:
-    """Say what two tables record differently of how they were made, such as batches."""
+    """Return what differs in the provenance of two tables, such as batches."""
     a, b = (_flat(table.provenance) for table in (was, now))
     keys = [key for key in sorted(a | b) if a.get(key) != b.get(key)]
     return listing([f"{key} {a.get(key, 'none')} (now {b.get(key, 'none')})" for key in keys], 6)
@@ -166,7 +166,7 @@ def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:
 
 
 def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:
-    """Say how a feature set differs that is cut otherwise."""
+    """Return the change of a feature set that is cut into other shards."""
     contents = [
         [
             content_digest_of(

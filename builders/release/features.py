@@ -43,14 +43,14 @@ def networks(spec: ReleaseSpec) -> list[str]:
 
 
 def uses_networks(spec: ReleaseSpec) -> bool:
-    """Tell whether making a release takes a network: for its features, or for reference methods."""
+    """Return whether making a release takes a network, for its features or reference methods."""
     names = [name for dataset in spec.datasets for name in dataset.every_backbone]
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
     return tuned or any(is_network(base_of(name)[0]) for name in names)
 
 
 def uses_captioners(spec: ReleaseSpec) -> bool:
-    """Tell whether making a release takes a network that writes captions."""
+    """Return whether making a release takes a network that writes captions."""
     recipes = [recipe for dataset in spec.datasets for recipe in dataset.attributes.values()]
     return any(Recipe.parse(recipe).captioner for recipe in recipes)
 
@@ -129,7 +129,7 @@ class FeatureBuild:
         return of
 
     def work(self, what: str, made_of: Sequence[Any]) -> Path:
-        """Name a folder, there until the release is whole, for what is made of just this."""
+        """Return a folder for work on these inputs, which is there until the release is whole."""
         return self.writer.folder / KEPT / f"{slug(what)[-60:]}-{digest_of(made_of)[:16]}"
 
     @contextmanager
@@ -152,7 +152,7 @@ class FeatureBuild:
             yield pieces, _named(name, provenance)
 
     def _before(self, dataset: str, backbone: str) -> PrecomputedFeatures | None:
-        """Return those that were extracted before, if they are of these images."""
+        """Return precomputed features of a backbone, if any; refuse those of other images."""
         precomputed = self._extracted.get((dataset, backbone))
         if precomputed is None or not is_network(backbone):
             return None
@@ -166,7 +166,7 @@ class FeatureBuild:
         return precomputed
 
     def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> PrecomputedFeatures:
-        """Extract features before the release holds them, if it will, unless a stopped run has."""
+        """Return features in the work folder, extracted unless a previous run has done so."""
         folder = self._kept_in(dataset, backbone)
         if (folder / FILE).exists():
             return read_precomputed(folder)
@@ -184,7 +184,7 @@ class FeatureBuild:
 
 
 def _named(name: str, provenance: dict[str, Any]) -> dict[str, Any]:
-    """Return the provenance, if it calls the backbone by the name that was asked for."""
+    """Return the provenance, if its backbone has the requested name."""
     if provenance["backbone"] != name:
         raise SpecError(
             f"features = [{name!r}]: a release calls it {provenance['backbone']!r}",

@@ -16,7 +16,7 @@ from builders.sources.image_set import ImageSet, Progress, silent
 from fslbench_data.files.pictures import opened
 
 FILES = "files"
-"""What a specification says for image files as they are."""
+"""The value in a specification for image files as they are."""
 
 PASSED_ON = ("public domain", "CC0", "CC0 1.0", "MIT", "Apache-2.0", "CC BY 4.0")
 """Licences of single images that let them be passed on in a collection, with the credit that the
@@ -27,7 +27,7 @@ _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP
 
 
 def passed_on(licence: str) -> bool:
-    """Tell whether a licence is one of these, also as SPDX writes it: CC-BY-4.0."""
+    """Return whether a licence is one of these, also as SPDX writes it: CC-BY-4.0."""
     return _plain(licence) in map(_plain, PASSED_ON)
 
 
@@ -36,7 +36,7 @@ def _plain(licence: str) -> str:
 
 
 def picture_provenance(images: ImageSet, longest: int | None) -> dict[str, Any]:
-    """Tell how pictures are made, and how many images have none, by licence."""
+    """Return how pictures are made, and how many images have none, by licence."""
     made: dict[str, Any] = {"form": FILES}
     if longest is not None:
         version = require("PIL", "builders").__version__
@@ -77,7 +77,7 @@ def _licences(images: ImageSet) -> list[str]:
 
 
 def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, Any]:
-    """Give an image's bytes, and a name that says only its id and its form."""
+    """Give an image's bytes, and a name of its id and its form alone."""
     if longest is None and (data := images.encoded(image_id)) is not None:
         with opened(data, f"{images.name}: image {image_id}") as file:
             suffix = _SUFFIXES.get(file.format, "")

@@ -1,4 +1,4 @@
-"""What of a specification cannot be made, told before it is made."""
+"""Checks of a specification before a release is made from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from builders.sources.read import check_options, class_sizes_from_lists, terms_o
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import checked_sizes
 
-# ---- what a specification asks for ---------------------------------------------------------------
+# ---- the contents of a specification -------------------------------------------------------------
 
 
 def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
@@ -192,7 +192,7 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
 
 
 def _check_tuning(dataset: DatasetSpec, where: str) -> None:
-    """Refuse fine-tuning of what is no network, and on task sets that are not sure to be there."""
+    """Refuse fine-tuning of what is no network, and on task sets that may not exist."""
     tuned = dataset.fine_tuning
     for name in tuned.backbones if tuned else ():
         if not is_network(name):
@@ -210,7 +210,7 @@ def _check_tuning(dataset: DatasetSpec, where: str) -> None:
 
 
 def _check_pictures(dataset: DatasetSpec, where: str) -> None:
-    """Refuse pictures of a data set whose terms do not let them be passed on."""
+    """Refuse pictures of a data set if its terms do not let them be passed on."""
     redistribution, licence = terms_of(dataset.source, dataset.options)
     if redistribution != "images":
         raise SpecError(
@@ -229,7 +229,7 @@ def _check_pictures(dataset: DatasetSpec, where: str) -> None:
 
 
 def unpublishable(spec: ReleaseSpec) -> list[str]:
-    """Name the data sets with features or attributes, whose terms do not let these be published."""
+    """List the data sets with features or attributes that their terms do not let be published."""
     made = [d for d in spec.datasets if d.features or d.attributes]
     own = [d for d in made if d.source != CATALOGUE]
     return [d.name for d in own if terms_of(d.source, d.options)[0] == "tables"]
@@ -246,7 +246,7 @@ def check_there(
     *,
     allow_missing: bool = False,
 ) -> None:
-    """Refuse what is missing or cannot be made, as far as it shows without opening an image."""
+    """Refuse what is missing or cannot be made, as far as is known without opening an image."""
     for dataset in spec.datasets:
         if dataset.source == CATALOGUE:
             sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
@@ -254,11 +254,11 @@ def check_there(
             folder = None if raw is None else raw / dataset.folder
             named = dataset.source, folder, dataset.name, dataset.options
             sizes = class_sizes_from_lists(*named, allow_missing=allow_missing)
-        if sizes is None:  # no listing tells
+        if sizes is None:  # no listing has them
             continue
         for text in dataset.declared_task_sets:
             name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
-            if not suite_of(name.suite).whole:  # whose queries are what there are
+            if not suite_of(name.suite).whole:  # their queries are all there are
                 checked_sizes(sizes, name.protocol, dataset.name)
         _check_choice(dataset, sizes)
     given = {(name, one.backbone) for one in extracted for name in one.datasets}

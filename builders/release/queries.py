@@ -23,10 +23,10 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
 SWEPT = range(1, 16)
-"""Q whose task sets say how the variance of a task falls with Q, as far as two tasks are drawn."""
+"""Q of the task sets that the variance of a task is fitted on, as far as two tasks are drawn."""
 
 OF_IMAGES: tuple[Kind, Kind] = ("classes", "images")
-"""Tables that say which task sets images give."""
+"""Tables that decide which task sets images give."""
 
 Chosen = Mapping[WayShot, QueryEvidence]
 """By ways and shots, which Q was chosen, and why."""
@@ -44,9 +44,9 @@ def choose_queries(
     images: Mapping[str, ImagesOf],
     datasets: Mapping[str, DatasetSpec],
 ) -> Chosen:
-    """Choose Q for the protocols of a data set whose classes and images are written.
+    """Choose Q for the protocols of a data set; its classes and images are written before.
 
-    An earlier run's choice stands.
+    The choice of a previous run is kept.
     """
     rule = dataset.queries
     if rule is None or not dataset.left_open:
@@ -87,12 +87,12 @@ def choose_queries(
 
 
 def estimates_variances(draws: Draws) -> bool:
-    """Tell whether images give tasks enough of two queries to estimate variances from."""
+    """Return whether images give tasks enough of two queries to estimate variances from."""
     return draws.tasks(2, 0) >= MIN_TASKS
 
 
 def no_number(dataset: str, draws: Draws) -> SamplingError:
-    """Say that the images on which a data set's number of queries would be chosen are too few."""
+    """Return the error for too few images to choose a data set's number of queries on."""
     protocol = f"{draws.way}w{draws.shot}s"
     return SamplingError(
         f"no number of queries can be chosen for {protocol}",
@@ -104,9 +104,9 @@ def no_number(dataset: str, draws: Draws) -> SamplingError:
 
 
 def query_problems(release: Release, entry: Table) -> Iterator[str]:
-    """Choose a task set's number of queries again, if it was chosen; say what comes out otherwise.
+    """Choose a task set's number of queries again, if it was chosen, and yield what differs.
 
-    Its estimates are believed, since they took features; what follows of them is computed.
+    Its estimates are not computed again, since they took features; what follows from them is.
     """
     if EVIDENCE not in entry.provenance:
         return

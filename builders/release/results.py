@@ -42,7 +42,7 @@ class _Part(NamedTuple):
     suite: str = ""
 
     def sets(self, release: Release) -> list[TaskSetInfo]:
-        """List the task sets that are answered."""
+        """List the task sets that it runs on."""
         infos = [info for info in release.task_sets if info.dataset == self.dataset.name]
         if self.tuning is not None:
             return [info for info in infos if str(info.name) in self.tuning.task_sets]
@@ -148,11 +148,11 @@ def _fine_tune(
 
 
 def with_right_queries(results: Submission, release: Release) -> Submission:
-    """Say which queries are right in place of predictions, which take three times the room.
+    """Replace predictions by which queries are right, a third of the size.
 
     Predictions for all classes at once stay: intervals for new classes rest on them.  Counts of
-    classes on `pooled` sets, which are many, go: they follow.  Results that say which queries are
-    right already stay as they are.
+    classes on `pooled` sets, which are many, go: they follow.  Results with `correct`
+    already are returned unchanged.
     """
     if "predictions" not in results.columns or "correct" in results.columns:
         return results

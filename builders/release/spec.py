@@ -1,4 +1,4 @@
-"""What a release is to hold: its data sets, their task sets, features, attributes and methods."""
+"""The specification of a release: data sets, task sets, features, attributes and methods."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
 
     By `rule` it makes the intervals of ``comparisons`` of heads narrow, or that of the ``accuracy``
-    of `head` alone. Their results on `features`, the data set's first unless given, say how Q
-    matters, on tasks of `suite`; their images are of another `dataset` before it, or of a
+    of `head` alone. The effect of Q is estimated from their results on `features`, the data set's
+    first unless given, on tasks of `suite`; the images are of another `dataset` before it, or of a
     `release`; its own unless given.
     """
 
@@ -86,7 +86,7 @@ class MethodsSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a release holds of one data set.
+    """The part of a release for one data set.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     suites, protocols, task_sets, seed, tasks
         The task sets: every suite at every protocol, and more by their whole names;
         ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps.  `tasks`
-        says how many by suite.
+        is their number by suite.
     queries
         How Q is chosen where a protocol, such as ``5w5s`` or ``open-5w5s``, has none.
     drawn
@@ -109,8 +109,8 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         (:mod:`builders.attributes.recipe`).
     features, backbones
         Backbones whose features the release holds, perhaps projected
-        (``efficientnet_lite0-pca128``); and more, for the reference methods, whose features it does
-        not hold.
+        (``efficientnet_lite0-pca128``); and more, for the reference methods, without their
+        features.
     pictures
         ``files`` for the images as they are, or the longest side of thumbnails in pixels.
     heads, fine_tuning
@@ -162,9 +162,9 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     options: Mapping[str, Any] = {}
 
     def number_of_tasks(self, suite: str) -> int | None:
-        """Return how many are asked for; of suites that reuse images as many as `closed` ones.
+        """Return the requested number; that of `closed` for other suites that reuse images.
 
-        `pooled` sets have a number of their own where none is asked for, and `allway` draws none.
+        `pooled` sets have a number of their own where none is requested, and `allway` draws none.
         """
         of = suite_of(suite)
         reuses = of.interval == "closed" and suite != "pooled" and not of.whole
@@ -189,7 +189,7 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(dict.fromkeys(filter(None, pairs)))
 
     def with_queries(self, chosen: Mapping[WayShot, int]) -> DatasetSpec:
-        """Give every protocol that leaves Q open the one chosen; what is then listed is one."""
+        """Replace every open Q by the one chosen; duplicates that follow are dropped."""
         protocols = dict.fromkeys(_with_query(text, chosen) for text in self.protocols)
         spec = replace(self, protocols=tuple(protocols), task_sets=())
         by_suite = {str(name) for name in spec.every_task_set}

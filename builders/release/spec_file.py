@@ -32,7 +32,7 @@ WAYS = 5
 
 
 def first_spec(folder: Path, file: str = "") -> str:
-    """Write the specification of a release of one image folder, as far as the folder shows it.
+    """Write the specification of a release of one image folder, as far as the folder determines it.
 
     `file` is its name, for the commands that its comments show; by default the data set's.
     """
@@ -61,7 +61,7 @@ def first_spec(folder: Path, file: str = "") -> str:
 
 
 def _is_list(file: Path, header: str) -> bool:
-    """Tell whether a file is there that begins with a header."""
+    """Return whether a file exists and begins with a header."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
             return lines.readline().strip() == header
@@ -70,7 +70,7 @@ def _is_list(file: Path, header: str) -> bool:
 
 
 OPTIMAL = "optimal"
-"""What `queries` says for a :class:`builders.release.spec.QuerySpec` of defaults."""
+"""The value of `queries` for a :class:`builders.release.spec.QuerySpec` of defaults."""
 
 
 class _SpecFile(Struct, forbid_unknown_fields=True):
@@ -100,7 +100,7 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path) -> ReleaseSpec:
-    """Read and check a specification; an error says file, field and what was expected."""
+    """Read and check a specification; an error names file, field and what was expected."""
     where = str(path)
     raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)

@@ -1,4 +1,4 @@
-"""Verifying a release: nothing in it is believed that can be computed again."""
+"""Verifying a release: everything that can be computed again is."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Problems = Iterator[str]
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a release that is not as it should be: in which file, and what."""
+    """A problem of a release: in which file, and what."""
 
     path: str
     what: str
@@ -61,7 +61,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was looked at, and what was wrong, in the order of the manifest.
+    """What was checked, and what was wrong, in the order of the manifest.
 
     `drawn_again` counts task sets that were drawn again with an equal digest, `images_read` images
     that were compared with those of the raw folders.
@@ -83,7 +83,7 @@ def verify(
     """Check a release's every file against the manifest, its provenance and the laws of its kind.
 
     With `raw`, which holds the raw folder of each data set, images are compared with those there,
-    as the data set's source reads them; `spec` says which options it takes.  Of a data set that is
+    as the data set's source reads them; `spec` has its options.  Of a data set that is
     no source they are files below a folder of its name.
 
     Raises
@@ -135,7 +135,7 @@ class _Release:
 
 
 def _table_problems(of: _Release, entry: Table) -> Problems:
-    """Say what is wrong with one table."""
+    """Yield what is wrong with one table."""
     try:
         if entry.drawn:
             info = of.release.task_set_info(entry.dataset, entry.name)
@@ -236,7 +236,7 @@ def _images(of: _Release, entry: Table, table: pa.Table) -> Problems:
 
 
 def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
-    """Say what in a raw folder is not the image that the table lists, nor its superclass."""
+    """Yield what differs between a raw folder and the table: images, or superclasses."""
     recorded = of.release.images(entry.dataset)
     try:
         known = of.release.superclasses(entry.dataset)
@@ -255,7 +255,7 @@ def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
 def _images_now(
     of: _Release, entry: Table, recorded: pa.Table, known: tuple[str, ...] | None, raw: Path
 ) -> tuple[pa.Table, tuple[str, ...] | None]:
-    """Read the images as they are now, and superclasses; `known` ones where no source says any."""
+    """Read the images as they are now, and superclasses: `known` ones without a source."""
     name = entry.dataset
     declared = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
     if name in declared or (name in SOURCES and name not in GENERAL):
@@ -391,7 +391,7 @@ CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
     "features": _features,
     "results": _results,
 }
-"""What is wrong with a table of each kind, in the order in which they are checked."""
+"""The check of a table of each kind, in the order in which they are run."""
 
 
 # ---- the laws of task sets -----------------------------------------------------------------------
@@ -400,7 +400,7 @@ CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
 def task_problems(
     table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
 ) -> Problems:
-    """Say what in a task set breaks the laws of its suite, by class sizes and groups."""
+    """Yield what in a task set breaks the laws of its suite, by class sizes and groups."""
     way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"
@@ -445,7 +445,7 @@ def task_problems(
 
 
 def _episode_laws(row: dict[str, Any], name: TaskSetName, sizes: Ids) -> dict[str, bool]:
-    """Tell of each law of episodes whether a task breaks it."""
+    """Return for each law of episodes whether a task breaks it."""
     images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
     ids = np.array(row["class_ids"])
     classes = "classes twice, beyond those there are, or too many"
@@ -465,7 +465,7 @@ def _episode_laws(row: dict[str, Any], name: TaskSetName, sizes: Ids) -> dict[st
 
 
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell of each row (T, n) whether a value is in it twice."""
+    """Return for each row (T, n) whether a value is in it twice."""
     ordered = np.sort(values, axis=1)
     twice: NDArray[np.bool_] = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     return twice
@@ -478,14 +478,14 @@ def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Problems:
 
 
 def _breaking(laws_of_tasks: Iterable[dict[str, bool]]) -> Problems:
-    """Say which tasks break which law."""
+    """Yield which tasks break which law."""
     tasks = list(laws_of_tasks)
     for law in dict.fromkeys(law for laws in tasks for law in laws):
         yield from _tasks_where(np.array([laws.get(law, False) for laws in tasks]), law)
 
 
 def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Problems:
-    """Say which tasks of a set made with attributes of images break which law of its suite."""
+    """Yield which tasks of a set made with attributes of images break which law of its suite."""
     step, shot = suite_of(name.suite).step, name.protocol.shot
     of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
     keys = ("support", "query", "query_label", "attributes", "inter_class")
@@ -505,7 +505,7 @@ def _broken_laws(
     support: list[tuple[set[str], int]],
     query: list[tuple[set[str], int]],
 ) -> dict[str, bool]:
-    """Tell of each law of a step whether a task breaks it.
+    """Return for each law of a step whether a task breaks it.
 
     `chosen` is each class's attribute, `inter_class` whether its queries have another class's; of
     images there are the attributes, and the position of their class.

@@ -1,4 +1,4 @@
-"""The folder of a release while it is built: its tables, one by one, and what is whole of them."""
+"""The folder of a release while it is built: its tables, one by one, and a journal of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ what is not finished."""
 
 
 class ReleaseWriter:
-    """Writes the tables of a release into its folder, each where an earlier run has not.
+    """Writes the tables of a release into its folder, except those a previous run has written.
 
     Every file appears whole or not at all, the manifest last.  An unfinished build is continued by
     one of the same release, perhaps of another `recipe`: a step is kept if what it is made of did
@@ -92,7 +92,7 @@ class ReleaseWriter:
         (self.folder / MANIFEST_FILE).unlink(missing_ok=True)  # of an end that was not reached
 
     def run(self, steps: Iterable[Step]) -> None:
-        """Make the tables of each step, unless an earlier run has made them of the same."""
+        """Make the tables of each step, unless a previous run has made them of the same."""
         for step in steps:
             made = self.journal.kept(step)
             if made is None:
@@ -286,7 +286,7 @@ class ReleaseWriter:
         )
 
     def _remove_others(self) -> None:
-        """Remove tables that only another specification asked for, and unfinished work."""
+        """Remove tables of another specification alone, and unfinished work."""
         shutil.rmtree(self.folder / KEPT, ignore_errors=True)
         kept = {self.folder / table.path for table in self._manifest.tables if not table.drawn}
         for kind in get_args(Kind):
@@ -301,7 +301,7 @@ class ReleaseWriter:
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a folder holds a release whose build has ended."""
+    """Return whether a folder holds a release that was built to the end."""
     return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
 
 

@@ -58,7 +58,7 @@ def draw_task_set(
     Parameters
     ----------
     dataset, name
-        Whose tasks, and which; both key the random streams.
+        The data set and the task set; both key the random streams.
     class_sizes
         Images of each class, in the frozen order of classes.
     seed
@@ -226,7 +226,7 @@ def _ladder(
     reuse: bool,
     **how: Any,
 ) -> tuple[Ladder, ImageAttributes]:
-    """Draw all steps of a ladder, perhaps of the `released` code, which are asked for in turn."""
+    """Draw all steps of a ladder, perhaps of the `released` code; cached, as they come in turn."""
     of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
     if released:
         return draw_released(of_images, protocol, **how), of_images

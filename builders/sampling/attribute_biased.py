@@ -1,7 +1,7 @@
 """The ladder of attribute-biased suites (FewSTAB; Zheng et al., ECCV 2024), drawn together.
 
-Task t has the same classes, and the same attribute of each, on every step; docs/bias.md says what
-the steps are and how a task is drawn.  Support sets are the same from ``support`` on.
+Task t has the same classes, and the same attribute of each, on every step; docs/bias.md has the
+steps and how a task is drawn.  Support sets are the same from ``support`` on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ClassAttributes:
-    """The attributes of a class's n images: row a of `has` (A, n) tells which have attribute a."""
+    """The attributes of a class's n images: row a of `has` (A, n) is which have attribute a."""
 
     has: Bools
 
@@ -101,9 +101,9 @@ ATTEMPTS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """T tasks on every step, whose classes are the same.
+    """T tasks on every step, of the same classes.
 
-    `attributes` (T, K) are positions in the data set's list of names; `inter_class` (T, K) tells
+    `attributes` (T, K) are positions in the data set's list of names; `inter_class` (T, K) is
     whether there were Q candidates with another class's attribute.
     """
 
@@ -277,7 +277,7 @@ def with_other_support(
     """Give the tasks of ``biased`` other support images: the support ablation of FewSTAB.
 
     Random ones of the class (step ``sc1``), or those that have the class's attribute (``sc2``).
-    Every class has enough: S images with its attribute, and S beside its queries.
+    Every class has enough: S images with its attribute, and S that are not its queries.
     """
     biased = ladder.steps["biased"]
     protocol = biased.protocol

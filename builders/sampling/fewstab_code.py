@@ -1,6 +1,6 @@
 """Attribute-biased tasks as the released code of FewSTAB draws them (Zheng et al., ECCV 2024).
 
-docs/bias.md says how it differs from the paper, which :mod:`builders.sampling.attribute_biased`
+docs/bias.md has the differences from the paper, which :mod:`builders.sampling.attribute_biased`
 follows.  Where that code's tasks change with the hashes of names they follow from the seed here,
 and where it runs on for ever, or fails for want of attributes, there is an error.
 """
@@ -23,7 +23,7 @@ ATTEMPTS = 20_000
 """Draws in a row that give no task, after which there is none."""
 
 PATIENCE = 5
-"""Misses in a row after which less is asked for."""
+"""Misses in a row after which the requirements are relaxed."""
 
 _TINY = 10**10
 """One over what the code adds to a share before it takes the logarithm."""

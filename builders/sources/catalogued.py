@@ -208,7 +208,7 @@ SCALE = 1.2
 
 
 def _find_coco(source: CataloguedSource, folder: Path, *, every: bool = False) -> Classes:
-    """Find boxes of the test categories, by photograph, whose crops have at least one pixel.
+    """Find boxes of the test categories, by photograph, with crops of at least one pixel.
 
     That is `every` box, or one of each photograph and category: single objects before crowds, the
     largest, the first.
@@ -380,7 +380,7 @@ def _open_bitmaps(path: Path) -> Bitmaps:
 
 
 def _drawings_table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> pa.Table:
-    """Make the table of one class, whose ids begin with `first`."""
+    """Make the table of one class; its ids begin with `first`."""
     n, size = len(bitmaps), SIDE * SIDE
     data = memoryview(bitmaps.tobytes())
     digests = [hashlib.sha256(data[at : at + size]).hexdigest() for at in range(0, n * size, size)]

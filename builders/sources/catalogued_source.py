@@ -21,7 +21,7 @@ Classes = Mapping[str, Sequence[Item]]
 """The images of each class, both in their frozen order."""
 
 SEED = 22
-"""Meta-Dataset draws its splits with ``RandomState(22)``, whose stream numpy has frozen."""
+"""Meta-Dataset draws its splits with ``RandomState(22)``; numpy has frozen its stream."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ class CataloguedSource:
     entries, elsewhere
         Files and folders that must be there, and another place of an entry.
     record
-        What the provenance says of order, groups and the like.
+        Order, groups and the like, for the provenance.
     split
         How the test classes were drawn; or, in words, which they are.
     lists
-        Those of the entries whose SHA-256 the provenance holds.
+        Those of the entries with their SHA-256 in the provenance.
     finish
         What is done to a picture after it is read and cropped, such as an inversion.
     entry, note, sizes
-        The name that the catalogue has it under, and what is said otherwise than there.
+        Its name in the catalogue, and a note and sizes in place of those there.
     """
 
     name: str
@@ -109,7 +109,7 @@ class CataloguedSource:
 
     @cached_property
     def ABOUT(self) -> About:  # noqa: N802 - as modules of sources have it
-        """What the catalogue says of it."""
+        """Its description in the catalogue."""
         entry = lookup(self.entry or self.name)
         return About.of(entry, note=self.note or entry.note)
 
@@ -140,7 +140,7 @@ class CataloguedSource:
     def sizes_in(self, folder: Path, *, allow_missing: bool = False) -> tuple[int, ...]:
         """Give the images of each class, if the files and folders that must be there are.
 
-        With `allow_missing` too, which only reading can tell.
+        Images that `allow_missing` leaves out are counted: only reading finds them.
         """
         entries = (self.place_of(folder, name) for name in self.entries)
         require_entries(self.name, folder, *entries)

@@ -16,7 +16,7 @@ from fslbench_data.files.pictures import Picture, formats
 
 _damaged_kept = ContextVar("damaged_kept", default=False)
 keeps_damaged = _damaged_kept.get
-"""Tell whether damaged images are to be numbered like whole ones."""
+"""Return whether damaged images are to be numbered like whole ones."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def check_and_number(
     check: Callable[[Path], tuple[str, str]] = check_file,
     progress: Progress = silent,
 ) -> ImageSet:
-    """Compare classes and counts with what is expected, look at every file, number the images.
+    """Compare classes and counts with what is expected, check every file, number the images.
 
     Parameters
     ----------

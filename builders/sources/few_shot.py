@@ -41,7 +41,7 @@ Classes = dict[str, list[Item]]
 
 @dataclass(frozen=True)
 class Found:
-    """The images of each class, where they were found, and the lists that say so."""
+    """The images of each class, where they were found, and the lists that name them."""
 
     classes: Classes
     place: Path
@@ -75,12 +75,12 @@ class FewShotSource:
 
     @property
     def dataset(self) -> CataloguedDataset:
-        """What the catalogue says of it."""
+        """Its entry in the catalogue."""
         return few_shot_datasets()[self.name]
 
     @property
     def ABOUT(self) -> About:  # noqa: N802 - as modules of sources have it
-        """What the card of a release says of it."""
+        """Its description on the card of a release."""
         return About.of(self.dataset)
 
     def sizes_in(

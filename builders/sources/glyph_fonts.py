@@ -28,15 +28,15 @@ _BY_CLASS = {
     8: "sans",
     **dict.fromkeys((9, 10), "neither"),
 }
-"""What families of OS/2's sFamilyClass have; others say nothing."""
+"""Serifs by the class of OS/2's sFamilyClass; they are unknown for others."""
 
 
 @dataclass(frozen=True)
 class Face:
     """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    `style` are attributes of :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the
-    collection, say whether it has serifs, and `characters` are the code points asked for.
+    `style` are attributes of :data:`STYLES`, sorted; `says_serifs` is whether its tables, or the
+    collection, declare its serifs, and `characters` are the code points requested.
     """
 
     path: str
@@ -59,7 +59,7 @@ def read_faces(
 
     Passed over are links, faces without outlines or style tables, coloured and variable ones, and
     those without any of the code points `characters`.  `serifs` says ``serif``, ``sans`` or
-    ``neither`` by family, where tables say nothing.
+    ``neither`` by family, where tables have none.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # dates and padding of old files
     wanted = frozenset(characters)
@@ -94,15 +94,15 @@ def fonts_of(file: Path) -> Iterator[Any]:
 
 
 def _plain(font: Any) -> bool:
-    """Tell whether a font has outlines of one colour and one style, and states what style it is."""
+    """Return whether a font has outlines of one colour and one style, and states its style."""
     tables = {*font.keys()}
     return bool(tables & _OUTLINES) and not tables & _NOT_PLAIN and tables >= _STATED
 
 
 def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
-    """Tell the style that a font's tables state: attributes, sorted.
+    """Return the style that a font's tables state: attributes, sorted.
 
-    OS/2 says weight and width, OS/2 (PANOSE) or post whether advances are fixed, and OS/2, head or
+    OS/2 has weight and width, OS/2 (PANOSE) or post whether advances are fixed, and OS/2, head or
     post whether letters slant; `serifs` is ``serif``, ``sans`` or anything else.
     """
     os2, post, head = font["OS/2"], font["post"], font["head"]
@@ -121,7 +121,7 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
 
 
 def _serifs(os2: Any) -> str | None:
-    """Tell ``serif``, ``sans`` or ``neither`` by PANOSE, else the family class; None if unsaid."""
+    """Return ``serif``, ``sans`` or ``neither`` by PANOSE, else the family class; None without."""
     if panose := getattr(os2, "panose", None):
         if panose.bFamilyType == 2 and panose.bSerifStyle >= 2:
             return "sans" if panose.bSerifStyle in range(11, 16) else "serif"

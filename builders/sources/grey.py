@@ -32,8 +32,8 @@ def grey_image_set(
 ) -> ImageSet:
     """Return the image set of square images given as an array, in class order, then source order.
 
-    `labels` (N,) are positions in `expected`, whose keys are the class names; `pixels`, uint8 (N,
-    D), are grey levels 0..`white`, whose SHA-256 is an image's.
+    `labels` (N,) are positions in `expected`, by class name; `pixels`, uint8 (N, D), are grey
+    levels 0..`white`, and their SHA-256 is an image's.
     """
     classes: dict[str, list[Item]] = {}
     rows: list[int] = []

@@ -148,7 +148,7 @@ def _refusing(what: str, fix: str = "") -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        own = type(error).__module__.startswith("datasets")  # says only that there was an error
+        own = type(error).__module__.startswith("datasets")  # its message names no cause
         cause = (error.__cause__ if own else None) or error
         problem = next(iter(str(cause).splitlines()), "") or type(cause).__name__
         raise SourceError(f"{what}: {problem}", fix=fix) from error

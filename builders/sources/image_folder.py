@@ -25,7 +25,7 @@ OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
 
 
 Listing = tuple[dict[str, list[str]], dict[str, dict[str, str]]]
-"""The images of each class, and what each of the lists says, by path or by class."""
+"""The images of each class, and the values of each list, by path or by class."""
 
 
 def read(
@@ -76,7 +76,7 @@ def read(
 def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
     """Count the images of each class, if the lists are as :func:`read` takes them.
 
-    With `allow_missing` too, which only reading can tell.
+    Images that `allow_missing` leaves out are counted: only reading finds them.
     """
     lists = {key: options[key] for key in LISTS if key in options}
     return tuple(map(len, list_images(folder, **lists)[0].values()))
@@ -115,7 +115,7 @@ def list_images(folder: Path, **lists: str) -> Listing:
 
 
 def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
-    """Refuse pictures beside the folders of classes, and parts of a data set in place of classes.
+    """Refuse pictures outside the folders of classes, and parts of a data set in place of classes.
 
     Parts are all folders or some that hold folders; `paths` has the images of each.
     """

@@ -1,4 +1,4 @@
-"""What every source gives: the images of a data set, in their frozen order."""
+"""The result of every source: the images of a data set, in their frozen order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Progress = Callable[[str], None]
 
 
 def silent(step: str) -> None:
-    """Tell nobody of a step."""
+    """Ignore a step."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What the card of a release says of a data set; `citation` is BibTeX.
+    """The description of a data set on the card of a release; `citation` is BibTeX.
 
     `redistribution` is ``features`` only where the licence of every image lets features computed
     from it be passed on.
@@ -44,7 +44,7 @@ class About:
 
     @classmethod
     def of(cls, entry: CataloguedDataset, **more: str) -> About:
-        """Take what the catalogue says of a data set, but for what is said here."""
+        """Return the catalogue's description of a data set; `more` replaces fields of it."""
         return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS} | more)
 
 
@@ -74,7 +74,7 @@ class Text:
 class Item:
     """An image of a raw layout, before it has an id.
 
-    `path` is relative to the raw folder, with ``/``; a fragment says which part of the file it is:
+    `path` is relative to the raw folder, with ``/``; a fragment is the part of the file:
     ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, ``#n,U+code`` a character
     of the font n.  Images of one `group` are not independent.  `sha256` is the file's, if it is
     known.

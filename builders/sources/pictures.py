@@ -115,7 +115,7 @@ class Look:
     """What a picture shows, whatever its file: for finding doubles and empty pictures.
 
     `sha256` is that of the file; `pixels` that of width, height and RGB values on white, None where
-    there are too many to decode; `blank` tells whether every pixel is white.
+    there are too many to decode; `blank` is whether every pixel is white.
     """
 
     sha256: str

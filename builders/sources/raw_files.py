@@ -47,7 +47,7 @@ def folders(folder: Path, *, lost: bool = False) -> list[str]:
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     """List the pictures in ``folder/below``, as paths relative to `folder`, sorted as text.
 
-    Those are the files of an ending for pictures, and all whose content is a picture that is read;
+    Those are the files with an ending for pictures, and all with the content of one that is read;
     with `deep`, those in folders further down too.  Links are followed, and one that leads nowhere
     counts as a file, so that it is found missing.
     """
@@ -91,7 +91,7 @@ def _refuse(error: OSError) -> None:
 
 
 def _counts(name: str) -> bool:
-    """Tell whether it is neither hidden nor what macOS puts into archives."""
+    """Return whether it is neither hidden nor what macOS puts into archives."""
     return not name.startswith(".") and name != "__MACOSX"
 
 
@@ -134,9 +134,9 @@ def read_lines(path: Path) -> list[str]:
 def read_table(
     path: Path, columns: int, convert: Callable[[list[str]], Any] = lambda fields: fields[1]
 ) -> dict[str, Any]:
-    """Read a text file whose lines hold a key and then `columns` - 1 fields, the last with spaces.
+    """Read a text file with lines of a key and `columns` - 1 fields, the last with spaces.
 
-    `convert` makes the value of a line from its fields; its ValueError says what is wrong.
+    `convert` makes the value of a line from its fields; its ValueError is what is wrong.
     """
     table: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -184,7 +184,7 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
 
 @contextmanager
 def reading_entries(path: Path) -> Iterator[None]:
-    """Refuse a list whose entries lack a field or have one of another type."""
+    """Refuse a list with entries that lack a field or have one of another type."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

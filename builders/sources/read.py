@@ -1,4 +1,4 @@
-"""Read a data set by the name of its source, or tell what its raw folder shows without that."""
+"""Read a data set by the name of its source, or its class sizes by listing its raw folder."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def read_source(
 ) -> ImageSet:
     """Read a data set from its raw folder.
 
-    `name` and `options` are of the general sources: the data set's name, what is said of it, and
-    what :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
-    take besides.  UnknownNameError if there is no such source or option, SourceError or
-    CatalogueError if the raw folder is not what it should be.
+    `name` and `options` are of the general sources: the data set's name, its description, and
+    the parameters of :func:`builders.sources.image_folder.read` and
+    :func:`builders.sources.hub_dataset.read`.  UnknownNameError if there is no such source or
+    option, SourceError or CatalogueError if the raw folder is not what it should be.
     """
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
@@ -52,7 +52,7 @@ def raw_folder(folder: Path | None, options: Mapping[str, Any] | None) -> Path |
 
 
 def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of a source, if it takes them and has all that its `OPTIONS` says."""
+    """Return the options of a source, if it takes them and its `OPTIONS` are complete."""
     needed, optional = getattr(source_module(source), "OPTIONS", ((), ()))
     where = f"{name}, source {source!r}"
     for key, value in options.items():
@@ -81,9 +81,9 @@ def class_sizes_from_lists(
     *,
     allow_missing: bool = False,
 ) -> tuple[int, ...] | None:
-    """Refuse a raw folder that lacks what its source reads, as far as a listing tells.
+    """Refuse a raw folder that lacks what its source reads, as far as a listing can find.
 
-    Gives the images of each class, before any is left out; None where only reading tells.
+    Gives the images of each class, before any is left out; None where only reading counts them.
     """
     module = source_module(source)
     check_given(source, folder, name, options)
@@ -109,7 +109,7 @@ def check_given(source: str, folder: Path | None, name: str, options: Mapping[st
 
 
 def terms_of(source: str, options: Mapping[str, Any]) -> tuple[Redistribution, str]:
-    """Tell what of a data set may be redistributed, and its licence."""
+    """Return what of a data set may be redistributed, and its licence."""
     if source in GENERAL:
         return options.get("redistribution", "tables"), options.get("licence", "")
     about = source_module(source).ABOUT

@@ -1,4 +1,4 @@
-"""Training of few-shot methods on images of classes that no task shows."""
+"""Training of few-shot methods on images of classes that no task has."""
 
 from __future__ import annotations
 

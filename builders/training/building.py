@@ -31,7 +31,7 @@ from fslbench_data.files import sha256_of
 
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")
-"""What a method may ask for beside its settings."""
+"""What a method may take in addition to its settings."""
 _MOST = 10**9
 _SHAPES: dict[type, Any] = {
     bool: bool,
@@ -122,9 +122,9 @@ def build_network(settings: RunSettings) -> Network:
 
 
 def code_of(method: str) -> dict[str, str]:
-    """Tell what a training records of a method of one's own: the SHA-256 of its file.
+    """Return what a training records of a method of one's own: the SHA-256 of its file.
 
-    The file's module is said, too, where it is not the one that ``MODULE:CLASS`` names.
+    The file's module is added where it is not the one that ``MODULE:CLASS`` names.
     """
     if ":" not in method:
         return {}
@@ -137,7 +137,7 @@ def code_of(method: str) -> dict[str, str]:
 
 
 def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
-    """Refuse a method whose code is not what was trained with; it is imported after that."""
+    """Refuse a method if its code is not that of the training; it is imported after that."""
     module = about.get("module", method.rpartition(":")[0])
     file = source_of(module)
     if file is None:

@@ -1,6 +1,6 @@
-"""The folder of a training: ``checkpoint.pt`` of a stopped one, and what a finished one leaves.
+"""The folder of a training: ``checkpoint.pt`` of a stopped one, and the files of a finished one.
 
-It may come from somebody else, or be damaged: whatever stands there is checked first.
+It may come from somebody else, or be damaged: its files are checked first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Images(Struct, forbid_unknown_fields=True):
 
 
 class _Begun(Struct):
-    """What is said of a training, also of one that is not finished; older ones say less."""
+    """The description of a training, finished or not; older ones have fewer fields."""
 
     settings: dict[str, Any]
     images: _Images
@@ -57,7 +57,7 @@ class _Begun(Struct):
 
 
 class _Finished(_Begun, kw_only=True):
-    """What is said of a finished one, too."""
+    """The fields of a finished one as well."""
 
     weights_sha256: _Hex
     step: _Count = 1
@@ -81,7 +81,7 @@ class Progress:
 def describe(
     settings: RunSettings, images: TrainingImages, validation: TrainingImages, device: str
 ) -> dict[str, Any]:
-    """Tell what a training's weights depend on, as values of JSON."""
+    """Return what a training's weights depend on, as values of JSON."""
     return {
         "settings": settings.describe(),
         "images": {"train": images.digest, "validate": validation.digest},
@@ -94,7 +94,7 @@ def describe(
 
 
 def finished(folder: Path) -> dict[str, Any] | None:
-    """Return what ``trained.json`` says; None where no training has been finished."""
+    """Return the content of ``trained.json``; None where no training has been finished."""
     try:
         about = parsed_json(read_regular(folder / ABOUT, _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError):
@@ -105,7 +105,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def begun(folder: Path) -> dict[str, Any] | None:
-    """Tell how a training was begun, finished or not, if any; SpecError for a damaged one."""
+    """Return how a training was begun, finished or not, if any; SpecError for a damaged one."""
     about = finished(folder)
     if about is None and (folder / CHECKPOINT).exists():
         about = _checkpoint(folder)["about"]
@@ -139,7 +139,7 @@ def save(
     optimizer: torch.optim.Optimizer,
     progress: Progress,
 ) -> None:
-    """Write what a stopped training goes on from."""
+    """Write the checkpoint that a stopped training continues from."""
     kept = {
         "about": json.dumps(about),
         "method": method.state_dict(),
@@ -182,7 +182,7 @@ def resume(
 
 
 def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
-    """Write what a finished training leaves; gives the digest of its weights."""
+    """Write the files of a finished training; gives the digest of its weights."""
     digest = state_sha256(progress.best)
     _save(folder / WEIGHTS, progress.best)
     kept = max(progress.curve, key=lambda row: row[2])
@@ -212,7 +212,7 @@ def _checkpoint(folder: Path) -> dict[str, Any]:
 
 
 def _checked(about: Any, kind: type[_Begun], path: Path) -> dict[str, Any]:
-    """Return what a file says of a training; SpecError if a training does not say such things."""
+    """Return a file's description of a training; SpecError if it is not one."""
     try:
         of_description(declared(about, kind).settings)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Images to train on, and what a network is given of pictures.
+"""Images to train on, and the network's input from pictures.
 
 They are small, all in memory, and kept so that one training reads them.
 """
@@ -92,7 +92,7 @@ def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
 def read_levels(
     open_one: Callable[[int], Picture], count: int, data: DataSettings, name: str
 ) -> NDArray[np.uint8]:
-    """Read pictures by their number; an error calls the i-th `name` i."""
+    """Read pictures by their number; an error names the i-th `name` i."""
     levels = np.empty((count, data.inputs, data.kept, data.kept), np.uint8)
 
     def read(number: int) -> None:
@@ -105,9 +105,9 @@ def read_levels(
 
 
 def levels_of(picture: Picture, data: DataSettings, name: str) -> NDArray[np.uint8]:
-    """Make levels uint8 (C, kept, kept) of an RGB picture, which an error calls `name`.
+    """Make levels uint8 (C, kept, kept) of an RGB picture; an error names it `name`.
 
-    Raises a SpecError for a size or colours that the settings do not say what to do with.
+    Raises a SpecError for a size or colours that the settings do not cover.
     """
     side = data.kept
     if data.fit == "squeeze":
@@ -180,7 +180,7 @@ class Inputs:
 
 
 _PLACEHOLDERS = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
-"""What a release says of a data set of one's own, and a training needs not."""
+"""Options of a data set of one's own that a release requires and a training does not."""
 
 
 def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
@@ -191,7 +191,7 @@ def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
 def read_images(
     data: DataSettings, raw: Path | None, progress: Callable[[str], None]
 ) -> tuple[TrainingImages, TrainingImages]:
-    """Read what is trained on and what is validated on; raises what `read_source` does."""
+    """Read the images to train and to validate on; raises what `read_source` does."""
 
     def part(options: Mapping[str, Any]) -> TrainingImages:
         chosen = ", ".join(f"{key} = {value}" for key, value in options.items())

@@ -8,14 +8,14 @@ weights, b (K,) the intercepts, F = W X' + b and P the softmax of F over classes
 At the minimum W = A X with A = (Y - P)/λ, so that X enters through its products G = X X' alone.
 The intercepts are free: the rows of P - Y sum to zero, and features can be centred.  With G centred
 and G = L L' (1e-11 is added to the diagonal, for images that are equal) the rows of L are the
-features in n coordinates.  Beside them stands a constant column √(K/n) for the intercept: Z (n,
+features in n coordinates.  With a constant column √(K/n) for the intercept they are Z (n,
 n+1).  What is solved for is V (K, n+1), with λ_j = λ, and 0 for the last column:
 
     φ(V) = Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + ½ Σ λ_j V_kj²       F = V Z'
     φ' = (P - Y) Z + λ_j V        φ''[U] = (P∘(T - Σ_k P∘T)) Z + λ_j U,  T = U Z'
 
 Newton's steps, each by conjugate gradients and halved until φ falls enough, end when no entry of φ'
-exceeds 1e-10, or after a hundred, where φ falls by less than float64 can tell, 1e-6.  They sum to
+exceeds 1e-10, or after a hundred, where φ falls by less than float64 resolves, 1e-6.  They sum to
 zero over classes, on which φ'' is positive definite.
 """
 
@@ -34,7 +34,7 @@ TOLERANCE = 1e-10
 """The largest entry of the gradient at which a solution is taken for exact."""
 
 STALLED = 1e-6
-"""The same after all steps, where φ falls by less than float64 can tell."""
+"""The same after all steps, where φ falls by less than float64 resolves."""
 
 _JITTER = 1e-11
 _NEWTON_STEPS, _HALVINGS = 100, 40

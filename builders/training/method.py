@@ -1,4 +1,4 @@
-"""What every trained method is: a network, a loss to train it by, and the scores of a task.
+"""The interface of trained methods: a network, a loss to train it by, and the scores of a task.
 
 A task has K ways, S shots and M queries; those of an episode are ordered by class, Q of each.
 """
@@ -59,15 +59,15 @@ Batch = TypeVar("Batch", Episode, Labelled)
 class Method(nn.Module):
     """A few-shot method.
 
-    It may take, besides its settings, `classes` (how many are trained on), `side` (of images, in
-    pixels) and `way` (K, of all tasks).
+    In addition to its settings it may take `classes` (how many are trained on), `side` (of images,
+    in pixels) and `way` (K, of all tasks).
 
     Attributes
     ----------
     trained_by
         Whether :meth:`loss` takes an episode, labelled images or both.
     adapts
-        Whether weights change with each task: such a method answers no closed sets of thousands.
+        Whether weights change with each task: such a method skips closed sets of thousands.
     keeps_way
         Whether its last layer has an output for each class of a training task.
     network
@@ -84,11 +84,11 @@ class Method(nn.Module):
 
     @abstractmethod
     def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
-        """Compute what is minimised, a scalar, of what :attr:`trained_by` asks for."""
+        """Compute what is minimised, a scalar, of the input that :attr:`trained_by` names."""
 
     @abstractmethod
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        """Compute scores (M, K): the class with the highest is the answer.
+        """Compute scores (M, K): the class with the highest is predicted.
 
         Of support images (K, S, C, H, W) and queries (M, C, H, W).
         """

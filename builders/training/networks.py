@@ -30,7 +30,7 @@ class Network(nn.Module):
     mixed: bool = False
 
     def size(self, side: int) -> int:
-        """Return h = w of maps of images whose sides are `side` pixels."""
+        """Return h = w of maps of images with sides of `side` pixels."""
         return side >> self.halvings
 
     def width(self, side: int) -> int:
@@ -77,7 +77,7 @@ class ResNet12(Network):
     """Four residual blocks; sides of 84 pixels become 5 (10 where the last does not pool).
 
     In training a share `drop` of numbers is set to 0: of the first two blocks each by itself, of
-    the others in squares of `drop_block` places, whose share rises over the first `drop_ramp`
+    the others in squares of `drop_block` places, a share that rises over the first `drop_ramp`
     passes.
     """
 
@@ -108,7 +108,7 @@ class ResNet12(Network):
 
 
 class _Residual(nn.Module):
-    """Three convolutions beside one of 1 x 1, then dropout, in squares of `block` places."""
+    """Three convolutions parallel to one of 1 x 1, then dropout, in squares of `block` places."""
 
     def __init__(
         self, inputs: int, width: int, pool: bool, drop: float, block: int, ramp: int

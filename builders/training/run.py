@@ -1,4 +1,4 @@
-"""A training, in a folder that it goes on in when it was stopped.
+"""A training, in a folder where it continues after an interruption.
 
 What a step does follows from the seed, its number and the state before it alone.
 """
@@ -47,7 +47,7 @@ from builders.training.trained import load_start
 from fslbench_data.evaluation.calling import lines_of
 
 SECONDS = 60
-"""Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
+"""The most between two checkpoints, which a kill costs.  Each validation has one, too."""
 _STEP, _VALIDATION, _INNER, _CHANGES = range(4)
 """What a generator is of, before the seed and the number of the step or task."""
 
@@ -222,7 +222,7 @@ def _rates(how: TrainingSettings) -> Iterator[float]:
 
 
 def _device(method: Method) -> torch.device:
-    """Tell where a method's weights are."""
+    """Return the device of a method's weights."""
     return next(method.parameters()).device
 
 

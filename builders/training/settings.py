@@ -1,4 +1,4 @@
-"""What a training is, as a TOML file says it and a finished one describes it."""
+"""The settings of a training, from its TOML file or the description of a finished one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Side = Annotated[int, Meta(ge=0, le=1024, description="a whole number from 0 to
 class NetworkSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Which network; `channels` and `slope` are of ``conv4``, and what drops of ``resnet12``.
 
-    `start` names, without its seed, the training whose network this one starts from.
+    `start` names, without its seed, the training that has the network this one starts from.
     """
 
     name: Literal["conv4", "resnet12"] = "conv4"
@@ -62,7 +62,7 @@ class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
     `channels` of 1 makes pictures grey, of 3 keeps colours; unless given pictures must be grey.
     `fit` makes them `resize` pixels square: ``squeeze`` whatever their shape, ``crop`` by the
     shorter side and the middle of the longer; unless given they must be so already.  Of that the
-    middle `side` is taken, in training what :class:`AugmentationSettings` say.  Then `mean` is
+    middle `side` is taken, in training as by :class:`AugmentationSettings`.  Then `mean` is
     subtracted and the rest divided by `std`, of each channel, where white is 1.
     """
 
@@ -89,7 +89,7 @@ class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AugmentationSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What changes images in training, each for itself.
+    """The random changes of images in training, independent for each.
 
     `crop` cuts out `side` pixels: ``random`` anywhere after `padding` black ones were added around,
     ``resized`` a part of a share `scale` of the area, made `side` pixels square.  `flip` is the
@@ -148,7 +148,7 @@ class ValidationSettings(_Episodes, frozen=True, forbid_unknown_fields=True):
 
 
 class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """A training; :meth:`describe` is what its weights say of it."""
+    """A training; :meth:`describe` is its description next to its weights."""
 
     method: Annotated[str, Meta(description="a text")]
     data: Annotated[DataSettings, Meta(description="a table")]
@@ -182,7 +182,7 @@ def of_description(described: Any) -> RunSettings:
 
 
 def read_settings(path: Path) -> RunSettings:
-    """Read a training's file; an error says file, field and what was expected."""
+    """Read a training's file; an error names file, field and what was expected."""
     try:
         settings = _settings(read_toml(path))
     except MisfitError as error:
@@ -245,7 +245,7 @@ def _check_together(settings: RunSettings) -> None:
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:
-    """Tell whether JSON can say a value: TOML also has dates, and numbers that are none."""
+    """Return whether JSON has a value: TOML also has dates, NaN and infinity."""
     if isinstance(value, dict | list):
         inside = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_is_plain(one, depth - 1) for one in inside)

@@ -1,4 +1,4 @@
-"""Several trainings at once: each in a folder of its own, images read once, whoever computes."""
+"""Several trainings at once: each in a folder of its own, images read once, with any engine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from builders.training.settings import RunSettings, read_settings
 from builders.training.trained import check_start, start_name
 
 IMAGES = ".images"
-"""The folder beside those of trainings that keeps their images."""
+"""The folder of the images of trainings, next to theirs."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A training that is to be; `images` is the file that its images are kept in."""
+    """A planned training; `images` is the file that its images are kept in."""
 
     name: str
     settings: RunSettings
@@ -37,7 +37,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Trainings:
-    """The job whose blocks are trainings, and results the digests of their weights."""
+    """The job of trainings, one a block; its results are the digests of their weights."""
 
     threads: int
     device: str
@@ -49,7 +49,7 @@ class Trainings:
         return int(self.device == "cuda")
 
     def start(self) -> Work[Planned, str]:
-        """Look for the GPU; images are loaded with the first training that needs them."""
+        """Check the device; images are loaded with the first training that needs them."""
         check_device(self.device)
         load = lru_cache(maxsize=1)(load_images)
 
@@ -129,7 +129,7 @@ def train_all(
 ) -> Iterator[tuple[str, str]]:
     """Train what is planned, or go on with it; gives names and digests of weights.
 
-    Those that are finished come first; a training comes after the one whose network it starts from.
+    Those that are finished come first; a training comes after the one that it starts from.
     `threads` and `device` are of each process that trains.
     """
     if isinstance(engine, LocalEngine):

@@ -1,4 +1,4 @@
-"""Trained methods, read back: to start from, and to answer the task sets of a release."""
+"""Trained methods, read back: to start from, and to run on the task sets of a release."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Trained:
     def __call__(
         self, support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Answer a task of levels 0..255: (K, S, C, h, w) and (M, C, h, w) give positions (M,)."""
+        """Predict a task of levels 0..255: (K, S, C, h, w) and (M, C, h, w) give positions (M,)."""
         load, where = Inputs(self.settings.data).plain, next(self.method.parameters()).device
         with torch.no_grad():
             scores = self.method.scores(load(support).to(where), load(query).to(where))
@@ -229,12 +229,12 @@ def answer(
     journal: Path | None = None,
     show_progress: bool = False,
 ) -> Submission:
-    """Answer task sets of some data sets; the training's seed is the run.
+    """Predict task sets of some data sets; the training's seed is the run.
 
     `levels` gives the pictures of a data set as :func:`builders.training.images.levels_in` does;
-    other parameters are as of :func:`fslbench_data.evaluate`.  A method that adapts to each task
-    answers, of the sets that are not named, only those that reuse no image; one with an output for
-    each class, only those of its number of ways.
+    other parameters are as of :func:`fslbench_data.evaluate`.  Without `task_sets`, a method that
+    adapts to each task runs only on sets that reuse no image, and one with an output for each class
+    only on those of its number of ways.
     """
     method = trained.method
     if not task_sets and (method.adapts or method.keeps_way):
@@ -279,12 +279,12 @@ def answer(
 
 
 def as_run(made: Submission, seed: int) -> Submission:
-    """Give all answers the run that a training's seed is."""
+    """Return the results with a training's seed as their run."""
     run = pa.array([str(seed)] * made.table.num_rows)
     return replace(made, table=made.table.append_column("run", run))
 
 
 def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
-    """Tell whether a method can answer tasks of so many ways."""
+    """Return whether a method can run on tasks of so many ways."""
     own = trained.settings.training.protocol.way
     return not trained.method.keeps_way or info.protocol.way == own

@@ -1,4 +1,4 @@
-"""Data sets that come in packages; `data_sets.toml` has what is said of them."""
+"""Data sets that come in packages; `data_sets.toml` has their descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from builders.sources.packages import Package
 
 
 def described(name: str) -> tuple[About, tuple[Package, ...], dict[str, int]]:
-    """Return what is said of a data set, its packages, and the images of each class, in order."""
+    """Return a data set's description, its packages, and the images of each class, in order."""
     entry = tomllib.loads(files(__name__).joinpath("data_sets.toml").read_text("utf-8"))[name]
     packages = (
         getattr(Package, pin["kind"])(pin["name"], pin["version"], pin["sha256"])

@@ -1,8 +1,8 @@
-"""The reference images (canaries): 32 pictures whose features are part of every feature set.
+"""The reference images (canaries): 32 pictures with features in every feature set.
 
 All are made here: 16 are cut out of the two photographs that scikit-learn ships, 16 are drawn with
 whole numbers only, with hard edges and fine detail, which show mistakes of resizing.  Eight
-families of four stand for classes, so that a nearest centroid can be asked too.
+families of four stand for classes, so that a nearest centroid can be computed too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DRAWN = "drawn by fslbench, Apache-2.0"
 
 @dataclass(frozen=True)
 class CanaryImage:
-    """A reference image: ``family-i``, whose family stands for its class.
+    """A reference image: ``family-i``; the family stands for its class.
 
     `sha256` is that of ``height x width:`` as text, then of its RGB values, row by row.
     """

@@ -112,7 +112,7 @@ def emojis(folder: Path) -> list[Emoji]:
 
 
 def without_gender(code: str) -> str:
-    """Tell what emoji that differ only in gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
+    """Return the code that emoji of any gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
     points = [_NEUTRAL.get(point, point) for point in _code(code).split("-")]
     left = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
     return "-".join(left or points)

@@ -1,8 +1,8 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
 A class is a character, its superclass the script, an image the character in one face of one font,
-a group its drawings in one design.  studies/glyphs has the rule of which drawings count, whose
-steps are those below, and :mod:`studies.glyphs.survey` that of which characters there are.
+a group its drawings in one design.  studies/glyphs has the rule of which drawings count, with
+the steps below, and :mod:`studies.glyphs.survey` that of which characters there are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Collection:
     """Packages of fonts, and characters that they draw: `glyphs.json`.
 
     Faces are drawn in the order of `packages`; `serifs` has ``serif``, ``sans`` or ``neither`` by
-    family, where a font's tables do not say; `designs` by script the design of each family that
+    family, where a font's tables have none; `designs` by script the design of each family that
     shares one with others; `characters` by part, and of the sample, those of each script, in their
     frozen order.
     """
@@ -119,7 +119,7 @@ WITH_SERIFS = {
     "Katakana",
     "Latin",
 }
-"""Scripts whose letters may have serifs, or what stands for them (Ming, Batang)."""
+"""Scripts with letters that may have serifs, or what stands for them (Ming, Batang)."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def draw(
     left_out: Counter[str],
     progress: Progress = silent,
 ) -> Iterator[Drawing]:
-    """Draw what each face is to draw, in the order of faces: step 3 of the rule."""
+    """Draw the code points of each face, in the order of faces: step 3 of the rule."""
     for number, (face, codes) in enumerate(zip(faces, code_points, strict=True)):
         if number % 50 == 0:
             progress(f"face {number} of {len(faces)}")
@@ -252,7 +252,7 @@ def glyph_set(
     """Draw the characters of a collection; a class is a character, named as Unicode names it.
 
     `scripts` has the script of each character that is drawn, so that those which look alike are
-    noticed; `shown` that of each that becomes a class.
+    noticed; `of_classes` that of each that becomes a class.
     """
     frozen = collection()
     progress(f"{name}: reading fonts")

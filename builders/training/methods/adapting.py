@@ -139,8 +139,8 @@ class BOIL(_WithHead):
 
     Body only update in the inner loop (Oh et al., ICLR 2021), with gradients of second order.
     Batch normalisation takes the statistics of the support images while the network is fitted and
-    those of all queries together while it answers, as in the code of the paper's authors: an answer
-    depends on the other queries (transductive).  `rate` and `head_rate` are of the network and of
+    those of all queries together in prediction, as in the code of the paper's authors: predictions
+    depend on the other queries (transductive).  `rate` and `head_rate` are of the network and of
     the layer; with `nil`, :meth:`scores` takes cosines with the means of classes, without layer or
     step.
     """
@@ -201,7 +201,7 @@ class LEO(Method):
     images, a classifier's weights from codes; a few steps move the codes, a few more the weights.
     The network is frozen: another method has trained it.  Codes and weights are drawn in
     :meth:`loss`; :meth:`scores` takes means, as the code of the paper's authors; that of FewSTAB
-    draws.  Where the paper leaves it open, all is as in that code, whose settings the defaults are:
+    draws.  Where the paper leaves it open, all is as in that code, also the default settings:
     a code has length `latent`; `rate` and `steps` are of codes, `finetune_rate` and
     `finetune_steps` of the classifier's weights; the three weights are of what is added to the
     loss.
@@ -276,7 +276,7 @@ class LEO(Method):
         return of_support.flatten(2), of_query.flatten(1)
 
     def _codes(self, support: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute means and deviations of codes: the mean of a class's images beside all."""
+        """Compute means and deviations of codes: averages of pairs of a class's images and all."""
         way, shot = support.shape[:2]
         hidden = self.encoder(support).flatten(0, 1)
         images = len(hidden)

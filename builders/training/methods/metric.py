@@ -14,7 +14,7 @@ from builders.training.networks import Network
 class CAN(Method):
     """Cosines of a query's and a class's maps after each has attended to the other.
 
-    The correlation layer compares the places of both, the meta fusion layer tells where each of the
+    The correlation layer compares the places of both, the meta fusion layer sets where each of the
     two is weighed more.  The loss is that of all classes at every place, and `weight` (λ) times the
     nearest neighbour's.  As the authors' code has it: the fusion is a mean over places; its hidden
     layer is normalised by batch and has as many units as the map has rows; cosines are multiplied

@@ -113,7 +113,7 @@ class SelfCorrelation(Network):
         return result.relu()
 
     def size(self, side: int) -> int:
-        """Return h = w of maps of images whose sides are `side` pixels."""
+        """Return h = w of maps of images with sides of `side` pixels."""
         return self.inner.size(side)
 
 
@@ -145,7 +145,7 @@ class CrossCorrelation(nn.Module):
 
 
 class _Norm(nn.BatchNorm1d):
-    """A batch norm that is folded into what stands beside it."""
+    """A batch norm that is folded into the layer next to it."""
 
     running_mean: Tensor
     running_var: Tensor

@@ -1,4 +1,4 @@
-"""Methods trained on labelled images, whose network stays as it is on a task."""
+"""Methods trained on labelled images; on a task the network is not changed."""
 
 from __future__ import annotations
 
