@@ -130,7 +130,7 @@ class _Residual(nn.Module):
             return after
         if self._block == 1:
             return dropout(after, self._drop)
-        passes: Any = self.beside[1].num_batches_tracked  # which weights keep, so that it goes on
+        passes: Any = self.beside[1].num_batches_tracked  # kept in weights, to resume
         square = min(self._block, after.shape[-1])
         share = self._drop * min(1.0, int(passes) / self._ramp)
         dropped: Tensor = drop_block2d(after, share, square - 1 + square % 2)
