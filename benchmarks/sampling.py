@@ -36,12 +36,7 @@ def exhaust(suite: str, folder: Path) -> dict[str, float]:
     known = lookup("quickdraw")
     name = TaskSetName.parse(f"{suite}-5w1s1q")
     writer = ReleaseWriter(folder / suite, "benchmark", "1.0.0", "quickdraw")
-    writer.add_dataset(
-        "quickdraw",
-        About.of(lookup("quickdraw")),
-        known.class_names,
-        known.class_sizes,
-    )
+    writer.add_dataset("quickdraw", About.of(known), known.class_names, known.class_sizes)
     start = time.perf_counter()
     table, provenance = draw_task_set("quickdraw", name, known.class_sizes)
     drawn = time.perf_counter()
