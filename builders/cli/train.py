@@ -72,7 +72,7 @@ def train(
 
     planned = plan(runs, seeds, folder.resolve())
     how: dict[str, Any] = {"threads": threads, "device": device}
-    for name, digest in train_all(planned, raw, engine=who, **how, told=_echo):
+    for name, digest in train_all(planned, raw, engine=who, **how, report=_echo):
         click.echo(f"{name} {digest}")
     click.echo(f"wrote {folder}", err=True)
 

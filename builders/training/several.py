@@ -125,7 +125,7 @@ def train_all(
     engine: Engine,
     threads: int = 1,
     device: str = "cpu",
-    told: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, str]]:
     """Train what is planned, or go on with it; gives names and digests of weights.
 
@@ -137,10 +137,10 @@ def train_all(
     done = {one.name: before for one in planned if (before := finished(one.folder))}
     ahead = [one for one in planned if one.name not in done]
     for one in {one.images: one for one in ahead}.values():
-        keep_images(one.settings.data, raw, one.images.parent, told)
+        keep_images(one.settings.data, raw, one.images.parent, report)
     for name, before in done.items():
-        told(f"{name}: finished before")
+        report(f"{name}: finished before")
         yield name, str(before["weights_sha256"])
     for wave in _waves(ahead):
-        for one, digest in engine.run(Trainings(threads, device, told), wave):
+        for one, digest in engine.run(Trainings(threads, device, report), wave):
             yield one.name, digest

@@ -86,7 +86,7 @@ def main() -> None:
     release = fb.load_release(asked.release)
     results = []
     for name, digest in train_all(
-        trainings, asked.raw, engine=LocalEngine(), told=lambda text: print(text, file=sys.stderr)
+        trainings, asked.raw, engine=LocalEngine(), report=lambda text: print(text, file=sys.stderr)
     ):
         print(f"{name} {digest}")
         trained = load_trained(asked.output / name)
