@@ -1,4 +1,4 @@
-"""What a submission says of its methods and of the tasks that they answer, and its JSON."""
+"""Metadata of a submission: its methods, and the tasks of their results, as JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fslbench_data.submission import columns
 METADATA_KEY = b"fslbench"
 
 GroupKey = tuple[str, str, str]
-"""Method, data set and task set: what one group of rows answers."""
+"""Method, data set and task set of a group of rows."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method's name and what its authors say of it, a line each.
+    """A method's name and metadata, a line each.
 
     Raises a SpecError if a text is not printable or very long.
     """
@@ -37,11 +37,11 @@ class Method:
     transductive: bool = False
     """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
     trained: bool | None = None
-    """False where nothing is trained before the tasks, so that there are no runs to differ; None
-    where nothing is said of it."""
+    """False where nothing is trained before the tasks, so that there are no runs to differ; None if
+    unknown."""
     inductive: bool | None = None
-    """Whether its answer to a query never depends on the task's other queries: intervals for new
-    images then use which queries were right. None where nothing is said of it."""
+    """Whether its prediction for a query never depends on the task's other queries: intervals for
+    new images then use which queries were right. None if unknown."""
 
     def __post_init__(self) -> None:
         for what in ("description", "backbone", "link"):
@@ -54,7 +54,7 @@ class Method:
 
 
 class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
+    """The rule by which a run on a set stopped: a confidence sequence was conclusive.
 
     It is compared with `versus`, task by task, at that level
     (:mod:`analysis_sql.intervals.stopping`).
@@ -68,17 +68,17 @@ class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Binding:
-    """Which tasks a group of rows answers, by the task set's fingerprint.
+    """The tasks of a group of rows, by the task set's fingerprint.
 
     Attributes
     ----------
     tasks
-        Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
+        Number m of tasks where only tasks 0..m-1 were run; None for the whole set.
     stopping
         The rule that chose m while it ran; None where there was no such rule.
     of_release
         Whether m is the choice of the release's maker, made before anyone compares with it.  No
-        file says so: it is a release that says it of its own results.
+        file holds it: a release sets it for its own results.
     """
 
     fingerprint: str
@@ -100,7 +100,7 @@ def metadata_of(schema: pa.Schema, where: str) -> Declared | None:
 def read_metadata(raw: bytes, where: str) -> Declared:
     """Read methods, bindings and package version from a file's metadata.
 
-    Raises a SchemaError if it is not what :meth:`Submission.write` leaves; whatever else it is.
+    Raises a SchemaError if it is anything but what :meth:`Submission.write` writes.
     """
     try:
         return _read(raw)
@@ -152,7 +152,7 @@ def with_marks(
 ) -> pa.Table:
     """Return the table with columns in the place of metadata: `fingerprint` and `transductive`.
 
-    And `inductive`, where a method says that it is. Columns that are there stay.
+    And `inductive`, where a method is. Columns that are there stay.
     """
     names = [table.column(name).to_pylist() for name in ("method", "dataset", "task_set")]
     for mark in ("transductive", "inductive"):

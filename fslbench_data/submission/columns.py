@@ -1,4 +1,4 @@
-"""The columns of a submission: those that there are, of the promised types, or which rows fail."""
+"""Check the columns of a submission and convert their types; errors name the rows that fail."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def encoded(array: pa.Array) -> pa.DictionaryArray:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of texts, in any of Arrow's forms."""
+    """Return whether a type is of texts, in any of Arrow's forms."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(test(kind) for test in tests)
 
@@ -187,7 +187,7 @@ def where_true(mask: Any) -> Any:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of lists, in any of Arrow's forms."""
+    """Return whether a type is of lists, in any of Arrow's forms."""
     tests = ("list", "large_list", "fixed_size_list")
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
 
@@ -322,7 +322,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
 def known_columns(table: pa.Table, where: str) -> pa.Table:
     """Return the columns in their order, or an error if one is missing, unknown or doubled.
 
-    The index of a pandas frame is passed over, unless it holds a column that there must be.
+    The index of a pandas frame is passed over, unless it holds a required column.
     """
     valid = list(TYPES)
     index = index_columns(table.schema)
@@ -346,28 +346,28 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
 
 
 def holds_all_ways(columns: Iterable[str]) -> bool:
-    """Tell whether these are the columns of one's own results with all classes at once."""
+    """Return whether these are the columns of own results with all classes at once."""
     return {"image", "class", "predicted"} <= {*columns}
 
 
 def index_columns(schema: pa.Schema) -> set[str]:
     """Return the columns that are a pandas frame's index, by its metadata or by their names."""
     try:
-        told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        named = {name for name in told if isinstance(name, str)}
+        entries = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        named = {name for name in entries if isinstance(name, str)}
     except (KeyError, TypeError, ValueError, RecursionError):  # no frame of pandas, or damaged
         named = set()
     return named | {name for name in schema.names if _INDEX.fullmatch(name)}
 
 
 def commas(columns: list[str]) -> str:
-    """Say what to do about the header of a CSV file where it has other separators, else nothing."""
+    """Return how to fix the header of a CSV file with other separators, else an empty text."""
     other = len(columns) == 1 and any(mark in columns[0] for mark in ";\t|")
     return "separate the columns by commas" if other else ""
 
 
 def column_remedy(columns: list[str], missing: list[str]) -> str:
-    """Say what to do about columns, guessed from what they are called."""
+    """Return how to fix columns, guessed from their names."""
     if fix := commas(columns):
         return fix
     if "class_ids" in columns or holds_all_ways(columns):

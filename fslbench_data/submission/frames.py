@@ -1,4 +1,4 @@
-"""Frames of pandas and polars, Arrow tables and what else speaks Arrow: none is imported."""
+"""Read frames of pandas and polars, Arrow tables and other Arrow sources; none is imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fslbench_data.submission.columns import NAMES, canonical, index_columns, pr
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
 About = Mapping[str, Method | Mapping[str, Any]]
-"""What methods say of themselves, by name: a Method, or its fields."""
+"""Metadata of methods by name: a Method, or its fields."""
 
 
 @runtime_checkable
@@ -117,12 +117,12 @@ def _methods(methods: About, there: Collection[str]) -> dict[str, Method]:
 
 
 def is_pandas(frame: object) -> bool:
-    """Tell whether something is a frame of pandas, whose columns may hold any objects."""
+    """Return whether this is a frame of pandas, whose columns may hold any objects."""
     return hasattr(frame, "iloc") and hasattr(frame, "columns") and not isinstance(frame, type)
 
 
 def _of_pandas(frame: Any, where: str) -> SchemaError | None:
-    """Name what in a pandas frame Arrow cannot take; None where nothing is found."""
+    """Return the error for a column of a pandas frame that Arrow cannot take; None without one."""
     if not is_pandas(frame):
         return None
     check_once(frame.columns, where)
@@ -145,7 +145,7 @@ def check_once(names: Iterable[object], where: str) -> None:
 
 
 def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
-    """Name the first row at which Arrow makes no column of values, and what stands there."""
+    """Return the error that names the first row at which Arrow makes no column, and its value."""
     at = bisect_left(range(len(values)), True, key=lambda row: _is_refused(values[: row + 1]))
     wrong = values[at] if at < len(values) else None
     first = next((value for value in values[:at] if not _is_missing(value)), wrong)
@@ -185,7 +185,7 @@ def _is_missing(value: object) -> bool:
 
 
 def not_a_table(source: object, where: str, error: Exception | None = None) -> SchemaError:
-    """Say that something is no table, and of what is lazy how a table is made of it."""
+    """Return the error for what is no table; it says how to make one of a lazy frame."""
     kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
     makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
     made = next((name for name in makers if callable(getattr(source, name, None))), "")

@@ -1,4 +1,4 @@
-"""Several submissions as one, which says all that they say, and nothing twice."""
+"""Merge several submissions into one, which has no result twice."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fslbench_data.submission.model import Source, Submission, open_all
 
 
 def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
-    """Join several submissions, files or frames of them; what each says of itself is kept.
+    """Merge several submissions, files or frames of them; the metadata of each is kept.
 
     Rows stand in the order of the sources, and in each as they were.  A column that one of them has
-    not is null in its rows.  A name that rests on other features in another source is another
-    method, and called so (:func:`_named_by_features`).
+    not is null in its rows.  A name on other features in another source is another method, and
+    renamed (:func:`_named_by_features`).
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     Raises
     ------
     DoubledTaskError
-        If two of them answer the same task set with the same method, in the same run or without
-        naming runs.
+        If two of them have results of one method on one task set, in the same run or without naming
+        runs.
     ContradictionError
-        If they say different things of a method, or of how many tasks its runs answer.
+        If they differ in the metadata of a method, or in the number of tasks of its runs.
     FingerprintError
         If they were made on different tasks of the same name.
     SubmissionError, SchemaError
@@ -73,7 +73,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
 
 
 class _Group(NamedTuple):
-    """What a group of rows says: every column that is the same in all of them."""
+    """The columns that are the same in all rows of a group."""
 
     method: str
     dataset: str
@@ -88,7 +88,7 @@ class _Group(NamedTuple):
 
 
 def _check_agreement(parts: Sequence[Submission]) -> None:
-    """Raise an error that names two submissions which cannot stand in one file, and why."""
+    """Raise an error if two submissions cannot be merged; it names both, and says why."""
     runs: dict[GroupKey, dict[str | None, int]] = {}
     bound: dict[GroupKey, tuple[Binding, str]] = {}
     tasks: dict[tuple[str, str], tuple[str, str]] = {}
@@ -96,32 +96,32 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
     for number, part in enumerate(parts):
         names = [name for name in _Group._fields if name in part.columns]
         groups = part.table.select(names).group_by(names, use_threads=False).aggregate([])
-        for answer in (_Group(**group) for group in groups.to_pylist()):
-            key, there = answer[:3], runs.setdefault(answer[:3], {})
+        for group in (_Group(**row) for row in groups.to_pylist()):
+            key, there = group[:3], runs.setdefault(group[:3], {})
             others = {run: parts[n].source for run, n in there.items() if n != number}
-            if others and (answer.run is None or {answer.run, None} & set(others)):
-                raise _answered_twice(answer, others, part.source)
-            there[answer.run] = number
-            claim = part.bindings.get(key) or Binding(answer.fingerprint or "")
-            _check_bound(answer, claim, *bound.setdefault(key, (claim, part.source)), part)
+            if others and (group.run is None or {group.run, None} & set(others)):
+                raise _doubled(group, others, part.source)
+            there[group.run] = number
+            claim = part.bindings.get(key) or Binding(group.fingerprint or "")
+            _check_bound(group, claim, *bound.setdefault(key, (claim, part.source)), part)
             if claim.fingerprint:
                 first = tasks.setdefault(key[1:], (claim.fingerprint, part.source))
-                _check_tasks(answer, claim.fingerprint, *first, part.source)
-            about = part.methods.get(answer.method)
-            mark = answer.transductive if about is None else about.transductive
+                _check_tasks(group, claim.fingerprint, *first, part.source)
+            about = part.methods.get(group.method)
+            mark = group.transductive if about is None else about.transductive
             if mark is not None:
-                said = marks.setdefault(answer.method, (mark, part.source))
-                _check_same(answer.method, "transductive", said, (mark, part.source))
+                declared = marks.setdefault(group.method, (mark, part.source))
+                _check_same(group.method, "transductive", declared, (mark, part.source))
 
 
 def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
-    """Join what all say of their methods; what one leaves empty is that of another.
+    """Merge the metadata of methods; a field that one submission leaves empty is another's.
 
     A method is not inductive if it was not in one of its runs.  Raises a ContradictionError, which
-    names two submissions, if they say different things.
+    names two submissions, if they differ.
     """
     methods: dict[str, Method] = {}
-    said: dict[tuple[str, str], tuple[Any, str]] = {}
+    declared: dict[tuple[str, str], tuple[Any, str]] = {}
     for part in parts:
         for name, about in part.methods.items():
             both = methods.setdefault(name, about).inductive, about.inductive
@@ -130,19 +130,17 @@ def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
             for field in ("backbone", "description", "link", "trained"):
                 new = getattr(about, field), part.source
                 if new[0] not in ("", None):
-                    _check_same(name, field, said.setdefault((name, field), new), new)
-    for (name, field), (value, _) in said.items():
+                    _check_same(name, field, declared.setdefault((name, field), new), new)
+    for (name, field), (value, _) in declared.items():
         methods[name] = replace(methods[name], **{field: value})
     return methods
 
 
-def _answered_twice(
-    answer: _Group, others: Mapping[str | None, str], source: str
-) -> DoubledTaskError:
-    """Make the error of answers in two submissions that are not runs, each in one of them."""
+def _doubled(group: _Group, others: Mapping[str | None, str], source: str) -> DoubledTaskError:
+    """Return the error for results in two submissions that are not different runs."""
     return DoubledTaskError(
-        f"{answer} in two submissions",
-        where=f"{others.get(answer.run, next(iter(others.values())))} and {source}",
+        f"{group} in two submissions",
+        where=f"{others.get(group.run, next(iter(others.values())))} and {source}",
         expected="a method's answers to a task set in one of them, or runs of it that are named, "
         "each in one",
         fix="leave one of them out; give the methods different names; or name the runs of one "
@@ -151,16 +149,16 @@ def _answered_twice(
 
 
 def _check_bound(
-    answer: _Group, claim: Binding, first: Binding, source: str, part: Submission
+    group: _Group, claim: Binding, first: Binding, source: str, part: Submission
 ) -> None:
-    """Refuse runs of which one is bound and another is not, or to other numbers of tasks.
+    """Refuse runs of which only one is bound, or with different numbers of tasks.
 
-    A file says so of a method and task set, not of a run: one would speak for the other.
+    A file binds a method and task set, not a run: one run's binding would be the other's.
     """
     if bool(claim.fingerprint) != bool(first.fingerprint):
         loose = source if claim.fingerprint else part.source
         raise ContradictionError(
-            f"{answer} and does not say by fingerprint which tasks these are in {loose}, but does "
+            f"{group} and does not say by fingerprint which tasks these are in {loose}, but does "
             "in the other submission",
             where=f"{source} and {part.source}",
             expected="all runs of a method to say so, or none",
@@ -168,7 +166,7 @@ def _check_bound(
         )
     if (claim.tasks, claim.stopping) != (first.tasks, first.stopping):
         raise ContradictionError(
-            f"{answer} and declares {claim.tasks or 'all'} tasks in one run, "
+            f"{group} and declares {claim.tasks or 'all'} tasks in one run, "
             f"{first.tasks or 'all'} in another, or another rule to stop",
             where=f"{source} and {part.source}",
             expected="the same tasks in every run of a method",
@@ -176,11 +174,11 @@ def _check_bound(
         )
 
 
-def _check_tasks(answer: _Group, fingerprint: str, first: str, before: str, source: str) -> None:
+def _check_tasks(group: _Group, fingerprint: str, first: str, before: str, source: str) -> None:
     one, other = fingerprint.lower(), first.lower()
     if not (one.startswith(other) or other.startswith(one)):
         raise FingerprintError(
-            f"{answer.dataset}/{answer.task_set} is not the same tasks in two submissions",
+            f"{group.dataset}/{group.task_set} is not the same tasks in two submissions",
             where=f"{before} (fingerprint {first[:12]}) and {source} ({fingerprint[:12]})",
             expected="answers to the tasks of one release",
             fix="score each with the release that it was made on, or run a method again",
@@ -222,10 +220,10 @@ def renamed(submission: Submission, names: Mapping[str, str]) -> Submission:
 
 
 def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
-    """Tell one name on several features apart: ``nearest`` is ``pixels/nearest`` on pixels.
+    """Rename methods on several features: ``nearest`` on pixels becomes ``pixels/nearest``.
 
-    Each submission says what features its methods rest on; a name on two of them is two methods.
-    A warning says so.  Names that some submission has already are left as they are.
+    Each submission declares the features of its methods; a name on two of them is two methods. A
+    warning names them. A name stays if a new one of it is taken.
     """
     several: dict[str, dict[str, str]] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""A submission: per-task results of methods, and what they say about themselves."""
+"""A submission: per-task results of methods, and their metadata."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Submission(AsFrame):
         The columns of :data:`benchmark_spec.schemas.SUBMISSION`, and those optional ones that
         are there; one row a method, data set, task set and task.
     methods
-        By name; a method without an entry says nothing of itself.
+        Metadata by name; a method may have none.
     bindings
         By method, data set and task set.
     source
@@ -83,12 +83,12 @@ class Submission(AsFrame):
         frame
             With the columns of docs/submissions.md; the index of a pandas frame is ignored.
         methods
-            What methods of the frame say of themselves, by name:
+            Metadata of the frame's methods, by name:
             ``{"mine": {"transductive": True, "backbone": "resnet18"}}``.
         fingerprints
-            Vouch that task sets were answered on these very tasks: fingerprints by
-            ``dataset/task_set``, such as ``{str(i): i.fingerprint for i in release.task_sets}``.
-            Others than those of the frame are ignored.
+            Vouch that results are on these very tasks: fingerprints by ``dataset/task_set``, such
+            as ``{str(i): i.fingerprint for i in release.task_sets}``. Others than those of the
+            frame are ignored.
         where
             What messages call the frame; they count its rows from 1.
 
@@ -122,7 +122,7 @@ class Submission(AsFrame):
         percent
             Whether they are percentages; by default, whether any is above 1.
         queries
-            Number of queries of each task (T,), of task sets whose tasks differ in it, such as
+            Number of queries of each task (T,), if tasks of the set differ in it, such as
             ``release.task_set(...).queries``.
         bind
             Vouch that they were made on these very tasks. Otherwise the submission does not say,
@@ -133,8 +133,8 @@ class Submission(AsFrame):
         Raises
         ------
         AccuracyError
-            If they are not the accuracies of that many tasks of so many queries, or tasks differ
-            in queries and `queries` does not say how.
+            If they are no accuracies of so many tasks and queries, or tasks differ in queries and
+            `queries` is None.
         """
         values = np.asarray(accuracies, np.float64)
         if percent is None:
@@ -145,20 +145,20 @@ class Submission(AsFrame):
                 where=where,
                 fix="say how many each has: queries=release.task_set(...).queries",
             )
-        asked = np.asarray(info.protocol.n_query if queries is None else queries, np.int64)
-        if asked.shape not in {(), (info.n_tasks,)} or (asked < 1).any():
+        n_query = np.asarray(info.protocol.n_query if queries is None else queries, np.int64)
+        if n_query.shape not in {(), (info.n_tasks,)} or (n_query < 1).any():
             raise AccuracyError(
-                f"the queries are of shape {asked.shape}, or below 1",
+                f"the queries are of shape {n_query.shape}, or below 1",
                 where=where,
                 expected=f"({info.n_tasks},), one number for each task of {info}",
             )
-        asked = np.broadcast_to(asked, info.n_tasks)
-        counts = counts_of(values, info, asked, 100.0 if percent else 1.0, where)
+        n_query = np.broadcast_to(n_query, info.n_tasks)
+        counts = counts_of(values, info, n_query, 100.0 if percent else 1.0, where)
         about = Method(check_method_name(method))
         bindings = (
             {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
         )
-        return cls(table_of(method, info, counts, asked), {method: about}, bindings, where)
+        return cls(table_of(method, info, counts, n_query), {method: about}, bindings, where)
 
     @property
     def columns(self) -> list[str]:
@@ -167,7 +167,7 @@ class Submission(AsFrame):
         return names
 
     def on(self, infos: Collection[TaskSetInfo]) -> Submission:
-        """Return what it answers of some task sets; perhaps no row."""
+        """Return the results on some task sets; perhaps no row."""
         wanted = {(info.dataset, str(info.name)) for info in infos}
         bindings = {key: bound for key, bound in self.bindings.items() if key[1:] in wanted}
         datasets, task_sets = (
@@ -182,9 +182,9 @@ class Submission(AsFrame):
         return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
 
     def saying(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
-        """Return the same with what its methods have not said of themselves.
+        """Return the submission with these set for the methods that do not declare them.
 
-        Raises a SpecError if a method that uses a task's queries together is said to be inductive.
+        Raises a SpecError if a transductive method is set inductive.
         """
         together: list[str] = []
         if "transductive" in self.columns:
@@ -213,23 +213,22 @@ class Submission(AsFrame):
             pq.write_table(self.bound_table(), temporary, compression="zstd")
 
     def bound_table(self) -> pa.Table:
-        """Return the table as a file holds it: with the metadata that says what it is bound to."""
+        """Return the table as a file holds it, with the metadata of methods and bindings."""
         metadata = written_metadata(self.methods, self.bindings, self.package_version)
         return self.table.replace_schema_metadata({METADATA_KEY: metadata})
 
     def to_arrow(self) -> pa.Table:
         """Return the table with its metadata, as :meth:`write` writes it, and two columns more.
 
-        pandas and polars keep no metadata: `fingerprint` and `transductive` say there which tasks
-        were answered, and which methods use a task's queries together.  What a method says
-        besides, and that it answered only the first tasks, they lose.
+        pandas and polars keep no metadata: the columns `fingerprint` and `transductive` stand for
+        it there. Other metadata of methods, and the number of tasks of a prefix, are lost.
         """
         table = with_marks(self.table, self.methods, self.bindings)
         return table.replace_schema_metadata(self.bound_table().schema.metadata)
 
 
 def check_parquet_name(path: str | Path) -> None:
-    """Refuse, with an OutputError, to write a submission under a name of another kind of file."""
+    """Raise an OutputError unless the name of a submission ends in .parquet."""
     if Path(path).suffix.lower() != ".parquet":
         raise OutputError(
             f"{path} does not end in .parquet",

@@ -1,4 +1,4 @@
-"""Read files of results and of accuracies, and tell by their columns what files and frames hold."""
+"""Read files of results and of accuracies, and recognize files and frames by their columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def counts_of(
     scale: float,
     where: str,
 ) -> NDArray[np.int64]:
-    """Count correct queries (T,) by accuracies (T,), of which `scale` means all right.
+    """Return counts of correct queries (T,) for accuracies (T,), of which `scale` is all correct.
 
     Queries of each task are (T,). Raises an AccuracyError if there are not as many accuracies as
     the task set has tasks; or one is NaN, out of range, or no multiple of 1/(K·Q).
@@ -73,12 +73,12 @@ def counts_of(
     bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= queries)))
     if bad.size:
         one = "n, a task's number of queries" if info.name.varies else str(queries[bad[0]])
-        asked = "their tasks' queries" if info.name.varies else f"{one} queries (K·Q)"
+        total = "their tasks' queries" if info.name.varies else f"{one} queries (K·Q)"
         raise AccuracyError(
             f"{bad.size} accuracies are no multiple of 1/{one}: "
             f"{listing(accuracies[bad].tolist(), 4)}",
             where=f"{where}, tasks {listing(bad.tolist())}",
-            expected=f"{'percentages' if scale == 100 else 'fractions'} of {asked} of {info}",
+            expected=f"{'percentages' if scale == 100 else 'fractions'} of {total} of {info}",
             fix="check that these are unrounded results of this task set",
         )
     return whole.astype(np.int64)
@@ -87,7 +87,7 @@ def counts_of(
 def table_of(
     method: str, info: TaskSetInfo, counts: NDArray[np.int64], queries: NDArray[np.int64]
 ) -> pa.Table:
-    """Return the rows of a submission in which a method answers every task of a set (T,)."""
+    """Return the rows of a submission with one method's results on all tasks of a set (T,)."""
     names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
     columns = {name: pa.repeat(value, len(counts)) for name, value in names.items()}
     rows = {**columns, "task_id": range(len(counts)), "n_correct": counts, "n_query": queries}
@@ -136,7 +136,7 @@ _LINE = 1 << 24
 
 
 def is_log(source: object) -> bool:
-    """Tell whether a file or a frame holds own tasks, by their class_ids or all classes at once."""
+    """Return whether this is a log of own tasks, by their class_ids or all classes at once."""
     names = columns_of(source)
     return ("class_ids" in names or holds_all_ways(names)) and "task_set" not in names
 
@@ -152,7 +152,7 @@ def columns_of(source: object) -> list[str]:
     return [*names] if isinstance(names, Collection) else []
 
 
-@lru_cache(maxsize=16)  # a command asks several times what its file holds
+@lru_cache(maxsize=16)  # a command reads the columns of its file several times
 def _columns_in(path: Path, changed: int) -> list[str]:
     """Return the columns of a file that was last changed at this time."""
     try:
@@ -164,22 +164,22 @@ def _columns_in(path: Path, changed: int) -> list[str]:
             row = json.loads(line)
             return [*row] if isinstance(row, dict) else []
     except (OSError, ValueError, RecursionError, pa.ArrowException):
-        return []  # reading it as a submission says what is wrong
+        return []  # reading it as a submission raises the error
     return line.strip().replace('"', "").split(",") if path.suffix.lower() == ".csv" else []
 
 
 def is_all_ways(source: object) -> bool:
-    """Tell whether it holds the predicted class of every test image, with all classes at once."""
+    """Return whether it has the predicted class of every test image, with all classes at once."""
     return holds_all_ways(columns_of(source))
 
 
 def is_by_image(source: object) -> bool:
-    """Tell whether it answers a release's tasks of all classes with a row an image."""
+    """Return whether it holds results on tasks of all classes with a row an image."""
     return {"task_set", "image_id", "predicted"} <= {*columns_of(source)}
 
 
 def is_accuracies(path: Path) -> bool:
-    """Tell whether a file holds accuracies alone: .npy, .txt, or .csv of one column of numbers."""
+    """Return whether a file has accuracies alone: .npy, .txt, or .csv of a column of numbers."""
     if path.suffix.lower() != ".csv":
         return path.suffix.lower() in (".npy", ".txt")
     if not path.is_file():
@@ -218,7 +218,7 @@ class Content(NamedTuple):
 
 
 def read_file(path: Path) -> Content:
-    """Read a submission file; its ending (.parquet, .csv, .jsonl) says which kind it is."""
+    """Read a submission file, by its ending (.parquet, .csv, .jsonl)."""
     check_file(path)
     readers = {".parquet": read_parquet, ".csv": _read_csv}
     with readable(path):
@@ -231,7 +231,7 @@ def read_file(path: Path) -> Content:
 def check_file(
     path: Path, endings: Collection[str] = ENDINGS, what: str = "the submission"
 ) -> None:
-    """Refuse, with an UnreadableError, what is no file with one of these endings, or empty."""
+    """Raise an UnreadableError unless this is a file with one of these endings, and not empty."""
     try:
         is_folder, exists = path.is_dir(), path.exists()
         size = path.stat().st_size if exists else 0
@@ -381,7 +381,7 @@ def _read_json_lines(path: Path) -> Content:
 def check_lines(path: Path) -> None:
     """Refuse a JSON Lines file that is nested deep, or has more or less than an object on a line.
 
-    The parser calls itself for every level, and a file nested fifty thousand deep ends the whole
+    The parser recurses for every level, and a file nested fifty thousand deep ends the whole
     process; and it takes objects that go on over the end of a line, or several on one.  No text of
     JSON goes on over the end of a line, so the brackets outside texts are those between the quotes
     of each line.  Raises an UnreadableError that names the first line at fault.
@@ -425,9 +425,9 @@ def _outside_texts(block: bytes) -> bytes:
 def check_quotes(path: Path) -> None:
     """Refuse a CSV file in which a quote does not stand around a cell of one line.
 
-    The parser takes what it gets: a cell whose closing quote is missing ends with the file, and
-    what stands behind a closing quote belongs to the cell.  Raises an UnreadableError naming the
-    first line in which one does not.
+    The parser accepts both: a cell without a closing quote ends with the file, and text behind a
+    closing quote belongs to the cell.  Raises an UnreadableError naming the first line in which one
+    does not.
     """
     line = 1
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Recording a submission by hand, task by task or a task set at once."""
+"""Record a submission by hand, task by task or a task set at once."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ _TaskResult = tuple[int, int, list[int] | None, list[int] | None, list[int] | No
 
 
 class Recorder:
-    """Collects a method's answers and makes a submission of them.
+    """Collects a method's predictions and makes a submission of them.
 
-    Give predictions where you can: counts per class follow from them, and anyone can check
-    them.  Task sets may be answered in part if it is the first tasks that are answered; the
-    submission then declares how many.
+    Give predictions where you can: counts per class follow from them, and anyone can check them.
+    Of a task set the first tasks are enough; the submission then declares how many.
 
     Parameters
     ----------
@@ -53,9 +52,9 @@ class Recorder:
         Whether it uses a task's queries together; tables mark it.
     trained : bool, optional
         False of a method that trains nothing before the tasks, such as a classifier on fixed
-        features; else results of one run are told as those of one trained model.
+        features; else results of one run are reported as those of one trained model.
     inductive : bool, optional
-        True of a method whose answer to a query never depends on the task's other queries:
+        True of a method whose prediction for a query never depends on the task's other queries:
         intervals for new images are then usually narrower, from which queries were right.
     run : str or int, optional
         Which training run of the method this is; :func:`fslbench_data.merge` joins several.
@@ -136,7 +135,7 @@ class Recorder:
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
         info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
-        asked: Any = tasks.queries if isinstance(tasks, Episodes) else info.protocol.n_query
+        n_query: Any = tasks.queries if isinstance(tasks, Episodes) else info.protocol.n_query
         where = f"{self.name} on {info}"
         counts = array_of(n_correct, where, CountError)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
@@ -147,20 +146,20 @@ class Recorder:
             )
         if info.name.varies and not isinstance(tasks, Episodes):
             raise CountError(f"counts of {info} need its tasks, which differ in queries")
-        asked = np.broadcast_to(asked, info.n_tasks)[: counts.size]
-        outside = (counts < 0) | (counts > asked)
+        n_query = np.broadcast_to(n_query, info.n_tasks)[: counts.size]
+        outside = (counts < 0) | (counts > n_query)
         if outside.any():
             raise CountError(
                 f"counts out of range: {listing(counts[outside].tolist())}",
                 where=where,
-                expected=f"0..{asked[outside][0]}",
+                expected=f"0..{n_query[outside][0]}",
             )
         self._check_new(info, range(counts.size))
         for task_id, count in enumerate(counts.tolist()):
-            self._keep(info, task_id, (count, int(asked[task_id]), None, None, None))
+            self._keep(info, task_id, (count, int(n_query[task_id]), None, None, None))
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
-        """Declare by which rule the tasks of a set that are answered were as many as they are."""
+        """Declare the rule that chose how many tasks of a set are recorded."""
         self._stopping[str(info)] = stopping
 
     def submission(self) -> Submission:
@@ -169,7 +168,7 @@ class Recorder:
         Raises
         ------
         MissingTaskError
-            If the answered tasks of a set are not its first ones.
+            If the recorded tasks of a set are not its first ones.
         """
         if not self._results:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
@@ -177,10 +176,10 @@ class Recorder:
             name: [] for name in [*SUBMISSION.names, "class_correct", "predictions", "second"]
         }
         bindings: dict[GroupKey, Binding] = {}
-        for name, answers in self._results.items():
+        for name, results in self._results.items():
             info = self._infos[name]
-            count = len(answers)
-            if missing := [task_id for task_id in range(count) if task_id not in answers]:
+            count = len(results)
+            if missing := [task_id for task_id in range(count) if task_id not in results]:
                 raise MissingTaskError(
                     f"tasks are missing: task_id {listing(missing)}",
                     where=f"{self.name} on {info}",
@@ -191,7 +190,7 @@ class Recorder:
             tasks = None if count == info.n_tasks else count
             bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
             for task_id in range(count):
-                row = (*key, task_id, *answers[task_id])
+                row = (*key, task_id, *results[task_id])
                 for column, value in zip(columns.values(), row, strict=True):
                     column.append(value)
         kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
@@ -229,20 +228,20 @@ class Recorder:
         per_class = np.stack(by_class, axis=1).tolist()
         for i, task_id in enumerate(task_ids):
             other = None if second is None else second[i].tolist()
-            answer = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist(), other
-            self._keep(info, task_id, answer)
+            result = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist(), other
+            self._keep(info, task_id, result)
         return counts
 
-    def _keep(self, info: TaskSetInfo, task_id: int, answer: _TaskResult) -> None:
-        earlier = self._infos.setdefault(str(info), info)
-        if earlier != info:
+    def _keep(self, info: TaskSetInfo, task_id: int, result: _TaskResult) -> None:
+        known = self._infos.setdefault(str(info), info)
+        if known != info:
             raise SubmissionError(f"{info} comes from two different releases")
-        self._results.setdefault(str(info), {})[task_id] = answer
+        self._results.setdefault(str(info), {})[task_id] = result
 
     def _check_new(self, info: TaskSetInfo, task_ids: Iterable[int]) -> None:
         """Refuse tasks that have been recorded, before any of them is."""
-        answers = self._results.get(str(info), {})
-        if doubled := [task_id for task_id in task_ids if task_id in answers]:
+        results = self._results.get(str(info), {})
+        if doubled := [task_id for task_id in task_ids if task_id in results]:
             raise DoubledTaskError(
                 f"task {listing(doubled)} has been recorded already",
                 where=f"{self.name} on {info}",
@@ -250,22 +249,22 @@ class Recorder:
             )
 
 
-def array_of(answer: Any, where: str, kind: type[FSLBenchError] = PredictionError) -> NDArray[Any]:
-    """Make an array of what a method answered, a tensor of any device among them.
+def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionError) -> NDArray[Any]:
+    """Return what a method gave, such as a tensor on any device, as an array.
 
     Raises an error of the kind if numpy makes none of it, as of a tuple of arrays, a tensor of
     bfloat16 or None, or if some of it is masked.
     """
     try:
-        array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
         why = "it holds no numbers" if array.dtype == object else ""
-    except Exception as error:  # an answer may be of anybody's class
+    except Exception as error:  # it may be of anybody's class
         why = printable(str(error)) or type(error).__name__
     else:
-        why = "some of it is masked" if np.ma.is_masked(answer) else why
+        why = "some of it is masked" if np.ma.is_masked(values) else why
     if why:
         raise kind(
-            f"the answer is a {type(answer).__name__} of which numpy makes no array: {why}",
+            f"the answer is a {type(values).__name__} of which numpy makes no array: {why}",
             where=where,
             expected="an array or tensor of integers",
             fix="give these alone, as integers; of predictions positions of classes, no scores",
@@ -274,10 +273,10 @@ def array_of(answer: Any, where: str, kind: type[FSLBenchError] = PredictionErro
 
 
 def _predictions(
-    answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
+    predictions: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
 ) -> NDArray[Any]:
     """Return predictions as an integer array (m, K·Q), m at most the rows of `label`."""
-    array = array_of(answers, where)
+    array = array_of(predictions, where)
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     n_query = label.shape[1]
     way = info.protocol.way if not info.name.varies else int(label.max()) + 1
@@ -306,14 +305,14 @@ def _predictions(
 
 
 def _second(
-    answers: ArrayLike | None,
+    second: ArrayLike | None,
     predicted: NDArray[Any],
     label: NDArray[Any],
     info: TaskSetInfo,
     where: str,
 ) -> NDArray[Any] | None:
     """Return second-best classes as an integer array (m, K·Q), none of which is predicted."""
-    if answers is None:
+    if second is None:
         return None
     where += ", second"
     if not suite_of(info.name.suite).whole:
@@ -322,7 +321,7 @@ def _second(
             where=where,
             fix="leave them out",
         )
-    array = _predictions(answers, label, info, where)
+    array = _predictions(second, label, info, where)
     if array.shape != predicted.shape or (array == predicted).any():
         raise PredictionError(
             "second-best classes are those that are predicted"
