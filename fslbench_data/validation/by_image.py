@@ -1,4 +1,4 @@
-"""Results with a row an image and draw, of tasks of all classes, as rows of tasks."""
+"""Convert results on tasks of all classes from a row an image and draw to a row a task."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def by_task(source: Any, release: Release) -> Submission:
     }
     task, image = (_integers(table.column(name), name, where) for name in _NUMBERS[:2])
     named_classes = [name for name in ("predicted", _SECOND) if name in table.column_names]
-    told = {name: _integers(table.column(name), name, where) for name in named_classes}
+    predicted = {name: _integers(table.column(name), name, where) for name in named_classes}
     keys = [name for name in texts if name != "fingerprint"]
     codes = np.stack(
         [texts[name].combine_chunks().indices.fill_null(-1).to_numpy() for name in keys]
@@ -94,18 +94,18 @@ def by_task(source: Any, release: Release) -> Submission:
                 expected="a row a task, or a row an image of an allway set",
             )
         tasks = release.task_set(info.dataset, str(info.name))
-        classes = {name: values[own] for name, values in told.items()}
+        classes = {name: values[own] for name, values in predicted.items()}
         ids, lists = _in_order(tasks, own, task[own], image[own], classes, where)
-        answers = lists["predicted"]
-        right = (answers == tasks.query_label[ids]).sum(axis=1)
+        predictions = lists["predicted"]
+        right = (predictions == tasks.query_label[ids]).sum(axis=1)
         rows_of = {name: [value] * len(ids) for name, value in named.items()}
         counts = {
             "task_id": ids,
             "n_correct": right,
-            "n_query": np.full(len(ids), answers.shape[1]),
+            "n_query": np.full(len(ids), predictions.shape[1]),
         }
         more = {_SECOND: lists[_SECOND].tolist()} if _SECOND in lists else {}
-        made.append(pa.table({**rows_of, **counts, "predictions": answers.tolist(), **more}))
+        made.append(pa.table({**rows_of, **counts, "predictions": predictions.tolist(), **more}))
     return Submission(canonical(pa.concat_tables(made, promote_options="permissive"), where))
 
 
@@ -114,14 +114,14 @@ def _in_order(
     own: NDArray[Any],
     task: NDArray[Any],
     image: NDArray[Any],
-    told: Mapping[str, NDArray[Any]],
+    predicted: Mapping[str, NDArray[Any]],
     where: str,
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the answered tasks (T,) and what is told of their queries, of each column (T, M).
+    """Return the task ids (T,) and of each column its classes (T, M), in the order of queries.
 
     `own` numbers the rows in the file.
     """
-    number, asked = tasks.query.shape
+    number, n_query = tasks.query.shape
     if (bad := np.flatnonzero((task < 0) | (task >= number))).size:
         raise UnknownTaskError(
             f"there is no task {task[bad[0]]}",
@@ -129,7 +129,7 @@ def _in_order(
             expected=f"task_id 0..{number - 1}, the draws of the set",
         )
     place = np.full((number, max(int(tasks.query.max()), int(tasks.support.max())) + 1), -1)
-    np.put_along_axis(place, tasks.query, np.arange(asked)[None], axis=1)
+    np.put_along_axis(place, tasks.query, np.arange(n_query)[None], axis=1)
     known = (image >= 0) & (image < place.shape[1])
     at = np.where(known, place[task, np.where(known, image, 0)], -1)
     if (bad := np.flatnonzero(at < 0)).size:
@@ -140,15 +140,15 @@ def _in_order(
             fix="leave the images out that are support in a draw",
         )
     way = tasks.class_ids.shape[1]
-    for name, classes in told.items():
+    for name, classes in predicted.items():
         if (bad := np.flatnonzero((classes < 0) | (classes >= way))).size:
             raise PredictionError(
                 f"{name} is {classes[bad[0]]}",
                 where=f"{where}, {rows(own[bad])} ({tasks.info})",
                 expected=f"the id of a class, 0..{way - 1}",
             )
-    key = task * asked + at
-    times = np.bincount(key, minlength=number * asked)
+    key = task * n_query + at
+    times = np.bincount(key, minlength=number * n_query)
     if (bad := np.flatnonzero(times[key] > 1)).size:
         raise DoubledTaskError(
             f"image {image[bad[0]]} is answered more than once in task {task[bad[0]]}",
@@ -156,22 +156,22 @@ def _in_order(
             expected="one row a method, draw and query",
             fix="name training seeds of one method in a column `run`",
         )
-    found = times.reshape(number, asked) > 0
+    found = times.reshape(number, n_query) > 0
     there = np.flatnonzero(found.any(axis=1)).tolist()
     for one in there:
         if not found[one].all():
             lost = tasks.query[one][~found[one]]
             raise MissingTaskError(
-                f"{lost.size} of {asked} queries of task {one} are missing: image_id "
+                f"{lost.size} of {n_query} queries of task {one} are missing: image_id "
                 f"{listing(lost.tolist())}",
                 where=f"{where} ({tasks.info})",
                 expected="a row for every query of an answered task",
             )
     lists = {}
-    for name, classes in told.items():
-        answers = np.zeros(number * asked, np.int64)
-        answers[key] = classes
-        lists[name] = answers.reshape(number, asked)[there]
+    for name, classes in predicted.items():
+        flat = np.zeros(number * n_query, np.int64)
+        flat[key] = classes
+        lists[name] = flat.reshape(number, n_query)[there]
     return np.array(there), lists
 
 

@@ -1,4 +1,4 @@
-"""Which queries of each class a method answers rightly: what variances within a task need."""
+"""Count the correct queries of each class of a task, for variances within tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
-    """Count correct queries of each class of each task (T, K); None where some row does not say."""
+    """Count correct queries of each class of each task (T, K); None if some row has none."""
     way = tasks.class_ids.shape[1]
     if (counts := _lists(rows, "class_correct", way)) is not None:
         return counts.astype(np.int64)
@@ -39,7 +39,7 @@ def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
 
 
 def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
-    """Part the rows of a method by its runs; without names of runs they are those of one."""
+    """Split the rows of a method by its runs; without names of runs they are those of one."""
     if not runs:
         return [rows]
     names = rows.column("run").cast(pa.string())
@@ -47,11 +47,11 @@ def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
 
 
 def class_differences(
-    answers: Sequence[Sequence[pa.Table]], tasks: TaskSet
+    methods: Sequence[Sequence[pa.Table]], tasks: TaskSet
 ) -> tuple[Ints, Ints, int] | None:
-    """Return Σd and Σd² of each class of each task (T, K), and the unit of d; None where not said.
+    """Return Σd and Σd² of each class of each task (T, K), and the unit of d; None if unknown.
 
-    d of a query is the share of runs of the first method that answer it rightly, less that of the
+    d of a query is the share of runs of the first method that predict it rightly, less that of the
     second method, if any; in parts of the unit, the least common multiple of the numbers of runs.
 
     Parameters
@@ -59,14 +59,14 @@ def class_differences(
     answers
         Of each method, the rows :func:`by_run`.
     """
-    unit = lcm(*(len(runs) for runs in answers))
+    unit = lcm(*(len(runs) for runs in methods))
     shares: list[Ints] = []
-    for runs in answers:
+    for runs in methods:
         right = [_right_queries(rows, tasks) for rows in runs]
-        said = [each for each in right if each is not None]
-        if len(said) < len(right):
+        known = [each for each in right if each is not None]
+        if len(known) < len(right):
             return None
-        shares.append(np.asarray(np.sum(said, axis=0, dtype=np.int64) * (unit // len(runs))))
+        shares.append(np.asarray(np.sum(known, axis=0, dtype=np.int64) * (unit // len(runs))))
     common = min(map(len, shares))
     d, *versus = (own[:common] for own in shares)
     for own in versus:
@@ -75,10 +75,10 @@ def class_differences(
 
 
 def _right_queries(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
-    """Return which queries are right (T, K·Q), in the frozen order; None where not said."""
-    told = _lists(rows, "correct", tasks.query_label.shape[1])
-    if told is not None:
-        return np.asarray(told == 1)
+    """Return which queries are right (T, K·Q), in the frozen order; None if unknown."""
+    correct = _lists(rows, "correct", tasks.query_label.shape[1])
+    if correct is not None:
+        return np.asarray(correct == 1)
     predictions = _lists(rows, "predictions", tasks.query_label.shape[1])
     if predictions is None:
         return None

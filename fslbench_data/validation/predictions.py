@@ -1,4 +1,4 @@
-"""Which queries a submission's rows answer rightly: by predicted classes, or told by themselves."""
+"""Find which queries of a submission's rows are right, by `predictions` or by `correct`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Lists:
     missing: Bools
     """Rows that have no list."""
     nulls: Bools
-    """Rows whose list has a null inside."""
+    """Rows with a null in their list."""
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Lists:
@@ -59,7 +59,7 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The right answers of a set's tasks, one task after the other."""
+    """The query labels of a set's tasks, one task after the other."""
 
     values: NDArray[np.integer[Any]]
     ways: Ints
@@ -95,7 +95,7 @@ class Labels:
 
 
 class Predictions:
-    """The predictions of rows whose groups answer tasks of a release, or which queries are right.
+    """The predictions of rows on tasks of a release, or which of their queries are right.
 
     Every row has a list of the column `predictions`, of `correct` (1 where a query is right, else
     0), or none.
@@ -108,8 +108,8 @@ class Predictions:
         names = table.column_names
         given = {name: table.column(name) for name in ("predictions", "correct") if name in names}
         there = {name: column.is_valid().to_numpy() for name, column in given.items()}
-        self._told = there.get("correct", np.zeros(len(table), bool))
-        self._doubled = self._told & there.get("predictions", False)
+        self._correct = there.get("correct", np.zeros(len(table), bool))
+        self._doubled = self._correct & there.get("predictions", False)
         lists = next(iter(given.values()))
         if len(given) == 2:  # of which each row has one
             kind = max(
@@ -129,11 +129,11 @@ class Predictions:
         """
         if self._doubled.any():
             return np.flatnonzero(self._doubled)
-        predicted = np.unique(self._groups[~self._told & ~self._lists.missing])
-        return np.flatnonzero(self._told & np.isin(self._groups, predicted))
+        predicted = np.unique(self._groups[~self._correct & ~self._lists.missing])
+        return np.flatnonzero(self._correct & np.isin(self._groups, predicted))
 
     def predicted(self) -> pa.Table:
-        """Return of each row with a list how long it is, its least and its most, and its column."""
+        """Return the row, length, least and greatest value and column of each list."""
         lists, there = self._lists, np.diff(self._lists.starts) > 0
         row = np.flatnonzero(~lists.missing)
         bounds = np.zeros((2, len(there)), np.int64)
@@ -152,21 +152,21 @@ class Predictions:
         return pa.table(columns)
 
     def _names(self, rows: Ints) -> pa.DictionaryArray:
-        """Return of rows with a list the name of its column."""
-        numbers = pa.array(self._told[rows].astype(np.int8))
+        """Return the column that the lists of some rows are from."""
+        numbers = pa.array(self._correct[rows].astype(np.int8))
         return pa.DictionaryArray.from_arrays(numbers, ["predictions", "correct"])
 
     def contradictions(self) -> pa.Table:
-        """Find rows whose counts differ from what their lists give, of the first such set.
+        """Return the rows with counts that differ from those of their lists, of the first such set.
 
-        Every group must answer its tasks, of which lists must be as long as there are queries.
+        Every group must have all its tasks, with lists as long as there are queries.
         """
         kinds = pa.list_(pa.int64())
         fields = [("row", pa.int64()), ("group", pa.int64())]
         fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
         fields += [("by_class", kinds), ("class_correct", kinds), ("name", pa.string())]
         found: list[dict[str, Any]] = []
-        told = self._table.column("n_correct").to_numpy()
+        counts = self._table.column("n_correct").to_numpy()
         named = "class_correct" in self._table.column_names
         classes = Lists.of(self._table.column("class_correct")) if named else None
         groups: dict[TaskSetInfo, list[int]] = {}
@@ -178,16 +178,16 @@ class Predictions:
                 ways = self._labels_of(info).ways[: len(rows)]
                 last = ways.cumsum()
                 counted, by_class = self._counted(group, last)
-                wrong = counted != told[rows]
+                wrong = counted != counts[rows]
                 if classes is not None:
                     own = classes.of_rows(rows, ways)
                     differs = (own != by_class) & np.repeat(~classes.missing[rows], ways)
                     wrong |= _sums_up_to(last, differs) > 0
                 for task in np.flatnonzero(wrong & ~self._lists.missing[rows]).tolist():
                     row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
-                    made = [row, group, int(counted[task]), int(told[row]), by_class[span].tolist()]
+                    made: list[Any] = [row, group, int(counted[task]), int(counts[row])]
                     of_classes = classes is not None and not classes.missing[row]
-                    made += [own[span].tolist() if of_classes else None]
+                    made += [by_class[span].tolist(), own[span].tolist() if of_classes else None]
                     made += self._names(rows[task : task + 1]).to_pylist()
                     found.append(dict(zip((name for name, _ in fields), made, strict=True)))
             if found:
@@ -210,11 +210,11 @@ class Predictions:
     def right_in_task_order(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, in the frozen order of each task."""
         rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
-        sizes, told = labels.queries[: len(rows)], self._told[rows]
+        sizes, correct = labels.queries[: len(rows)], self._correct[rows]
         own = self._lists.of_rows(rows, sizes)
         expected = labels.values[: own.size]
-        if told.any():
-            expected = np.where(np.repeat(told, sizes), 1, expected)
+        if correct.any():
+            expected = np.where(np.repeat(correct, sizes), 1, expected)
         return np.asarray(own == expected)
 
     def right_by_task(self, group: int) -> NDArray[np.uint8]:
@@ -228,7 +228,7 @@ class Predictions:
         return made
 
     def regained(self, group: int) -> Ints | None:
-        """Return without which class wrong answers of a group would be right, as :meth:`right`.
+        """Return the class without which a wrong prediction would be right, as :meth:`right`.
 
         (T, K·Q), -1 where there is none; None where second-best classes are not known of all tasks.
         Tasks have as many queries.
@@ -243,7 +243,7 @@ class Predictions:
         return regained[labels.order[: other.size]].reshape(len(rows), -1)
 
     def second_bests(self) -> Iterator[tuple[Ints, str, str]]:
-        """Give the rows whose second-best classes break a rule, what they are, what is expected.
+        """Yield the rows with second-best classes that break a rule, what is wrong, and expected.
 
         Predictions, where they are there, must be positions of as many queries as there are.
         """
@@ -254,21 +254,21 @@ class Predictions:
         infos = [self._infos[group] for group in self._groups[rows]]
         whole = np.array([suite_of(info.name.suite).whole for info in infos], bool)
         yield rows[~whole], "second is of tasks of a few classes", "tasks of all classes, or null"
-        yield rows[self._told[rows]], "second stands beside correct", "predictions beside second"
-        asked = np.array([info.protocol.n_query for info in infos])
+        yield rows[self._correct[rows]], "second stands beside correct", "predictions beside second"
+        n_query = np.array([info.protocol.n_query for info in infos])
         lengths = np.diff(second.starts)[rows]
-        wrong = (lengths != asked) | second.nulls[rows] | self._lists.missing[rows]
+        wrong = (lengths != n_query) | second.nulls[rows] | self._lists.missing[rows]
         yield rows[wrong], "second is not one class for each prediction", "K·Q positions 0..K-1"
-        ways = np.repeat([info.protocol.way for info in infos], asked)
-        values = second.of_rows(rows, asked)
+        ways = np.repeat([info.protocol.way for info in infos], n_query)
+        values = second.of_rows(rows, n_query)
         outside = (values < 0) | (values >= ways)
-        yield np.repeat(rows, asked)[outside], "second is no class of the task", "0..K-1"
-        same = values == self._lists.of_rows(rows, asked)
+        yield np.repeat(rows, n_query)[outside], "second is no class of the task", "0..K-1"
+        same = values == self._lists.of_rows(rows, n_query)
         what = "the class with the highest score but one"
-        yield np.repeat(rows, asked)[same], "second is the class that is predicted", what
+        yield np.repeat(rows, n_query)[same], "second is the class that is predicted", what
 
     def complete(self, group: int) -> bool:
-        """Tell whether all rows of a group say which queries are right."""
+        """Return whether all rows of a group have a list."""
         return not self._lists.missing[self.rows_of(group)].any()
 
     def rows_of(self, group: int) -> Ints:
@@ -290,7 +290,7 @@ class Predictions:
 
 def _sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
     """Return the sums of values from the end of one part, which may be empty, to the next."""
-    # which numpy adds up eight times as fast in half of the memory, where they are few enough
+    # int32 is eight times as fast in half of the memory, where it suffices
     kind: Any = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64
     sums = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=sums[1:])

@@ -34,7 +34,7 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Key:
-    """What a group of rows answers; `run` is None where the rows have none."""
+    """Method, run and task set of a group of rows; `run` is None where the rows have none."""
 
     method: str
     run: str | None
@@ -42,7 +42,7 @@ class Key:
 
     @property
     def bound_by(self) -> GroupKey:
-        """Under which a submission's bindings speak of this group, of all its runs."""
+        """The key of this group, and of all its runs, in a submission's bindings."""
         return self.method, self.info.dataset, str(self.info.name)
 
     def __str__(self) -> str:
@@ -56,9 +56,8 @@ class Rows:
 
     Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
     group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers,
-    and which queries are right not at all.
-    `groups` says what a group answers, and what the release promises of it; `keys` are the same
-    here, in the order of their first row, `first`.
+    and no lists of queries. `groups` has the key of each group, and what the release promises of
+    it; `keys` are the same here, in the order of their first row, `first`.
     """
 
     submission: Submission
@@ -85,30 +84,30 @@ class Rows:
 
     @cached_property
     def infos(self) -> tuple[TaskSetInfo, ...]:
-        """The task sets that are answered."""
+        """The task sets of all groups."""
         return tuple({key.info.text: key.info for key in self.keys}.values())
 
     @cached_property
-    def answers(self) -> dict[tuple[str, str], list[int]]:
+    def results(self) -> dict[tuple[str, str], list[int]]:
         """The groups of each method and task set: one, or its runs."""
-        answers: dict[tuple[str, str], list[int]] = {}
+        results: dict[tuple[str, str], list[int]] = {}
         for group, key in enumerate(self.keys):
-            answers.setdefault((key.method, key.info.text), []).append(group)
-        return answers
+            results.setdefault((key.method, key.info.text), []).append(group)
+        return results
 
     def binding(self, key: Key) -> Binding | None:
-        """Return what the metadata says of a group."""
+        """Return the binding of a group in the metadata, if any."""
         return self.submission.bindings.get(key.bound_by) if self.submission.bindings else None
 
     @cached_property
     def expected(self) -> list[int]:
-        """Number of tasks that each group claims to answer: all of its set, or a prefix."""
+        """Number of tasks that each group declares: all of its set, or a prefix."""
         declared = [(self.binding(key), key.info.n_tasks) for key in self.keys]
         return [n if b is None or b.tasks is None else b.tasks for b, n in declared]
 
     @cached_property
     def bound(self) -> list[bool]:
-        """Whether each group says which tasks it answers, in the metadata or in the column."""
+        """Whether each group has a fingerprint, in the metadata or in the column."""
         numbers: set[int] = set()
         if "fingerprint" in self.columns:
             self.facts("group_fingerprints")
@@ -131,18 +130,18 @@ class Rows:
         return True
 
     def counts(self) -> list[Array]:
-        """Count correct queries of each task of each answer, all of whose runs have as many tasks.
+        """Count correct queries of each task of each result; its runs must have as many tasks.
 
         Read from the view `by_task`, int16 (expected,), or int32 if there are runs or more than
         32,767 queries: all rules are met. Of episodes, which differ in queries, accuracies.
         """
-        runs = np.array([len(members) for members in self.answers.values()])
-        tasks = np.array([self.expected[members[0]] for members in self.answers.values()])
+        runs = np.array([len(members) for members in self.results.values()])
+        tasks = np.array([self.expected[members[0]] for members in self.results.values()])
         rows, ends = np.cumsum(runs * tasks), np.cumsum(tasks)
         queries = max(info.protocol.n_query for info in self.infos)
         kind = np.int16 if runs.max() == 1 and queries <= MAX_QUERIES else np.int32
         view_by_task(self.connection)
-        varies = [self.keys[members[0]].info.name.varies for members in self.answers.values()]
+        varies = [self.keys[members[0]].info.name.varies for members in self.results.values()]
         sql = "SELECT correct, asked FROM by_task WHERE method BETWEEN ? AND ?"
         counts: list[Array] = []
         while (begin := len(counts)) < len(runs):
@@ -150,11 +149,11 @@ class Rows:
             end = max(begin + 1, int(np.searchsorted(rows, last, side="right")))
             block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()
             first = ends[begin] - tasks[begin]
-            correct, asked = (
+            correct, n_query = (
                 np.split(block[name], ends[begin : end - 1] - first)
                 for name in ("correct", "asked")
             )
-            for which, (x, n) in enumerate(zip(correct, asked, strict=True), begin):
+            for which, (x, n) in enumerate(zip(correct, n_query, strict=True), begin):
                 counts.append(np.asarray(x / n) if varies[which] else np.asarray(x, kind))
         return counts
 
@@ -173,15 +172,15 @@ class Rows:
         return names
 
     def right_queries(self) -> dict[int, RightQueries]:
-        """Return which queries were right, by the position of the answer.
+        """Return which queries were right, by the position of the result.
 
         Of inductive methods on tasks that reuse images and are drawn uniformly, and of all on tasks
-        of all classes, where that is said of all tasks.
+        of all classes, where that is known of all tasks.
         """
         found: dict[int, RightQueries] = {}
         if self.predictions is None:
             return found
-        for number, ((method, _), members) in enumerate(self.answers.items()):
+        for number, ((method, _), members) in enumerate(self.results.items()):
             info = self.keys[members[0]].info
             suite, runs = suite_of(info.name.suite), len(members)
             if not suite.whole and not (method in self.inductive and suite.uniform):
@@ -192,8 +191,8 @@ class Rows:
                     counts = np.uint8 if runs < 256 else np.uint16
                     right = np.sum([right, *others], axis=0, dtype=counts)
                 regained = [self.predictions.regained(g) for g in members if suite.whole]
-                told = [own for own in regained if own is not None]
-                every = np.stack(told) if len(told) == runs else None
+                known = [own for own in regained if own is not None]
+                every = np.stack(known) if len(known) == runs else None
                 found[number] = RightQueries(right, runs, every)
         return found
 
@@ -202,7 +201,8 @@ class Rows:
 class Terms:
     """What a submission is checked against.
 
-    Methods may not have the names that are `taken`; answers may have no fingerprint if so allowed.
+    Methods may not have the names that are `taken`; results need no fingerprint with
+    `allow_unbound`.
     """
 
     release: Release
@@ -242,9 +242,9 @@ def register(submission: Submission, release: Release) -> Rows:
     predictions = None
     if {"predictions", "correct"} & {*table.column_names}:
         predictions = Predictions(table, groups, [key.info for key in keys], release)
-    answers = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
-    _register_groups(answers)
-    return answers
+    registered = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
+    _register_groups(registered)
+    return registered
 
 
 def _narrow(table: pa.Table) -> pa.RecordBatchReader:
@@ -294,7 +294,7 @@ def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], 
 def _codes(column: pa.ChunkedArray) -> Array:
     """Return the numbers of names in a column whose chunks have one dictionary.
 
-    A null, as of a file without runs that stands beside one with runs, names nothing.
+    A null, as of a file without runs that was merged with one with runs, has the last number.
     """
     missing = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
     indices = (chunk.indices for chunk in column.chunks)
@@ -310,37 +310,37 @@ def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> 
     return UnknownNameError("data set", dataset, release.datasets, where=where, fix=fix)
 
 
-def _register_groups(answers: Rows) -> None:
-    number = {method: index for index, method in enumerate(answers.methods)}
-    sets = {info.text: index for index, info in enumerate(answers.infos)}
-    about = answers.submission.methods
-    answer = {group: i for i, groups in enumerate(answers.answers.values()) for group in groups}
+def _register_groups(table: Rows) -> None:
+    number = {method: index for index, method in enumerate(table.methods)}
+    sets = {info.text: index for index, info in enumerate(table.infos)}
+    about = table.submission.methods
+    result = {group: i for i, groups in enumerate(table.results.values()) for group in groups}
     # of episodes, which differ in shape, no rule of SQL holds
-    protocols = [None if k.info.name.varies else k.info.protocol for k in answers.keys]
+    protocols = [None if k.info.name.varies else k.info.protocol for k in table.keys]
     columns: dict[str, tuple[pa.DataType, Sequence[object]]] = {
-        "group": (pa.int32(), range(len(answers.keys))),
-        "answer": (pa.int32(), [answer[group] for group in range(len(answers.keys))]),
-        "run": (pa.string(), [key.run for key in answers.keys]),
-        "method": (pa.int32(), [number[key.method] for key in answers.keys]),
-        "set": (pa.int32(), [sets[key.info.text] for key in answers.keys]),
+        "group": (pa.int32(), range(len(table.keys))),
+        "answer": (pa.int32(), [result[group] for group in range(len(table.keys))]),
+        "run": (pa.string(), [key.run for key in table.keys]),
+        "method": (pa.int32(), [number[key.method] for key in table.keys]),
+        "set": (pa.int32(), [sets[key.info.text] for key in table.keys]),
         "declared": (
             pa.bool_(),
-            [about[k.method].transductive if k.method in about else None for k in answers.keys],
+            [about[k.method].transductive if k.method in about else None for k in table.keys],
         ),
         "way": (pa.int32(), [p and p.way for p in protocols]),
         "query": (pa.int32(), [p and p.query for p in protocols]),
         "n_query": (pa.int32(), [p and p.n_query for p in protocols]),
-        "n_tasks": (pa.int32(), [key.info.n_tasks for key in answers.keys]),
-        "expected": (pa.int32(), answers.expected),
-        "fingerprint": (pa.string(), [key.info.fingerprint for key in answers.keys]),
+        "n_tasks": (pa.int32(), [key.info.n_tasks for key in table.keys]),
+        "expected": (pa.int32(), table.expected),
+        "fingerprint": (pa.string(), [key.info.fingerprint for key in table.keys]),
     }
     arrays = [pa.array(values, kind) for kind, values in columns.values()]
-    answers.connection.register("groups", pa.Table.from_arrays(arrays, list(columns)))
+    table.connection.register("groups", pa.Table.from_arrays(arrays, list(columns)))
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One method's answers on one task set, found complete.
+    """One method's results on one task set, found complete.
 
     Attributes
     ----------
@@ -348,14 +348,13 @@ class Group:
         Correct queries of each task, summed over runs.  Floats, accuracies of 0 to 1, where a log
         has no counts; of several runs their mean.
     bound, runs
-        Whether the answers say, by fingerprint, that they were made on these tasks; the names of
-        the runs, if any.
+        Whether a fingerprint binds the results to these tasks; the names of the runs, if any.
     run_totals : int64 (runs,)
         Correct queries of each run, over all its tasks; of accuracies their sum.
     run_of_task : int64 (tasks,) or None
-        Where every run of a log answered tasks of its own, which run that is, 0..R-1.
+        The run of each task, 0..R-1, where every run of a log has tasks of its own.
     right
-        Which queries were right, of an inductive method whose every answer is known.
+        Which queries were right, of an inductive method with all predictions known.
     """
 
     method: str
@@ -369,7 +368,7 @@ class Group:
 
     @property
     def tasks(self) -> int:
-        """Number of tasks answered: T of the set, or the declared prefix."""
+        """Number of tasks: T of the set, or the declared prefix."""
         return len(self.counts)
 
     @property
@@ -406,13 +405,13 @@ class Group:
 def sum_runs(table: Rows) -> list[Group]:
     """Sum runs to one group a method and task set, in the order of their first row.
 
-    Raises a MissingTaskError if a method's runs do not answer the same tasks; a TooLargeError if
-    they are more than can be compared exactly with as many runs of another method.
+    Raises a MissingTaskError if a method's runs have different tasks; a TooLargeError if they are
+    more than can be compared exactly with as many runs of another method.
     """
-    for members in table.answers.values():
+    for members in table.results.values():
         _check_runs(table, members)
     totals: list[float] = []
-    if len(table.answers) < len(table.keys):
+    if len(table.results) < len(table.keys):
         sql = (
             "SELECT CASE WHEN any_value(g.n_query) IS NULL THEN sum(n_correct / r.n_query) "
             'ELSE sum(n_correct) END FROM rows AS r JOIN groups AS g USING ("group") '
@@ -434,7 +433,7 @@ def sum_runs(table: Rows) -> list[Group]:
             right=right.get(number),
         )
         for number, (((method, _), members), counts) in enumerate(
-            zip(table.answers.items(), table.counts(), strict=True)
+            zip(table.results.items(), table.counts(), strict=True)
         )
     ]
 

@@ -48,14 +48,14 @@ FINGERPRINT_DIGITS = 12
 """As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
 
 
-def _declared_rows(answers: Rows, _: Terms) -> None:
-    """Check that every group that the metadata declares has rows: none is lost unnoticed."""
-    there = {key.bound_by for key in answers.keys}
-    if lost := [key for key in answers.submission.bindings if key not in there]:
+def _declared_rows(table: Rows, _: Terms) -> None:
+    """Check that every group that the metadata declares has rows."""
+    there = {key.bound_by for key in table.keys}
+    if lost := [key for key in table.submission.bindings if key not in there]:
         named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
         raise MissingTaskError(
             f"the metadata declares results that have no rows: {listing(named, 4)}",
-            where=answers.where,
+            where=table.where,
             expected="rows for everything that is declared",
             fix="write the file again from all its results",
         )
@@ -72,74 +72,74 @@ def check_not_taken(method: str, taken: Collection[str], where: str = "") -> Non
         )
 
 
-def _names(answers: Rows, terms: Terms) -> None:
-    """Check that names can be shown, and that no method's is taken."""
+def _names(table: Rows, terms: Terms) -> None:
+    """Check that names are valid, and that no method's is taken."""
     methods: dict[str, int] = {}
     runs: dict[str, int] = {}
-    for key, row in zip(answers.keys, answers.first, strict=True):
+    for key, row in zip(table.keys, table.first, strict=True):
         methods.setdefault(key.method, row)
         if key.run is not None:
             runs.setdefault(key.run, row)
     for method, row in methods.items():
-        where = f"{answers.where}, from {rows([row])}"
+        where = f"{table.where}, from {rows([row])}"
         check_method_name(method, where)
         check_not_taken(method, terms.taken, where)
     for run, row in runs.items():
-        check_method_name(run, f"{answers.where}, from {rows([row])}", "run")
+        check_method_name(run, f"{table.where}, from {rows([row])}", "run")
 
 
-def _runs(answers: Rows, _: Terms) -> None:
-    """Check that a method's answers to a task set are all in named runs, or none is."""
-    for members in answers.answers.values():
-        loose = next((group for group in members if answers.keys[group].run is None), None)
+def _runs(table: Rows, _: Terms) -> None:
+    """Check that a method's results on a task set are all in named runs, or none is."""
+    for members in table.results.values():
+        loose = next((group for group in members if table.keys[group].run is None), None)
         if len(members) > 1 and loose is not None:
             raise DoubledTaskError(
-                f"{answers.keys[loose]} has rows without a run beside its runs",
-                where=f"{answers.where}, from {rows([answers.first[loose]])}",
+                f"{table.keys[loose]} has rows without a run beside its runs",
+                where=f"{table.where}, from {rows([table.first[loose]])}",
                 expected="a run in every row of a method and task set, or in none",
                 fix="name the run of these rows, or leave them out",
             )
 
 
-def _fingerprints(answers: Rows, _: Terms) -> None:
+def _fingerprints(table: Rows, _: Terms) -> None:
     """Check that the metadata's fingerprints are the release's."""
-    for key in answers.keys:
-        binding = answers.binding(key)
+    for key in table.keys:
+        binding = table.binding(key)
         if binding is not None and not fits(binding.fingerprint, key.info):
             what, expected, fix = _other_tasks(binding.fingerprint, key.info)
-            where = f"{answers.where}, metadata of {key}"
+            where = f"{table.where}, metadata of {key}"
             raise FingerprintError(what, where=where, expected=expected, fix=fix)
 
 
-def _bound(answers: Rows, terms: Terms) -> None:
-    """Check that every group says which tasks it answers, unless it need not, and how many."""
-    if not terms.allow_unbound and not all(answers.bound):
-        groups = zip(answers.keys, answers.bound, strict=True)
+def _bound(table: Rows, terms: Terms) -> None:
+    """Check fingerprints, where they are required, rules to stop, and numbers of tasks."""
+    if not terms.allow_unbound and not all(table.bound):
+        groups = zip(table.keys, table.bound, strict=True)
         loose = [str(key) for key, is_bound in groups if not is_bound]
         raise UnboundError(
             "the submission does not say which tasks it was made on",
-            where=f"{answers.where}: {listing(loose, 4)}",
+            where=f"{table.where}: {listing(loose, 4)}",
             expected="the task set's fingerprint, in a column `fingerprint` or in the metadata "
             "that Submission.write leaves (pandas drops it)",
             fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
             "score on your word; the output then says `unbound`",
         )
-    for key in answers.keys:
-        binding = answers.binding(key)
+    for key in table.keys:
+        binding = table.binding(key)
         if binding is not None and binding.stopping is not None:
-            where = f"{answers.where} ({key})"
+            where = f"{table.where} ({key})"
             check_may_stop(key.info, terms.release, binding.stopping.level, where)
-    for key, expected in zip(answers.keys, answers.expected, strict=True):
+    for key, expected in zip(table.keys, table.expected, strict=True):
         if expected > key.info.n_tasks:
             raise UnknownTaskError(
                 f"the metadata declares {expected} tasks",
-                where=f"{answers.where} ({key})",
+                where=f"{table.where} ({key})",
                 expected=f"at most {key.info.n_tasks}, the tasks of the set",
             )
 
 
 def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
-    """Tell whether a fingerprint, or its first twelve or more digits, is the task set's."""
+    """Return whether a fingerprint, or its first twelve or more digits, is the task set's."""
     return (
         fingerprint is not None
         and len(fingerprint) >= FINGERPRINT_DIGITS
@@ -148,7 +148,7 @@ def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
 
 
 def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
-    """Say what is wrong with a fingerprint that does not fit, what was expected, and the fix."""
+    """Return what is wrong with a fingerprint that does not fit, what was expected, and the fix."""
     if fingerprint is None:
         return (
             "the fingerprint is left out of some rows",
@@ -208,7 +208,7 @@ def _capital(class_ids: bytes, way: int) -> float:
 
 
 class First(list[Any]):
-    """The first of `total` items, of which no more are at hand: for messages, which count them."""
+    """The first of `total` items, for messages that count all of them."""
 
     def __init__(self, items: Sequence[Any], total: int) -> None:
         super().__init__(items)
@@ -234,35 +234,35 @@ class RowRule:
     facts: str = ""
     column: str = ""
 
-    def __call__(self, answers: Rows, _: Terms) -> None:
+    def __call__(self, table: Rows, _: Terms) -> None:
         """Raise the error of the rule if it is broken."""
-        if self.column and self.column not in answers.columns:
+        if self.column and self.column not in table.columns:
             return
-        if self.facts and not answers.facts(self.facts):
+        if self.facts and not table.facts(self.facts):
             return
-        if broken := offending_rows(answers.connection, self.name):
-            fields = _fields(answers, broken)
+        if broken := offending_rows(table.connection, self.name):
+            fields = _fields(table, broken)
             what, expected, fix = (
                 text.format_map(fields) for text in (self.what, self.expected, self.fix)
             )
             raise self.error(what, where=fields["where"], expected=expected, fix=fix)
 
 
-def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what messages may say of the rows that break a rule: the first of them, and more."""
+def _fields(table: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the fields of messages about rows that break a rule, of the first of them and more."""
     first = broken[0]
     total, fields = first.get("total", 0), dict(first)
-    where = answers.where
+    where = table.where
     if "row" in first:
         where += f", {rows(First([row['row'] for row in broken], total))}"
     if "by_rows" in first:
-        fields["method"] = answers.methods[first["method"]]
+        fields["method"] = table.methods[first["method"]]
         fields["others"] = "other rows" if first["by_rows"] else "the file's metadata"
         fields["value"] = str(first["transductive"]).lower()
     if "ids" in first:
         fields["tasks"] = listing(First(first["ids"], first["n"]))
     if "group" in first:
-        key, expected = answers.keys[first["group"]], answers.expected[first["group"]]
+        key, expected = table.keys[first["group"]], table.expected[first["group"]]
         info, protocol = key.info, key.info.protocol
         where += f" ({key})"
         fields |= {"set": info.name, "last_of_set": info.n_tasks - 1, "last": expected - 1}
@@ -276,35 +276,35 @@ def _fields(answers: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
     return {**fields, "where": where}
 
 
-def _episodes(answers: Rows, terms: Terms) -> None:
+def _episodes(table: Rows, terms: Terms) -> None:
     """Check that queries, counts and lists are those of each episode, which differ in shape."""
-    by_class, by_query = "class_correct" in answers.columns, answers.predictions is not None
+    by_class, by_query = "class_correct" in table.columns, table.predictions is not None
     if by_query:
-        answers.facts("predicted")
+        table.facts("predicted")
     sql = (
         "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
         + ("coalesce(len(class_correct), -1) AS class_correct, " if by_class else "")
         + ("coalesce(p.length, -1) AS length, coalesce(p.most, 0) AS most, " if by_query else "")
-        + ("coalesce(p.name = 'correct', false) AS told, " if by_query else "")
+        + ("coalesce(p.name = 'correct', false) AS correct, " if by_query else "")
         + 'FROM rows AS r JOIN groups USING ("group") '
         + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if by_query else "")
         + 'WHERE "set" = ? ORDER BY r.rowid'
     )
-    for number, info in enumerate(answers.infos):
+    for number, info in enumerate(table.infos):
         if not info.name.varies:
             continue
         tasks = terms.release.task_set(info.dataset, str(info.name))
         assert isinstance(tasks, Episodes)  # noqa: S101
-        own = answers.connection.execute(sql, [number]).fetchnumpy()
-        task, counts, asked = (own[name] for name in ("task_id", "n_correct", "n_query"))
+        own = table.connection.execute(sql, [number]).fetchnumpy()
+        task, counts, n_query = (own[name] for name in ("task_id", "n_correct", "n_query"))
         queries, ways = tasks.queries[task], (tasks.class_ids >= 0).sum(axis=1)[task]
         checks: list[tuple[type[SubmissionError], str, NDArray[Any], Any, Any]] = [
-            (QueryCountError, "n_query is", asked != queries, asked, queries),
+            (QueryCountError, "n_query is", n_query != queries, n_query, queries),
             (CountError, "n_correct is", (counts < 0) | (counts > queries), counts, queries),
         ]
-        told = own["told"] if by_query else np.zeros(len(task), bool)
+        correct = own["correct"] if by_query else np.zeros(len(task), bool)
         lists = [("class_correct", own["class_correct"], ways)] if by_class else []
-        for name, of in (("predictions", ~told), ("correct", told)):
+        for name, of in (("predictions", ~correct), ("correct", correct)):
             if by_query:
                 lists.append((name, np.where(of, own["length"], -1), queries))
         for name, length, size in lists:
@@ -314,44 +314,44 @@ def _episodes(answers: Rows, terms: Terms) -> None:
             if (bad := np.flatnonzero(wrong)).size:
                 raise error(
                     f"{what} {found[bad[0]]}",
-                    where=f"{answers.where}, {rows(own['row'][bad])} ({info})",
+                    where=f"{table.where}, {rows(own['row'][bad])} ({info})",
                     expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
                     f"{queries[bad[0]]} queries",
                 )
-        if by_query and (bad := np.flatnonzero((own["most"] >= ways) & ~told)).size:
+        if by_query and (bad := np.flatnonzero((own["most"] >= ways) & ~correct)).size:
             raise PredictionError(
                 f"predictions holds {own['most'][bad[0]]}",
-                where=f"{answers.where}, {rows(own['row'][bad])} ({info})",
+                where=f"{table.where}, {rows(own['row'][bad])} ({info})",
                 expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
             )
 
 
-def _given_once(answers: Rows, terms: Terms) -> None:
-    """Refuse predictions of a task set beside which queries are right, of one method."""
-    if answers.predictions is not None and (bad := answers.predictions.given_twice()).size:
+def _given_once(table: Rows, terms: Terms) -> None:
+    """Check that no method has both `predictions` and `correct` on a task set."""
+    if table.predictions is not None and (bad := table.predictions.given_twice()).size:
         raise PredictionError(
             "there are both predictions and correct",
-            where=f"{answers.where}, {rows(bad)}",
+            where=f"{table.where}, {rows(bad)}",
             expected="one of them; predictions say more",
             fix="leave the column `correct` out",
         )
 
 
-def _second_bests(answers: Rows, terms: Terms) -> None:
+def _second_bests(table: Rows, terms: Terms) -> None:
     """Check that second-best classes are not those predicted, of tasks of all classes."""
-    if "second" not in answers.columns:
+    if "second" not in table.columns:
         return
-    if answers.predictions is None:
+    if table.predictions is None:
         raise PredictionError(
             "there are second-best classes, and no predictions",
-            where=answers.where,
+            where=table.where,
             expected="a column `predictions` beside `second`",
         )
-    for bad, what, expected in answers.predictions.second_bests():
+    for bad, what, expected in table.predictions.second_bests():
         if bad.size:
             raise PredictionError(
                 what,
-                where=f"{answers.where}, {rows(np.unique(bad))}",
+                where=f"{table.where}, {rows(np.unique(bad))}",
                 expected=expected,
                 fix="give the position of the class with the highest score but one, or leave the "
                 "column `second` out",
@@ -370,7 +370,7 @@ _FINGERPRINTS: tuple[Callable[[Rows, Terms], None], ...] = (
         "fingerprint",
     ),
 )
-"""That answers are on the release's tasks, in the metadata and in the column."""
+"""The rules about fingerprints, in the metadata and in the column."""
 
 RULES: tuple[Callable[[Rows, Terms], None], ...] = (
     _declared_rows,
@@ -506,12 +506,12 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
     ),
     _second_bests,
 )
-"""In this order: of several broken rules, the first is told."""
+"""In this order: of several broken rules, the first is raised."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Validated:
-    """A submission that fits a release, in groups: what each method answered, as first named."""
+    """A submission that fits a release, and its groups of a method and task set, by first row."""
 
     submission: Submission
     groups: tuple[Group, ...]
@@ -535,10 +535,10 @@ class Validated:
         return groups
 
     def is_prefix(self, group: Group) -> bool:
-        """Tell whether a group answers the first tasks of its set, as many as the submitter chose.
+        """Return whether a group has the first tasks of its set, as many as the submitter chose.
 
-        Who looks before choosing how many finds a number that flatters.  A rule to stop, the maker
-        of a release, and a suite that declares half of its set, have not looked.
+        A number that is chosen after a look at the results is biased. A rule to stop, the maker of
+        a release, and a suite that declares half of its set, do not look.
         """
         key = (group.method, group.info.dataset, str(group.info.name))
         binding = self.submission.bindings.get(key)
@@ -547,12 +547,12 @@ class Validated:
         return group.tasks not in group.info.name.declared_tasks(group.info.n_tasks)
 
     def of_one_model(self, group: Group) -> bool:
-        """Tell whether a group is one run's of a method that may differ from run to run."""
+        """Return whether a group is a single run of a method that may differ from run to run."""
         about = self.submission.methods.get(group.method)
         return len(group.runs) < 2 and (about is None or about.trained is not False)
 
     def on(self, dataset: str, task_set: str) -> list[Group]:
-        """Return what was answered of a task set, a group a method."""
+        """Return the groups on a task set, one a method."""
         return self._by_set.get(f"{dataset}/{task_set}", [])
 
 
@@ -595,44 +595,44 @@ def validate(
 
 
 def _checked(submission: Submission, terms: Terms) -> Validated:
-    """Return what was answered, if every rule is met."""
+    """Return the validated submission, if every rule is met."""
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
-    answers = register(submission, terms.release)
+    table = register(submission, terms.release)
     try:
         for rule in RULES:
-            rule(answers, terms)
-        groups = tuple(sum_runs(answers))
-        return Validated(replace(submission, methods=_marked(answers)), groups)
+            rule(table, terms)
+        groups = tuple(sum_runs(table))
+        return Validated(replace(submission, methods=_marked(table)), groups)
     finally:
-        answers.connection.close()
+        table.connection.close()
 
 
 def check_fingerprints(submission: Submission, release: Release) -> None:
-    """Refuse answers that name other tasks than the release has, by the rules about fingerprints.
+    """Raise a FingerprintError if results are bound to other tasks than the release's.
 
-    Answers that say nothing of their tasks, and any others, are accepted.
+    Results without a fingerprint, and any others, are accepted.
     """
-    answers = register(submission, release)
+    table = register(submission, release)
     try:
         for rule in _FINGERPRINTS:
-            rule(answers, Terms(release, (), allow_unbound=True))
+            rule(table, Terms(release, (), allow_unbound=True))
     finally:
-        answers.connection.close()
+        table.connection.close()
 
 
-def _marked(answers: Rows) -> dict[str, Method]:
-    """Return the metadata of methods, and what the column `transductive` says of the others.
+def _marked(table: Rows) -> dict[str, Method]:
+    """Return the metadata of methods, of the others by the column `transductive`.
 
-    Raises a SpecError if one of them is said to be inductive, too.
+    Raises a SpecError if one of them is inductive, too.
     """
-    methods = dict(answers.submission.methods)
-    if "transductive" in answers.columns:
-        answers.facts("marks")
-        marks = answers.connection.execute("SELECT method, transductive FROM marks ORDER BY row")
+    methods = dict(table.submission.methods)
+    if "transductive" in table.columns:
+        table.facts("marks")
+        marks = table.connection.execute("SELECT method, transductive FROM marks ORDER BY row")
         for number, value in marks.fetchall():
-            name = answers.methods[number]
+            name = table.methods[number]
             methods.setdefault(name, Method(name, transductive=value))
-    for name in sorted(answers.inductive & methods.keys()):
+    for name in sorted(table.inductive & methods.keys()):
         replace(methods[name], inductive=True)  # which a transductive one refuses
     return methods
