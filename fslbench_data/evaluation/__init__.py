@@ -1,1 +1,1 @@
-"""Running a method over frozen tasks: inputs, journal, loop."""
+"""Run a method over frozen tasks: inputs, journal, loop."""

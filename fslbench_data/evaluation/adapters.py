@@ -37,7 +37,7 @@ def load_callable(text: str) -> Callable[..., Any]:
 
 
 def load_object(text: str, expected: str) -> Any:
-    """Import what ``MODULE:NAME`` names; `expected` says in an error what that should be."""
+    """Import what ``MODULE:NAME`` names; `expected` describes it in errors."""
     module_name, colon, name = text.rpartition(":")
     if not colon or not module_name or not name:
         raise SpecError(f"{text!r} does not name a method", expected=expected)
@@ -83,10 +83,10 @@ RANDOM_STATES = 2**32
 def sklearn(estimator: Any) -> MethodCallable:
     """Make a method of a classifier of scikit-learn, or of a pipeline that ends in one.
 
-    Every task is answered by a clone that is fitted to its K·S support features, labelled with
-    positions 0..K-1; the estimator itself stays as it is.  Whatever has a `random_state` of None,
-    a step of a pipeline too, gets a seed from the task's generator, so that a run can be repeated
-    and resumed; a `random_state` that you set is kept.
+    Every task is predicted by a clone that is fitted to its K·S support features, labelled with
+    positions 0..K-1; the estimator itself stays as it is.  Whatever has a `random_state` of None, a
+    step of a pipeline too, gets a seed from the task's generator, so that a run can be repeated and
+    resumed; a `random_state` that you set is kept.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def easyfsl(classifier: Any) -> MethodCallable:
     own it is run on pictures: ``evaluate(..., images=FOLDER, transform=FUNCTION)``.  It is put in
     evaluation mode, with a warning if it was not, and on the device of `evaluate`, and gets one
     task at a time without gradients; the random numbers of PyTorch, on the CPU and on CUDA, are
-    seeded from the task's generator.  What easyfsl calls transductive is marked so.
+    seeded from the task's generator.  A classifier that easyfsl calls transductive is marked so.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _check(model: Any, needed: tuple[str, ...], expected: str) -> None:
 
 
 def _kind(estimator: Any) -> str | None:
-    """Return what an estimator says that it is, such as "clusterer"; None if it says nothing."""
+    """Return the declared type of an estimator, such as "clusterer"; None without one."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     found = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
     return None if found is None else str(found)

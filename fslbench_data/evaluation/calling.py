@@ -1,4 +1,4 @@
-"""Calling a method, one task or one batch after another, and checking what it returns."""
+"""Call a method, one task or one batch after another, and check what it returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fslbench_data.submission.recorder import array_of
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
 
 MOST_CHECKED = 12
-"""Tasks of a set that are answered again to tell whether answers depend on other queries."""
+"""Tasks of a set that are run again, to check whether predictions depend on other queries."""
 
 _OWN = str(Path(__file__).parents[1])
 _LIBRARIES = tuple(
@@ -32,10 +32,10 @@ _PACKAGES = {"site-packages", "dist-packages"}
 
 
 def lines_of(error: BaseException) -> str:
-    """Name the line that raised an error, and before it the user's last one, if that is another.
+    """Return the line that raised an error, after the user's last one, if that is another.
 
-    The user's line is what called the library: in the method, or where an adapter of a library is
-    handed to :func:`fslbench_data.evaluate`, which then is the line that called that.
+    The user's line is what called the library: in the method or, of an adapter of a library, the
+    call of :func:`fslbench_data.evaluate`.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or error.__traceback__ is None:
@@ -79,15 +79,15 @@ def predict_tasks(
     seed: int,
     batch: int | None,
 ) -> Iterator[tuple[Sequence[Task], bool]]:
-    """Answer the first `count` tasks of a set, one or one batch at a time, into the journal.
+    """Predict the first `count` tasks of a set, one or one batch at a time, into the journal.
 
-    Messages call the method `name`.  Yields the tasks, and whether the journal held the answers to
-    all of them before.
+    Messages call the method `name`.  Yields the tasks, and whether the journal held the predictions
+    of all of them before.
     """
     step = batch or 1
     for start in range(0, count, step):
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        if all((str(tasks.info), task.task_id) in log.answers for task in group):
+        if all((str(tasks.info), task.task_id) in log.predictions for task in group):
             yield group, True
             continue
         rng = task_generator(seed, tasks.info, start)
@@ -96,7 +96,7 @@ def predict_tasks(
         with inputs(group) as (supports, queries):
             arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
-                answer = method(*arguments, rng)
+                output = method(*arguments, rng)
             except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
                 raise MethodFailedError.of(
                     "the method",
@@ -105,7 +105,7 @@ def predict_tasks(
                     fix="mend the method and run again; with a journal (or -o) answered tasks are "
                     "kept",
                 ) from error
-        array = array_of(answer, where)
+        array = array_of(output, where)
         best = _checked(array if batch else array[None], group, where)
         for number, task in enumerate(group):
             log.add(str(tasks.info), task.task_id, *(own[number].tolist() for own in best))
@@ -122,7 +122,7 @@ def predicts_alone(
     seed: int,
     batch: int | None,
 ) -> bool | None:
-    """Tell whether queries of the first tasks get the same answers in another context.
+    """Return whether queries of the first tasks get the same predictions in another context.
 
     Those of each class without the others, and all in reverse order.  None where the method fails
     on some queries of a task.
@@ -130,7 +130,7 @@ def predicts_alone(
     step = batch or 1
     for start in range(0, min(count, MOST_CHECKED), step):
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        known = np.array([log.answers[str(tasks.info), task.task_id] for task in group])
+        known = np.array([log.predictions[str(tasks.info), task.task_id] for task in group])
         label = np.array([task.query_label for task in group])
         order = np.argsort(label, axis=1, kind="stable")  # class by class
         ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ in size
@@ -147,8 +147,8 @@ def predicts_alone(
                 else:
                     some = every[np.arange(len(group))[:, None].tolist(), places.tolist()]
                 try:
-                    answer = method(*((supports, some) if batch else (supports[0], some[0])), rng)
-                    array = array_of(answer, "")
+                    output = method(*((supports, some) if batch else (supports[0], some[0])), rng)
+                    array = array_of(output, "")
                     if array.dtype.kind == "f":  # scores
                         array = array.argmax(axis=-1)
                     rows = array.reshape(places.shape)
@@ -167,7 +167,7 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
 
 
 def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDArray[Any]]:
-    """Return the predictions (B, K·Q) of a group of tasks, or say what they are instead.
+    """Return the predictions (B, K·Q) of a group of tasks; raise a PredictionError for others.
 
     Of scores (B, K·Q, K) on tasks of all classes also the second-best classes.
     """
@@ -180,9 +180,9 @@ def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDAr
         order = np.argsort(-rows, axis=2, kind="stable")
         return [order[..., 0], order[..., 1]]
     if rows.dtype.kind not in "iu" or rows.shape != expected:
-        shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
+        shape = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
         raise PredictionError(
-            f"the method returned predictions of type {rows.dtype} and shape {shown}",
+            f"the method returned predictions of type {rows.dtype} and shape {shape}",
             where=where,
             expected=f"integers ({queries},) for each task: K·Q positions 0..K-1"
             + (f"; or scores ({queries}, {way}) of the classes" if whole else ""),

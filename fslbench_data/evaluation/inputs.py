@@ -1,4 +1,4 @@
-"""What a method is given: the features of a task's images, copies of them as files, or tensors."""
+"""Inputs of a method: the features of a task's images, copies of them as files, or tensors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task
 
 Inputs = Callable[[Sequence[Task]], AbstractContextManager[tuple[Any, Any]]]
-"""Gives support (B, K, S, ...) and query (B, K·Q, ...) of B tasks while a method answers them."""
+"""Gives support (B, K, S, ...) and query (B, K·Q, ...) of B tasks while a method predicts them."""
 
 FeaturesOf = Callable[[str], NDArray[Any]]
-"""Gives what a method is to see of the images of a data set: an array (N, ...)."""
+"""Gives the inputs for the images of a data set: an array (N, ...)."""
 
 
 @contextmanager
@@ -39,8 +39,8 @@ def feature_inputs(
     Of episodes, lists of B: of support K arrays (S_k, D) each, of query an array.
     """
     if tasks[0].info.name.varies:
-        shown = [[features[own].astype(np.float32) for own in task.support] for task in tasks]
-        yield shown, [features[task.query].astype(np.float32) for task in tasks]  # type: ignore[misc]
+        supports = [[features[own].astype(np.float32) for own in task.support] for task in tasks]
+        yield supports, [features[task.query].astype(np.float32) for task in tasks]  # type: ignore[misc]
         return
     support, query = (np.stack([getattr(t, part) for t in tasks]) for part in ("support", "query"))
     yield features[support].astype(np.float32), features[query].astype(np.float32)
@@ -52,10 +52,11 @@ def image_inputs(
 ) -> Iterator[tuple[list[list[list[Path]]], list[list[Path]]]]:
     """Give paths of images: of each task K lists of S of the support, a list of K·Q of the query.
 
-    The files lie in classes, so that their names, folders, times and inodes tell the class.  So a
-    method is given copies, in a folder of the call's own, which is removed after it: names follow
-    from the seed, the task and the place in it, times are all the same, and queries are written in
-    their frozen order.  Links would keep times and inodes, and let a method write into the images.
+    The files lie in classes, so that their names, folders, times and inodes give the class away.
+    So a method is given copies, in a folder of the call's own, which is removed after it: names
+    follow from the seed, the task and the place in it, times are all the same, and queries are
+    written in their frozen order.  Links would keep times and inodes, and let a method write into
+    the images.
     """
     with scratch_folder("images") as folder:
         both = [_copied(paths, seed, task, folder) for task in tasks]
@@ -65,8 +66,8 @@ def image_inputs(
 def _copied(
     paths: Sequence[Path], seed: int, task: Task, folder: Path
 ) -> tuple[list[list[Path]], list[Path]]:
-    shown = [own.tolist() for own in task.support]
-    ids = [*chain(*shown), *task.query.tolist()]
+    support_ids = [own.tolist() for own in task.support]
+    ids = [*chain(*support_ids), *task.query.tolist()]
     key = ["fslbench-image-1", seed, task.info.dataset, str(task.info.name), task.task_id]
     copies = []
     for place, image_id in enumerate(ids):
@@ -80,13 +81,13 @@ def _copied(
             raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
         copies.append(copy)
     files = iter(copies)
-    support = [list(islice(files, len(own))) for own in shown]
+    support = [list(islice(files, len(own))) for own in support_ids]
     return support, list(files)
 
 
 @dataclass(frozen=True, eq=False)
 class InputChoice:
-    """What of a task's images a method is to be given, as :func:`fslbench_data.evaluate` takes it.
+    """The kind of inputs of a method, as :func:`fslbench_data.evaluate` takes it.
 
     Pictures are given as files without `transform`, features as arrays without `device`.  Raises a
     SpecError if these do not go together, or there is no such device.

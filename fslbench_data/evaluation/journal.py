@@ -1,8 +1,8 @@
-"""The journal of an evaluation: every answered task at once on disk, so that a run can resume.
+"""The journal of an evaluation: every finished task at once on disk, so that a run can resume.
 
-A text file, one JSON value a line: first what the run is, then one line an answered task.  Lines
-are appended; a line cut off by a crash is dropped.  The journal is removed once the submission
-that it leads to is written.
+A text file, one JSON value a line: first what the run is, then one line a finished task.  Lines are
+appended; a line cut off by a crash is dropped.  The journal is removed once the submission that it
+leads to is written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Predictions = dict[tuple[str, int], list[int]]
 
 
 class _Line(Struct, array_like=True, forbid_unknown_fields=True):
-    """What a line holds: for each query the position of a class, and perhaps of the second-best."""
+    """A line: for each query the position of a class, and perhaps of the second-best."""
 
     task_set: str
     task_id: int
@@ -38,18 +38,18 @@ _SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """Answered tasks of one run, kept in a file if there is a path.
+    """Finished tasks of one run, kept in a file if there is a path.
 
-    A journal is resumed by an equal `run`.  Answers have to fit the protocols; those to other task
-    sets are kept as they are.  Raises an OutputError if the file is of another run, or cannot be
-    written.
+    A journal is resumed by an equal `run`.  Predictions have to fit the protocols; those of other
+    task sets are kept as they are.  Raises an OutputError if the file is of another run, or cannot
+    be written.
     """
 
     def __init__(
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
         self.path, self._protocols = path, protocols
-        self.answers, self.second = Predictions(), Predictions()
+        self.predictions, self.second = Predictions(), Predictions()
         self._file = None
         if path is None:
             return
@@ -67,7 +67,7 @@ class Journal:
             self._sync()
 
     def close(self) -> None:
-        """Write the last answers to the disk; raises an OutputError if they cannot be written."""
+        """Write the rest to the disk; raises an OutputError if it cannot be written."""
         if self._file is not None:
             with _written(self.path), self._file:
                 self._sync()
@@ -75,9 +75,9 @@ class Journal:
     def add(
         self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None = None
     ) -> None:
-        """Keep the answer to a task, perhaps with the second-best classes.
+        """Keep the predictions of a task, perhaps with the second-best classes.
 
-        Raises an OutputError if it cannot be written.
+        Raises an OutputError if they cannot be written.
         """
         self._keep(task_set, task_id, predictions, second)
         if self._file is None:
@@ -92,7 +92,7 @@ class Journal:
     def _keep(
         self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None
     ) -> None:
-        self.answers[task_set, task_id] = predictions
+        self.predictions[task_set, task_id] = predictions
         if second is not None:
             self.second[task_set, task_id] = second
 
@@ -103,21 +103,21 @@ class Journal:
         self._synced = time.monotonic()
 
     def _read(self, path: Path, run: dict[str, Any]) -> bytes:
-        """Take over the answers of a journal; returns the part of it that is whole."""
+        """Read the predictions of a journal; return the part of it that is whole."""
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         head, *lines = whole.splitlines() or [b"null"]
         try:
-            earlier = parsed_json(head, dict[str, Any])
+            previous = parsed_json(head, dict[str, Any])
         except ValueError:
-            earlier = None
-        if not lines and earlier is not None:
-            return b""  # nothing was answered: begin anew
-        if whole and earlier != run:
+            previous = None
+        if not lines and previous is not None:
+            return b""  # nothing was predicted: begin anew
+        if whole and previous != run:
             differs = [
-                f"{key}: {earlier.get(key)!r:.60}, now {run.get(key)!r:.60}"
-                for key in ({**run, **earlier} if earlier else {})
-                if earlier.get(key) != run.get(key)
+                f"{key}: {previous.get(key)!r:.60}, now {run.get(key)!r:.60}"
+                for key in ({**run, **previous} if previous else {})
+                if previous.get(key) != run.get(key)
             ]
             raise OutputError(
                 f"{path} is of another run",
@@ -127,26 +127,26 @@ class Journal:
         kept = len(head) + 1
         for line in lines:
             try:
-                answer = parsed_json(line, _Line)
+                entry = parsed_json(line, _Line)
             except ValueError:
-                break  # damaged: what follows is answered again
-            protocol = self._protocols.get(answer.task_set)
+                break  # damaged: what follows is run again
+            protocol = self._protocols.get(entry.task_set)
             way = MAX_WAY if protocol is None else protocol.way
             varies = isinstance(protocol, LoggedProtocol)
-            lists = [answer.predictions, answer.second or answer.predictions]
+            lists = [entry.predictions, entry.second or entry.predictions]
             fixed = None if protocol is None or varies else protocol.n_query
             if any(len(positions) != (fixed or len(positions)) for positions in lists):
                 break
             if not all(0 <= position < way for positions in lists for position in positions):
                 break
-            self._keep(answer.task_set, answer.task_id, answer.predictions, answer.second)
+            self._keep(entry.task_set, entry.task_id, entry.predictions, entry.second)
             kept += len(line) + 1
         return whole[:kept] if whole else b""
 
 
 @contextmanager
 def _written(path: Path | None) -> Iterator[None]:
-    """Name the file that cannot be written, which an error of a full disk does not."""
+    """Raise an OutputError that names the file, as an OSError of a full disk does not."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Running a method over task sets."""
+"""Run a method over task sets."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Rival:
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
         if isinstance(versus, str):
             versus = release.reference(versus)
-        self._answers = validate(versus, release, taken=())
-        if len(self._answers.methods) != 1:
+        self._results = validate(versus, release, taken=())
+        if len(self._results.methods) != 1:
             raise SubmissionError(
-                f"the results to compare with are of {len(self._answers.methods)} methods",
+                f"the results to compare with are of {len(self._results.methods)} methods",
                 expected="one",
             )
-        self.rule = Stopping(self._answers.methods[0], float(level))
+        self.rule = Stopping(self._results.methods[0], float(level))
 
     def counts(self, info: TaskSetInfo) -> NDArray[np.int64]:
-        """Return the correct queries of the tasks of a set that the rival answered."""
-        groups = self._answers.on(info.dataset, str(info.name))
+        """Return the correct queries of each task of a set that the rival has."""
+        groups = self._results.on(info.dataset, str(info.name))
         if not groups:
             raise SpecError(
                 f"{self.rule.versus} has no results on {info}",
@@ -66,13 +66,13 @@ class Rival:
         return np.asarray(groups[0].counts, np.int64)
 
     def watch(self, tasks: TaskSet) -> Callable[[Mapping[int, Sequence[int]]], bool]:
-        """Return what takes the next answers, by task id, and says whether there is a verdict."""
+        """Return a function of the next predictions, by task id: whether there is a verdict."""
         rival, label = self.counts(tasks.info), tasks.query_label
         sequence = ConfidenceSequence(tasks.info.protocol.n_query, self.rule.level)
 
-        def conclusive(answers: Mapping[int, Sequence[int]]) -> bool:
+        def conclusive(by_task: Mapping[int, Sequence[int]]) -> bool:
             intervals = []
-            for task_id, predictions in answers.items():
+            for task_id, predictions in by_task.items():
                 right = int((np.asarray(predictions) == label[task_id]).sum())
                 intervals.append(sequence.update(right - int(rival[task_id])))
             return intervals[-1].conclusive_at is not None
@@ -109,19 +109,19 @@ def evaluate(
     Parameters
     ----------
     method : callable
-        ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query
-        float32 (K·Q, D), or lists of paths of images: copies under names that say nothing, removed
-        after the call.  Predictions are integers (K·Q,) in 0..K-1, the position of the class in
-        the task; of all classes at once (`allway` sets) also scores (K·Q, K), which give intervals
-        for new classes besides.  `rng` is a generator of the task's own.  Query labels are never
-        passed; queries stand in their frozen order.  A network of PyTorch that it is, or holds in
-        an attribute, is put in evaluation mode, with a warning if it was not.
+        ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query float32
+        (K·Q, D), or lists of paths of images: copies under hashed names, removed after the call.
+        Predictions are integers (K·Q,) in 0..K-1, the position of the class in the task; of all
+        classes at once (`allway` sets) also scores (K·Q, K), which also give intervals for new
+        classes.  `rng` is a generator of the task's own.  Query labels are never passed; queries
+        stand in their frozen order.  A network of PyTorch that it is, or holds in an attribute, is
+        put in evaluation mode, with a warning if it was not.
     release
         None is the one inside the package.
     name
         Of the method in the submission; by default the callable's.
     datasets, task_sets
-        Which task sets; by default all whose inputs there are.
+        Which task sets; by default all with inputs.
     features, images
         Name of a backbone of the release, or a function that gives the array (N, ...) of a data
         set's images, of those that `datasets` names; or the folder of the images, True for pictures
@@ -131,54 +131,54 @@ def evaluate(
         tensors of PyTorch, support (K, S, ...) and query (K·Q, ...), and no files.
     device
         Give tensors of PyTorch on this device, such as ``"cuda"``, instead of arrays; the method
-        may answer with a tensor.  Seed random numbers of PyTorch from `rng`.
+        may return a tensor.  Seed random numbers of PyTorch from `rng`.
     seed
         Of `rng`, and of the names of images: these depend on the seed and the task alone.
     batch
         Call the method with B tasks at once: support (B, K, S, D), query (B, K·Q, D),
         predictions (B, K·Q).  The last batch of a set may be smaller.
     max_tasks
-        Answer only the first few tasks of each set; the submission declares it.
+        Run only the first few tasks of each set; the submission declares it.
     transductive
         Whether the method uses the queries together; balanced queries then leak, and tables
         mark it.  By default the callable's attribute `transductive`, or False.
     trained
         False of a method that trains nothing before the tasks; by default the callable's attribute
-        `trained`, or nothing is said of it.
+        `trained`, or None.
     run
         Which training run of the method this is, if there are several.
     journal
-        File that keeps every answered task, so that a stopped run resumes where it was.  It is
-        left in place; remove it when the submission has been written.
+        File that keeps every finished task, so that a stopped run resumes where it was.  It is left
+        in place; remove it when the submission has been written.
     show_progress
         Show a progress bar on standard error, where that is a terminal, or in a notebook's cell.
     stop_when_conclusive
-        Stop each task set as soon as a confidence sequence tells the method apart from this one
-        (the name of a reference method, or results of one method on the same sets): valid however
-        often one looks (:mod:`analysis_sql.intervals.stopping`; new images of these classes, tasks
+        Stop each task set as soon as a confidence sequence of the difference from this method (the
+        name of a reference method, or results of one method on the same sets) is conclusive: valid
+        after every task (:mod:`analysis_sql.intervals.stopping`; new images of these classes, tasks
         taken as independent).  The submission declares the rule, and reports show the sequence's
         interval.
     stop_level
         Its confidence level.
     on_stop
-        Is told how many tasks are answered if the run is interrupted.
+        Called with the number of finished tasks if the run is interrupted.
 
     Returns
     -------
     Submission
-        With predictions and per-class counts; the same bytes however often it was resumed.  It
-        says that the method is inductive where queries of the first dozen tasks of up to three sets
-        get the same answers without those of other classes and in another order: intervals for new
+        With predictions and per-class counts; the same bytes however often it was resumed.  The
+        method is marked inductive where queries of the first dozen tasks of up to three sets get
+        the same predictions without those of other classes and in another order: intervals for new
         images are narrower then.
 
     Raises
     ------
     MethodFailedError
-        If the method raises; names the task and the lines.  What was answered is in the journal.
+        If the method raises; names the task and the lines.  Finished tasks are in the journal.
     PredictionError
         If it returns anything but positions; names the task.
     MissingPackageError
-        If tensors are asked for without PyTorch.
+        If tensors are requested without PyTorch.
     DriftError
         If classes drift along a task set that is to be stopped early.
     """
@@ -228,7 +228,7 @@ def evaluate(
             "episodes differ in shape, and make no batch", fix="leave batch out, or these task sets"
         )
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
-    if rival is not None:  # no further than the rival's own answers go
+    if rival is not None:  # no more tasks than the rival has
         for info in infos:
             check_may_stop(info, release, rival.rule.level)
         counts = [
@@ -252,9 +252,9 @@ def evaluate(
                     method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
                 ):
                     progress(len(group), resumed=resumed)
-                    answers = {task.task_id: log.answers[str(info), task.task_id] for task in group}
-                    predictions += answers.values()
-                    if watch is not None and watch(answers):
+                    new = {task.task_id: log.predictions[str(info), task.task_id] for task in group}
+                    predictions += new.values()
+                    if watch is not None and watch(new):
                         break
                 second = [log.second.get((str(info), i), []) for i in range(len(predictions))]
                 recorder.add_task_set(tasks, predictions, second if all(second) else None)
@@ -262,20 +262,20 @@ def evaluate(
                     recorder.stopped(info, rival.rule)
                 if info in checked:
                     again.append((inputs, tasks, len(predictions)))
-            alone = [  # when all is answered, since a method may keep something of its calls
+            alone = [  # at the end, since a method may keep something of its calls
                 predicts_alone(method, *those, log, seed=seed, batch=batch) for those in again
             ]
         except KeyboardInterrupt:
-            on_stop(len(log.answers))
+            on_stop(len(log.predictions))
             raise
-    answered = recorder.submission()
+    submission = recorder.submission()
     inductive = None if None in alone or not alone else all(alone)
-    about = replace(answered.methods[label], inductive=inductive)
-    return replace(answered, methods={label: about})
+    about = replace(submission.methods[label], inductive=inductive)
+    return replace(submission, methods={label: about})
 
 
 def _no_inputs(release: Release, datasets: Sequence[str]) -> SpecError:
-    """Return the error of a method that is to be run on nothing: names what it can be run on."""
+    """Return the error for a method without inputs: names those that there are."""
     of_each = {name: release.datasets_with("features", name) for name in release.backbones}
     there = [name for name, having in of_each.items() if {*datasets} <= {*having}]
     return SpecError(
@@ -294,9 +294,9 @@ def _chosen(
     features: str | FeaturesOf | None,
     images: str | Path | Literal[True] | None,
 ) -> list[TaskSetInfo]:
-    """Return task sets to run: those asked for, or all whose inputs the release has.
+    """Return task sets to run: those requested, or all with inputs in the release.
 
-    Sets of all classes and of episodes are run if they are asked for, or nothing else is there.
+    Sets of all classes and of episodes are run if they are requested, or nothing else is there.
     """
     for dataset in datasets:
         if dataset not in release.datasets:

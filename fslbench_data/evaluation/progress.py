@@ -1,4 +1,4 @@
-"""How far long work is, with its rate and the time left: a bar, or lines in a log file."""
+"""Show the progress of long work, with its rate and the time left: a bar, or lines in a log."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _SECONDS = 0.25
 
 
 class Progress(Protocol):
-    """Is told of answered tasks, or of whatever else is counted."""
+    """Counts finished tasks, or whatever else."""
 
     def __call__(self, tasks: int, /, *, resumed: bool = False) -> None:
-        """Add `tasks` that are answered, or were so already in an earlier run."""
+        """Add `tasks` that are finished, or were so in a run that is resumed."""
 
 
 @contextmanager
 def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Progress]:
-    """Show how far `total` tasks are, on standard error or in a notebook's cell.
+    """Show the progress of `total` tasks, on standard error or in a notebook's cell.
 
-    Silent unless shown.  Where standard error is neither terminal nor notebook, it is a line every
-    30 seconds.
+    Nothing without `show`. Where standard error is neither terminal nor notebook, it is a line
+    every 30 seconds.
     """
     if not show:
         yield lambda tasks, /, *, resumed=False: None
@@ -44,8 +44,8 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
 
     from fslbench_data.render.console import console, line_now_and_then
 
-    shown = console(stderr=True)
-    if not (shown.is_terminal or shown.is_jupyter):
+    stderr = console(stderr=True)
+    if not (stderr.is_terminal or stderr.is_jupyter):
         yield counted(total, unit, line_now_and_then())
         return
     columns = (
@@ -56,7 +56,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn(),
         TextColumn("left", markup=False),
     )
-    bar = Progress(*columns, console=shown, disable=not shown.is_terminal)
+    bar = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
     task = bar.add_task(unit, total=total, rate="…")
 
     def advance(tasks: int, /, *, resumed: bool = False) -> None:
@@ -66,7 +66,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         speed = bar.tasks[0].speed
         bar.update(task, advance=tasks, rate=f"{speed:.1f}" if speed else "…")
 
-    if shown.is_jupyter:
+    if stderr.is_jupyter:
         with _in_a_cell(bar, advance) as advance_there:
             yield advance_there
         return
@@ -94,8 +94,8 @@ def _in_a_cell(bar: Bar, advance: Progress) -> Iterator[Progress]:
         cell.update(bar)
 
 
-def counted(total: int, unit: str, tell: Callable[[str], object]) -> Progress:
-    """Tell, such as ``1,200 of 4,000 tasks, 8.4 tasks/s, 0:05:33 left``, after every step."""
+def counted(total: int, unit: str, write: Callable[[str], object]) -> Progress:
+    """Write, such as ``1,200 of 4,000 tasks, 8.4 tasks/s, 0:05:33 left``, after every step."""
     start = monotonic()
     done = made = 0
 
@@ -106,6 +106,6 @@ def counted(total: int, unit: str, tell: Callable[[str], object]) -> Progress:
         left = ""
         if made:
             left = f", {rate:.1f} {unit}/s, {timedelta(seconds=round((total - done) / rate))} left"
-        tell(f"{done:,} of {total:,} {unit}{left}")
+        write(f"{done:,} of {total:,} {unit}{left}")
 
     return advance
