@@ -1,4 +1,4 @@
-"""Which numbers of queries of a release were chosen, and on what: read from its manifest."""
+"""Read from a release's manifest which numbers of queries were chosen, and on what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ChosenQueries:
     query, low, high, level
         Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
-        Features and head whose results say how Q matters, on so many task sets of each Q.
+        Features and head of the results that Q is chosen by, on so many task sets of each Q.
     images, of_dataset, of_release
         ``these`` if those results are on images that the task sets are drawn from, or ``others``;
         the data set of those images, and its release; empty for the release itself.
@@ -73,8 +73,8 @@ def choice_of(
 ) -> ChosenQueries | None:
     """Read how the number of queries of a task set was chosen, if it was.
 
-    Raises a CorruptReleaseError if its provenance holds something else in its place; `where` says
-    in which release.
+    Raises a CorruptReleaseError if its provenance holds something else in its place; `where` names
+    the release.
     """
     evidence = provenance.get(EVIDENCE)
     if evidence is None:

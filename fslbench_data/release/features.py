@@ -1,4 +1,4 @@
-"""Reading the features of a data set: from Parquet once, then from a raw copy."""
+"""Read the features of a data set: from Parquet once, then from a raw copy."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class FeatureCopy:
     """The raw copy of one feature set of N images, there or not: a file of numpy's own format.
 
     It lies in ``fslbench/features`` below the assets folder of the Hub's cache and can be removed
-    at any time.  It is named after the files that it was made of, so it never grows old; the mark
-    beside it holds its size, time and inode when it was finished, and a copy that does not fit its
-    mark is made again.
+    at any time.  It is named after the files that it was made of, so it is never out of date; the
+    mark beside it holds its size, time and inode when it was finished, and a copy that does not fit
+    its mark is made again.
     """
 
     path: Path
@@ -65,7 +65,7 @@ class FeatureCopy:
 
     @property
     def mark(self) -> Path:
-        """The file that says in which state the copy was when it was finished."""
+        """The file that holds the state of the copy when it was finished."""
         return self.path.with_suffix(".whole")
 
     def open(self) -> NDArray[Any] | None:
@@ -111,7 +111,7 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     """Read the features (N, D) of a data set's images: float16, or float32 that was rounded.
 
     Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
-    can be.  `path_of` gives the file of a shard, compared with the manifest; it is not asked where
+    can be.  `path_of` gives the file of a shard, compared with the manifest; it is not called where
     there is a copy.  Read-only; row i is image id i.
     """
     is_large = sum(table.bytes for table in shards) >= WORTH_A_COPY
@@ -124,7 +124,7 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     made = is_large and copy.write(kind.list_size, dtype, parts(compare=True))
     if made and (mapped := copy.open()) is not None:
         return mapped
-    for table in shards:  # before memory is taken for what the manifest says
+    for table in shards:  # before memory is taken for what the manifest claims
         _groups(path_of(table), table, kind)
     values, first = np.empty((copy.rows, kind.list_size), dtype), 0
     for part in parts():
@@ -143,7 +143,7 @@ def _parts(
 ) -> Iterator[Features]:
     """Yield the features in pieces (n, D), one row group of a file after another.
 
-    With `compare`, each file's SHA-256 is looked at first, since a copy outlives the release.
+    With `compare`, each file's SHA-256 is checked first, since a copy outlives the release.
     """
     first = 0
     for table in shards:

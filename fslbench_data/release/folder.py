@@ -1,4 +1,4 @@
-"""A release in a folder, or on the Hub: where its files lie, and that they are the manifest's."""
+"""Find the files of a release, in a folder or on the Hub, and compare them with its manifest."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def embedded_folder() -> Path:
 
 
 def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
-    """Read a release's folder and manifest; its tables are not looked at."""
+    """Read a release's folder and manifest; its tables are not read."""
     folder = Path(where) if where is not None else embedded_folder()
     try:
         folder = folder.resolve()

@@ -1,4 +1,4 @@
-"""The pictures of a data set on disk: numbered PNG files, and whose they are, or its own files."""
+"""Find the pictures of a data set on disk: numbered PNG files and their mark, or its own files."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def _tables(release: Release, dataset: str) -> list[Table]:
 
 
 def _write(entries: Sequence[tuple[Table, Path]], folder: Path) -> None:
-    """Write all pictures into a folder beside, and give it its name when they are there."""
+    """Write all pictures into a scratch folder, and rename it when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder("pictures", folder.parent) as beside:
-            whole = beside / "pictures"
+        with scratch_folder("pictures", folder.parent) as scratch:
+            whole = scratch / "pictures"
             whole.mkdir()
             for image_id, data in enumerate(_pictures(entries)):
                 suffix = next((end for magic, end in _MAGIC if data.startswith(magic)), "")
@@ -128,7 +128,7 @@ def _pictures(entries: Sequence[tuple[Table, Path]]) -> Iterator[bytes]:
 
 
 def _rows(entry: Table, path: Path, first: int) -> Iterator[tuple[int, pa.StructScalar]]:
-    """Yield the rows of a table as (image id, image), whose first has the id `first`."""
+    """Yield the rows of a table as (image id, image), with ids from `first` on."""
     _, groups = read_groups(path, entry, lambda t: schemas.check(t, schemas.PICTURES, "pictures"))
     for group in groups:
         ids = group.column("image_id").to_pylist()
@@ -144,7 +144,7 @@ def _rows(entry: Table, path: Path, first: int) -> Iterator[tuple[int, pa.Struct
 
 
 MARK = "pictures.json"
-"""The file that says of which images the pictures are; folders made by hand may lack it."""
+"""The file that identifies the images of the pictures; folders made by hand may lack it."""
 
 
 _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
@@ -157,19 +157,19 @@ def picture_name(image_id: int) -> str:
 
 
 def mark_of(images: pa.Table) -> str:
-    """Return the :data:`MARK` of an images table: their number, and a digest of what they are."""
+    """Return the :data:`MARK` of an images table: their number, and a digest of paths and files."""
     columns = (images.column(name).to_pylist() for name in ("path", "sha256"))
     digest = hashlib.sha256(json.dumps(list(zip(*columns, strict=True))).encode("utf-8"))
     return json.dumps({"images": len(images), "sha256": digest.hexdigest()}) + "\n"
 
 
 def is_numbered(folder: Path) -> bool:
-    """Tell whether it is such a folder, perhaps one that is not finished."""
+    """Return whether this is a folder of numbered pictures, perhaps one that is not finished."""
     return (folder / MARK).is_file() or (folder / picture_name(0)).is_file()
 
 
 def has_other_mark(folder: Path, images: pa.Table) -> bool:
-    """Tell whether the folder says that its pictures are of other images."""
+    """Return whether the mark of a folder is of other images."""
     mark = folder / MARK
     return mark.is_file() and mark.read_bytes() != mark_of(images).encode("utf-8")
 
@@ -220,5 +220,5 @@ def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) 
 
 
 def _is_picture_file(name: str | None) -> bool:
-    """Tell whether a path of an images table is a whole file, and one of pixels."""
+    """Return whether a path of an images table is a whole file, and one of pixels."""
     return name is not None and not _PART.search(name) and not name.endswith(".svg")

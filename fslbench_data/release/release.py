@@ -57,10 +57,10 @@ def read_results(
 ) -> Submission:
     """Read the results that a release lists.
 
-    With `only`, no rows of a file that says of itself that it answers none of these task sets.  The
-    release's maker chose how many tasks they answer, before anyone compares with them; a head of
-    ours answers every query by itself.  Raises a CorruptReleaseError if the file cannot be read, or
-    holds results of another method.
+    With `only`, no rows of a file with results on none of these task sets, by its metadata. The
+    release's maker chose the number of tasks, before anyone compares with them; the package's heads
+    are inductive.  Raises a CorruptReleaseError if the file cannot be read, or holds results of
+    another method.
     """
     table = None if only is None else _no_rows(entry, path, only)
     if table is None:
@@ -76,13 +76,13 @@ def read_results(
 
 
 def _no_rows(entry: Table, path: Path, only: Collection[TaskSetInfo]) -> pa.Table | None:
-    """Return a file's table without rows if it says that it answers none of these task sets."""
+    """Return a file's table without rows if its metadata names none of these task sets."""
     head = read_head(path, entry)
-    answered = metadata_of(head.schema, str(path))
-    if answered is None or "fingerprint" in head.column_names:  # which may name others
+    declared = metadata_of(head.schema, str(path))
+    if declared is None or "fingerprint" in head.column_names:  # which may name others
         return None
     wanted = {(info.dataset, str(info.name)) for info in only}
-    return None if any(key[1:] in wanted for key in answered[1]) else head
+    return None if any(key[1:] in wanted for key in declared[1]) else head
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ class Release:
 
     manifest: Manifest
     files: ReleaseFiles
-    _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
+    _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were read
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -151,7 +151,7 @@ class Release:
         return TaskSet.from_table(info, self.task_table(info))
 
     def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
-        """Return what the release says of a task set, without its tasks."""
+        """Return the facts about a task set, without its tasks."""
         self._about(dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
@@ -252,7 +252,7 @@ class Release:
         return tuple(found if only is None else [results.on(only) for results in found])
 
     def reference(self, name: str, only: Collection[TaskSetInfo] | None = None) -> Submission:
-        """Return one reference method's results; with `only`, none that answer no such task set."""
+        """Return one reference method's results; with `only`, no rows if on no such task set."""
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
@@ -293,7 +293,7 @@ class Release:
         raise ReleaseError(what, expected=f"one of {', '.join(having)}")
 
     def _about(self, dataset: str) -> Dataset:
-        """Return what the manifest says of a data set; raise an UnknownNameError without any."""
+        """Return a data set's entry of the manifest; raise an UnknownNameError without any."""
         for about in self.manifest.datasets:
             if about.name == dataset:
                 return about
@@ -312,8 +312,8 @@ def load_release(where: str | Path | None = None) -> Release:
     where
         A folder, whose every file is compared with the manifest's SHA-256 at once; or on the Hub
         ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or ``ORG/NAME`` for its newest
-        version, of which a table is fetched and compared when it is asked for; None or
-        ``"embedded"`` opens the release that comes with the package.
+        version, of which a table is fetched and compared when it is read; None or ``"embedded"``
+        opens the release that comes with the package.
 
     Raises
     ------

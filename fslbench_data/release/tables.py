@@ -118,7 +118,7 @@ def read_groups(path: Path, entry: Table, check: Check) -> tuple[pa.Schema, Iter
 
 
 def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) -> pa.Table:
-    """Read a table where nothing that it holds can do harm; the package's and own ones here."""
+    """Read a table in the sandbox; the package's and own ones in this process."""
     try:
         if own or path.is_relative_to(_PACKAGE):
             return read_parquet_table(path, entry.path, **options)
@@ -132,7 +132,7 @@ def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) 
 
 
 def allowed_memory(size: int) -> int:
-    """Return how many bytes of memory a table may take whose file has so many."""
+    """Return how many bytes of memory a table may take, by those of its file."""
     return max(_SMALL, min(_RATIO * size, max(_LARGE, _LARGE_RATIO * size)))
 
 
@@ -291,7 +291,7 @@ def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
 
 
 def corrupt(entry: Table, what: str, expected: str = "", where: str = "") -> CorruptReleaseError:
-    """Make the error about a table whose values are not those of a release."""
+    """Return the error about a table with values that are not those of a release."""
     return CorruptReleaseError(
         f"{entry.path} {what}",
         where=where,
@@ -314,9 +314,9 @@ Design = Callable[[], tuple[Sequence[int], Groups | None, Sequence[str] | None]]
 def redrawn(entry: Table, design: Design) -> pa.Table:
     """Return the table of a task set that is not stored.
 
-    Raises a CorruptReleaseError if the drawn tasks have another digest than the manifest says, or
-    are too many to draw. Raises a SamplingError if they cannot be drawn from the provenance, such
-    as by another version of the samplers.
+    Raises a CorruptReleaseError if the drawn tasks have another digest than in the manifest, or are
+    too many to draw. Raises a SamplingError if they cannot be drawn from the provenance, such as by
+    another version of the samplers.
     """
     from huggingface_hub import constants
 

@@ -21,7 +21,7 @@ Labels = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class TaskSetInfo:
-    """What a release says of a task set: enough to check a submission, without its tasks."""
+    """Facts of a release about a task set: enough to check a submission, without its tasks."""
 
     dataset: str
     name: TaskSetName
@@ -187,7 +187,7 @@ def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]
 
 
 def by_class(values: NDArray[Any], query_label: NDArray[Any]) -> NDArray[Any]:
-    """Return what queries of tasks have (T, K·Q), class by class, in the order of the classes."""
+    """Return values of queries of tasks (T, K·Q) class by class, in the order of the classes."""
     order = np.argsort(query_label, axis=1, kind="stable")
     return np.take_along_axis(values, order, axis=1)
 

@@ -23,7 +23,7 @@ from benchmark_spec.protocol import MAX_WHOLE_QUERIES, Protocol, TaskSetName, Wh
 from fslbench_data.tasks.draw import Groups, Ints, classes_of_images, first_of_unit, table_of
 
 LEAST_DRAWS = 2
-"""With one draw, nothing is known of others."""
+"""One draw has no variance between draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Parts:
         groups: Groups | None = None,
         test: NDArray[np.bool_] | None = None,
     ) -> Parts:
-        """Find the parts of a data set, where `test` (N,) says which images are its test part."""
+        """Find the parts of a data set, where `test` (N,) marks the images of its test part."""
         sizes = np.asarray(class_sizes, np.int64)
         owner = classes_of_images(sizes, dataset)
         kept = np.arange(owner.size)
@@ -83,7 +83,7 @@ def draw_allway(
 ) -> tuple[pa.Table, Parts]:
     """Draw and freeze a set; gives also its parts.
 
-    Raises a SamplingError if a class has too few images, or the set's name says another size.
+    Raises a SamplingError if a class has too few images, or the set's name has another size.
     """
     where, protocol = f"{dataset}/{name}", name.protocol
     if tasks is None or tasks < LEAST_DRAWS:
@@ -136,7 +136,7 @@ def draw_allway(
 
 
 def test_part(paths: Sequence[Any] | None, prefix: str) -> NDArray[np.bool_] | None:
-    """Say which images (N,) are of the test part, whose paths begin so; None without a prefix."""
+    """Return which images (N,) are of the test part, by their paths' prefix; None without one."""
     if not prefix:
         return None
     if paths is None:

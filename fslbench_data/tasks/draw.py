@@ -33,7 +33,7 @@ from benchmark_spec.protocol import Protocol
 Ids = NDArray[np.int32]
 
 MOST_IMAGES = 2**26
-"""Of a data set whose images are held one by one: some gigabytes.  Quickdraw has 50 million."""
+"""Images of a data set that are held one by one: some gigabytes.  Quickdraw has 50 million."""
 
 Positions = NDArray[np.int64]
 """Of classes in a data set, or of images in a class."""
@@ -296,7 +296,7 @@ KEPT = 100
 """Units of a class in the pool of a data set that has more than :data:`LARGE`."""
 
 MOST_TASKS = 4000
-"""Tasks of a set whose number is not asked for."""
+"""Tasks of a pooled set at most, by default."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Draw episodes of different ways, shots and queries, by Meta-Dataset's rule.
 
-Of Triantafillou et al. (ICLR 2020), section 3.2. The name ``episodes-50w100s10q`` says the most
+Of Triantafillou et al. (ICLR 2020), section 3.2. The name ``episodes-50w100s10q`` has the most
 ways, the most images a class that a support set is sized by, and the most queries a class. Of a
 data set whose classes c have n_c images each, an episode has
 

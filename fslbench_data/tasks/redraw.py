@@ -40,7 +40,7 @@ def draw_uniform(
     Parameters
     ----------
     dataset, name
-        Whose tasks, and which; both key the random streams.
+        The data set and the task set; both key the random streams.
     class_sizes
         Images of each class, in the frozen order of classes.
     tasks
