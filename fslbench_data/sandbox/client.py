@@ -1,10 +1,10 @@
 """Read Parquet submissions and logs that come from strangers: memory and time stay bounded.
 
-A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate
-to gigabytes and schemas nested so deep that the reader crashes; no look at its footer tells,
-since a footer can lie.  So a process of its own reads such files (:mod:`.server`), under a
-limit on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`).  One
-process reads many files; one that it does not survive, or that takes too much, costs a new process.
+A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate to
+gigabytes and schemas nested so deep that the reader crashes; its footer may claim anything. So a
+process of its own reads such files (:mod:`.server`), under a limit on its memory and on its time,
+and counts what comes out as it comes (:mod:`.reader`).  One process reads many files; one that it
+does not survive, or that takes too much, costs a new process.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ Service = Literal["read", "query"]
 
 
 class EndedError(Exception):
-    """The process gave no whole answer and is no more.
+    """The process ended without a whole reply.
 
-    The cause is ``late``: it took too long; ``memory``: it ran out of it; ``large``: its answer is
+    The cause is ``late``: it took too long; ``memory``: it ran out of it; ``large``: its reply is
     too large; or ``ended``: it ended by itself, with `code`.
     """
 
@@ -68,11 +68,11 @@ class EndedError(Exception):
 
 
 class Process:
-    """A process that does one service, until it is `stopped`; its first answer awaits its start."""
+    """A process that does one service, until it is `stopped`; its first reply awaits its start."""
 
     def __init__(self, service: Service) -> None:
         self.stopped = self._late = self._greeted = False
-        path = [entry for entry in sys.path if entry]  # never where we happen to stand
+        path = [entry for entry in sys.path if entry]  # never the current folder
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own code
             [sys.executable, "-P", "-c", _CODE, json.dumps(path), service],
@@ -105,10 +105,10 @@ class Process:
         tables: Mapping[str, pa.Table] | None = None,
         most_bytes: int = sys.maxsize,
     ) -> list[pa.Table]:
-        """Ask for tables: `request` is what JSON can say, and `tables` go with it, by name.
+        """Request tables: `request` is sent as JSON, and `tables` with it, by name.
 
-        It may take so many seconds, besides its start; the answer so many bytes.  Raises the
-        FSLBenchError that the process met; or, if it gave no answer and has been ended, an
+        It may take so many seconds, besides its start; the reply so many bytes.  Raises the
+        FSLBenchError that the process met; or, if it gave no reply and has been ended, an
         EndedError.
         """
         self.greet()
@@ -131,42 +131,42 @@ class Process:
             if self._late:
                 raise EndedError("late") from None
             raise EndedError(ended.cause, self._process.returncode) from None
-        except BaseException:  # interrupted between question and answer
+        except BaseException:  # interrupted between request and reply
             self.stop()
             raise
         finally:
             timer.cancel()
 
     def _talk(self, line: bytes, tables: Mapping[str, pa.Table], most_bytes: int) -> list[pa.Table]:
-        question, answers = self._pipes
+        requests, replies = self._pipes
         received: list[pa.Table] = []
         try:
-            question.write(line)
+            requests.write(line)
             for table in tables.values():
-                write_stream(question, table)
-            question.flush()
+                write_stream(requests, table)
+            requests.flush()
             while True:
-                text = answers.readline(_LONGEST_LINE)
-                answer: dict[str, Any] = json.loads(text) if text.endswith(b"\n") else {}
-                if "bytes" not in answer:
+                text = replies.readline(_LONGEST_LINE)
+                reply: dict[str, Any] = json.loads(text) if text.endswith(b"\n") else {}
+                if "bytes" not in reply:
                     break
-                most_bytes -= answer["bytes"]
+                most_bytes -= reply["bytes"]
                 if most_bytes < 0:
                     raise EndedError("large")
-                data = pa.allocate_buffer(answer["bytes"])
-                if answers.readinto(memoryview(data)) < answer["bytes"]:
+                data = pa.allocate_buffer(reply["bytes"])
+                if replies.readinto(memoryview(data)) < reply["bytes"]:
                     raise EndedError("ended")
                 with pa.ipc.open_stream(data) as reader:
                     received.append(reader.read_all())
         except (OSError, ValueError):  # it reads no more, or breaks off
             raise EndedError("ended") from None
-        if not answer:
+        if not reply:
             raise EndedError("ended")
-        if "memory" in answer:
+        if "memory" in reply:
             raise EndedError("memory")
-        if "error" in answer:
-            error: FSLBenchError = (kind := getattr(errors, answer["error"])).__new__(kind)
-            FSLBenchError.__init__(error, **answer["about"])
+        if "error" in reply:
+            error: FSLBenchError = (kind := getattr(errors, reply["error"])).__new__(kind)
+            FSLBenchError.__init__(error, **reply["about"])
             raise error
         return received
 
@@ -302,7 +302,7 @@ def _started() -> Process:
 
 
 def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
-    """Say what a file has done to the process that read it."""
+    """Return the error for what a file has done to the process that read it."""
     if ended.cause == "ended":
         return UnreadableError(
             f"{where} ends the process that reads it ({ended.code})",
@@ -375,17 +375,17 @@ class QueryProcess(AbstractContextManager["QueryProcess"]):
             ) from None
 
     def run(self, sql: str, *, spent: float = 0.0) -> pa.Table:
-        """Run one SELECT over the tables of :meth:`load`, of whose seconds some are spent.
+        """Run one SELECT over the tables of :meth:`load`; `spent` seconds of its time are gone.
 
         Raises a QueryError if it is no SELECT, fails, or takes more memory or time than it may.
         """
         try:
             left = max(self._seconds - spent, 0.001)
             request = {"sql": sql, "seconds": left}
-            answers = self._process.ask(request, left, most_bytes=self._bytes)
+            tables = self._process.ask(request, left, most_bytes=self._bytes)
         except EndedError as ended:
             raise self._error_of(ended) from None
-        return pa.concat_tables(answers)
+        return pa.concat_tables(tables)
 
     def _error_of(self, ended: EndedError) -> QueryError:
         """Return the error for what a query has done to the process that ran it."""

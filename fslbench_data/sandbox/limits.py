@@ -1,4 +1,4 @@
-"""What a stranger's submission, or log, may be at most."""
+"""Limits on a stranger's submission, or log."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What a stranger's submission may be at most.
+    """Limits on a stranger's submission.
 
     Attributes
     ----------
     metadata_bytes
         Size of the Parquet footer, in which the metadata of fslbench is too.
     rows
-        Answers: tasks, summed over task sets, methods and runs.
+        Results: tasks, summed over task sets, methods and runs.
     list_length, list_values
         Entries of one list, predictions of a task or counts of its classes; and of all lists of a
         column.
     methods, names, groups
         Different methods; different data sets, task sets, runs or fingerprints; and combinations of
-        these: a method's answers to a task set in a run.
+        these: a method's results on a task set in a run.
     name_length
         Characters of any of these names.
     memory_bytes, seconds
@@ -43,7 +43,7 @@ class Limits:
 
 
 LIMITS = Limits()
-"""Four times a method's answers to a release with Quickdraw in it, which are about a million."""
+"""Four times a method's results on a release with Quickdraw in it, which are about a million."""
 
 LOG_LIMITS = Limits(
     file_bytes=1024 * MIB,
@@ -52,6 +52,6 @@ LOG_LIMITS = Limits(
     memory_bytes=6144 * MIB,
     seconds=300.0,
 )
-"""Of a log of tasks: `list_values` are those of all its columns, such as forty methods' answers to
-40,000 tasks of 100 images; the limits on rows, names and groups do not count.
+"""Of a log of tasks: `list_values` are those of all its columns, such as forty methods' predictions
+on 40,000 tasks of 100 images; the limits on rows, names and groups do not count.
 """

@@ -1,4 +1,4 @@
-"""Reading a Parquet submission, log or table by pieces, counting what comes out as it comes."""
+"""Read a Parquet submission, log or table by pieces, counting what comes out as it comes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fslbench_data.submission.reading import check_rows, texts_of
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
 """Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
 _MOST_COLUMNS = 64
-"""A submission has fourteen at most; which of more are unknown need not be told."""
+"""A submission has fourteen at most; files with more than these are refused."""
 _MOST_ENTRIES = 100_000
 """Entries of a list in the footer, such as its row groups."""
 _NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
@@ -80,7 +80,7 @@ def whole_content(path: Path, where: str, limits: Limits) -> bytes:
 
 
 def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open a Parquet file without its metadata, which can end the process that asks."""
+    """Open a Parquet file without its metadata, which can end the process that reads it."""
     return pq.ParquetFile(
         pa.BufferReader(data),
         read_dictionary=list(texts),
@@ -159,7 +159,7 @@ def unreadable(where: str, reason: Exception | str) -> UnreadableError:
 def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits) -> pa.Table:
     """Read the wanted columns as they are, texts as dictionaries where they can be.
 
-    Of the metadata what pandas says of its index is kept.
+    Of the metadata that of pandas is kept, with its index.
 
     Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted_columns`, an error of
     Arrow, or a MemoryError.
@@ -191,21 +191,21 @@ def read_parquet_table(
 ) -> pa.Table:
     """Read a Parquet file of a release, or one row group of it.
 
-    Raises an error of Arrow, or an UnreadableError if there are other rows than its footer says.
+    Raises an error of Arrow, or an UnreadableError if its footer claims other numbers of rows.
 
     Parameters
     ----------
     names
         Read the names that submissions have as dictionaries.
     group
-        -1 gives no rows, but the numbers of rows and row groups beside the file's metadata.
+        -1 gives no rows, but the numbers of rows and row groups in the file's metadata.
     """
     file = pq.ParquetFile(path, pre_buffer=False)
     metadata, schema = file.metadata, file.schema_arrow
     if group == -1:
         numbers = {"rows": str(metadata.num_rows), "row_groups": str(metadata.num_row_groups)}
-        told = schema.with_metadata({**(schema.metadata or {}), **numbers})
-        return pa.Table.from_batches([], told)
+        schema = schema.with_metadata({**(schema.metadata or {}), **numbers})
+        return pa.Table.from_batches([], schema)
     if names:
         file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
     if group is None:

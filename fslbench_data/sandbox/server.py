@@ -1,9 +1,9 @@
-"""A process of the sandbox from inside: it answers requests, under limits that it sets on itself.
+"""Serve requests in a process of the sandbox, under limits that it sets on itself.
 
-It takes requests from standard input, a line of JSON each and the Arrow streams whose sizes that
-line tells.  It answers on standard output: lines that tell the size of a table, each before the
-table as an Arrow stream, and a last line that says that this was all, or which error it met.
-:mod:`fslbench_data.sandbox.client` starts it and asks.
+It takes requests from standard input, a line of JSON each and the Arrow streams of the sizes in
+that line. It replies on standard output: lines with the size of a table, each before the table as
+an Arrow stream, and a last line with the end, or the error that it met.
+:mod:`fslbench_data.sandbox.client` starts it and sends them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Service = Callable[[Any, Tables], Iterable[pa.Table]]
 
 
 def serve(service: str) -> None:
-    """Answer requests until standard input ends, or the process that asks does."""
+    """Serve requests until standard input ends, or the process that sends them does."""
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever else is printed is no answer
-    answer = {"read": _reading, "query": _querying}[service]()
+    os.dup2(2, 1)  # whatever else is printed is no reply
+    run = {"read": _reading, "query": _querying}[service]()
     _reply(replies, {"end": True})
     for line in requests:
         request = json.loads(line)
         tables = {name: _received(requests, size) for name, size in request["tables"].items()}
         try:
-            for table in answer(request, tables):
+            for table in run(request, tables):
                 _reply(replies, {"bytes": stream_size(table)})
                 write_stream(replies, table)
             _reply(replies, {"end": True})
@@ -71,7 +71,7 @@ def _reading() -> Service:
     def read(request: Any, _: Tables) -> Iterable[pa.Table]:
         where, limits = request["where"], Limits(**request["limits"])
         path, options = Path(request["path"]), request["options"]
-        pages = limits.memory_bytes if request["what"] == "table" else 0  # beside what they hold
+        pages = limits.memory_bytes if request["what"] == "table" else 0  # besides what they hold
         _bound(taken + limits.memory_bytes + pages, limits.seconds)
         try:
             if request["what"] == "submission":
@@ -147,9 +147,9 @@ def _address_space() -> int:
 
 
 def _bound(memory: int, seconds: float) -> None:
-    """Let this process take so much memory in all, and so much more time of processors.
+    """Limit this process to so much memory in all, and so much more CPU time.
 
-    The time is for a process that nobody waits for any more; who waits has a clock.
+    The time is for a process that nobody waits for any more; the client has a timer.
     """
     if sys.platform != "linux":
         return
