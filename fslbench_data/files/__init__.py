@@ -45,8 +45,8 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
 
     Without `follow`, as in a cache, a link, a FIFO or a device is itself replaced.
 
-    With `clear`, what killed writers of the same file left beside it is removed.  Who writes many
-    files into one folder calls :func:`clear_temporary` once instead.
+    With `clear`, temporary files that killed writers of the same file left are removed. To write
+    many files into one folder, call :func:`clear_temporary` once instead.
     """
     name = Path(path)
     temporary: Path | None = None
@@ -89,7 +89,7 @@ def write_whole(path: Path | str, text: str, *, follow: bool = True) -> None:
 
 
 def is_taken(path: Path) -> bool:
-    """Tell whether writing to `path` would replace a file.
+    """Return whether writing to `path` would replace a file.
 
     A device, a FIFO or an open file is written into, and nothing there is replaced.  Raises an
     OutputError for what cannot be written into, such as a folder.
@@ -98,11 +98,11 @@ def is_taken(path: Path) -> bool:
         target = _replaced(path)
         return target is not None and target.exists()
     except OSError:
-        return False  # who writes says what is wrong
+        return False  # the writer raises the error
 
 
 def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False) -> None:
-    """Remove temporary files of :func:`whole_file`, perhaps of one name, whose writers were killed.
+    """Remove temporary files that killed writers of :func:`whole_file` left, perhaps of one name.
 
     With `deep`, in the folders of the folder, too.
     """
@@ -230,7 +230,7 @@ def sha256_of(path: Path) -> str:
 def load_numbers(path: Path) -> NDArray[Any]:
     """Read the numbers of a .npy file; no more memory is taken than the file has bytes.
 
-    Raises a ValueError if it is no such file, holds no numbers, or fewer than its header says.
+    Raises a ValueError if it is no such file, holds no numbers, or fewer than its header claims.
     """
     import numpy as np
 
@@ -270,12 +270,12 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def is_kept(path: Path) -> bool:
-    """Tell whether a kept file lies there."""
+    """Return whether a kept file lies there."""
     return _is_own_kind(path, stat.S_ISREG)
 
 
 def is_own_folder(path: Path) -> bool:
-    """Tell whether a folder of this user lies there, and no link to one."""
+    """Return whether a folder of this user lies there, and no link to one."""
     return _is_own_kind(path, stat.S_ISDIR)
 
 
@@ -303,7 +303,7 @@ def read_kept(path: Path) -> bytes:
 
 
 def _is_own(state: os.stat_result) -> bool:
-    """Tell whether it belongs to this user, or to root, who may prepare a cache for others."""
+    """Return whether it belongs to this user, or to root, who may prepare a cache for others."""
     return not hasattr(os, "geteuid") or state.st_uid in (os.geteuid(), 0)
 
 
@@ -316,7 +316,7 @@ _MOST_BYTES = 1023
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Tell whether a regular file is a pointer; raises an OSError if it cannot be read."""
+    """Return whether a regular file is a pointer; raises an OSError if it cannot be read."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
         return False

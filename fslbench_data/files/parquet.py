@@ -1,4 +1,4 @@
-"""How tables of a release are written as Parquet, small, so that datasets and DuckDB read them."""
+"""Write tables of a release as Parquet, small, in forms that datasets and DuckDB read."""
 
 from __future__ import annotations
 

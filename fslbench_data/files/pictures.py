@@ -1,4 +1,4 @@
-"""The one way in which image files are read: by their content, upright, as RGB of 8 bits on white.
+"""Read image files by their content, upright, as RGB of 8 bits on white.
 
 What is read of a file that holds several frames or pages is the first.  An orientation that the
 file states (EXIF or XMP) is applied, as ``datasets`` does when it shows an image.  Grey levels of
@@ -22,7 +22,7 @@ from benchmark_spec.errors import RefusedPictureError, SourceError
 from benchmark_spec.extras import require
 
 Picture = Any
-"""A ``PIL.Image.Image``, of mode RGB where nothing else is said."""
+"""A ``PIL.Image.Image``, of mode RGB by default."""
 
 _FEATURE_OF = {
     "AVIF": "avif", "BMP": "", "GIF": "", "JPEG": "jpg", "JPEG2000": "jpg_2000", "PNG": "zlib",
@@ -36,7 +36,7 @@ MOST_PIXELS = 175_000_000
 """Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
 
 ORIENTATION = 0x0112
-"""The EXIF tag that says how a picture is turned; 1, or none, if it is not."""
+"""The EXIF tag of how a picture is turned; 1, or none, if it is not."""
 
 _EIGHT_BITS = frozenset(
     {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
@@ -54,7 +54,7 @@ def decode(
     image
         The file or its content.
     name
-        How an error calls it; by default an error says only what is wrong.
+        Its name in errors; by default they have none.
     longest
         No side of the picture is to be longer, in pixels; larger ones are made smaller.
     extra

@@ -19,7 +19,7 @@ def set_evaluation_mode(method: Any, name: str) -> None:
     """Put the networks that a method is, or holds, in evaluation mode, and warn if one was not.
 
     Looks at a network, at an object's attributes, and lists and mappings among them; not at what a
-    function closes over.  Of networks without parameters and buffers nothing is said.
+    function closes over.  No warning names networks without parameters and buffers.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def set_evaluation_mode(method: Any, name: str) -> None:
     left = [net for net in _networks(method) if any(part.training for part in net.modules())]
     for network in left:
         network.eval()
-    if told := [type(net).__name__ for net in left if _has_numbers(net)]:
+    if names := [type(net).__name__ for net in left if _has_numbers(net)]:
         warnings.warn(
-            f"{name}: {', '.join(dict.fromkeys(told))} was left in training mode and is now in "
+            f"{name}: {', '.join(dict.fromkeys(names))} was left in training mode and is now in "
             "evaluation mode (eval()): else dropout, and statistics of the batch, would answer",
             FSLBenchWarning,
             stacklevel=3,
@@ -62,8 +62,8 @@ def _networks(method: Any) -> Iterator[torch.nn.Module]:
 class EasyFSLMethod:
     """Call a few-shot classifier of easyfsl with the tensors of one task.
 
-    The random numbers of PyTorch are seeded from the task's generator while it answers, on the
-    CPU and on the task's device, and left as they were.
+    The random numbers of PyTorch are seeded from the task's generator while it predicts, on the CPU
+    and on the task's device, and left as they were.
     """
 
     def __init__(self, classifier: Any) -> None:

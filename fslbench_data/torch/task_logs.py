@@ -1,4 +1,4 @@
-"""A log of the tasks that other packages' samplers draw, and of what methods make of them."""
+"""Log the tasks that other packages' samplers draw, and the results of methods on them."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class LoggedTasks(Sampler[list[int]]):
         return {"task": number, **columns}
 
     def record(self, method: str, correct: Any, n_query: int | None = None, run: str = "") -> None:
-        """Log what a method made of the next task of this iteration that it has not answered.
+        """Log a method's result on its next task of this iteration.
 
         Loaders draw ahead; so the first call is about the first task, and so on.
 
         Parameters
         ----------
         correct
-            For each query, class by class, whether it was answered rightly; or how many were.
+            For each query, class by class, whether it was predicted rightly; or how many were.
         n_query
             Of how many; with `n_shot`, all of them by default.
         run

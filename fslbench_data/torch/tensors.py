@@ -169,7 +169,7 @@ class TaskBatch:
         return self._mapped(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> TaskBatch:
-        """Return the batch in pinned memory; a DataLoader asks for it."""
+        """Return the batch in pinned memory; a DataLoader calls this."""
         return self._mapped(lambda tensor: tensor.pin_memory())
 
     def record(self, recorder: Recorder, predictions: Any) -> int:
