@@ -1,1 +1,1 @@
-"""Submissions: recording, reading, checking."""
+"""Record, read and merge submissions."""

@@ -127,9 +127,9 @@ def written_metadata(
     for name, method in methods.items():
         about = to_builtins(method)
         del about["name"]
-        for unsaid in ("trained", "inductive"):
-            if about[unsaid] is None:
-                del about[unsaid]
+        for mark in ("trained", "inductive"):
+            if about[mark] is None:
+                del about[mark]
         entries[name] = {**about, "task_sets": {}}
     for (method_name, dataset, task_set), binding in bindings.items():
         entry = entries.setdefault(method_name, {"task_sets": {}})

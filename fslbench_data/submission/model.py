@@ -125,8 +125,8 @@ class Submission(AsFrame):
             Number of queries of each task (T,), if tasks of the set differ in it, such as
             ``release.task_set(...).queries``.
         bind
-            Vouch that they were made on these very tasks. Otherwise the submission does not say,
-            and scoring it needs ``allow_unbound``.
+            Vouch that they were made on these very tasks. Otherwise the submission is unbound, and
+            scoring it needs ``allow_unbound``.
         where
             What messages call the accuracies.
 

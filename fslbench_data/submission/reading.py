@@ -40,7 +40,7 @@ from fslbench_data.submission.columns import (
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3
-"""Percentage points; float32 keeps a percentage to 1e-5, and counts are further apart."""
+"""Percentage points; float32 keeps a percentage to 1e-5, and accuracies differ by more."""
 
 
 def counts_of(

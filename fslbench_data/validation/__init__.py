@@ -1,1 +1,1 @@
-"""What makes a submission valid on a release."""
+"""Check submissions against a release."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _ROWS = 1 << 18
-"""Rows whose counts come out of the database at once; of more, there is a database of their own."""
+"""Rows with counts that are read at once; of more, there is a database of their own."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Rows:
 
     @cached_property
     def inductive(self) -> set[str]:
-        """Names of the methods that say so, in the metadata or in all of their rows."""
+        """Names of the methods marked inductive, in the metadata or in all of their rows."""
         about = self.submission.methods
         names = {name for name, method in about.items() if method.inductive}
         if "inductive" in self.columns:
@@ -292,7 +292,7 @@ def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], 
 
 
 def _codes(column: pa.ChunkedArray) -> Array:
-    """Return the numbers of names in a column whose chunks have one dictionary.
+    """Return the numbers of names in a column; its chunks have one dictionary.
 
     A null, as of a file without runs that was merged with one with runs, has the last number.
     """

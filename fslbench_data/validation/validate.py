@@ -170,7 +170,7 @@ def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, 
 
 
 def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str = "") -> None:
-    """Refuse a rule to stop early on a task set whose classes drift along it.
+    """Refuse a rule to stop early on a task set with classes that drift along it.
 
     Closed and balanced sets are drawn so that every task has a class with the same probability,
     wherever it stands; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).
