@@ -39,11 +39,11 @@ Steps = dict[str, AnyInts]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LadderResults:
-    """What methods answered on one ladder; it is read once, and scored at any level.
+    """The results of methods on one ladder, read once and scored at any level.
 
-    `left_out` do not say which classes they answer rightly, or stopped themselves; `prefixes` are
-    in no ranking. `inter_class` is by step the share of (task, class) whose queries really have the
-    attribute of another class.
+    `left_out` have no counts by class, or a rule to stop; `prefixes` are in no ranking.
+    `inter_class` is by step the share of (task, class) whose queries really have the attribute of
+    another class.
     """
 
     infos: tuple[TaskSetInfo, ...]
@@ -65,7 +65,7 @@ class LadderResults:
 
     @property
     def task_set(self) -> str:
-        """The name that stands for all steps, such as ``ladder_titles-5w5s5q``."""
+        """The name of all steps together, such as ``ladder_titles-5w5s5q``."""
         name = self.infos[0].name
         suite = suite_of(name.suite)
         return f"{name.suite.replace(f'{suite.step}_', f'{suite.family}_', 1)}-{name.protocol}"
@@ -98,7 +98,7 @@ class LadderResults:
 
 
 def ladder_results(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderResults:
-    """Read what the selected methods answered on a ladder, given its task sets."""
+    """Read the results of the selected methods on a ladder, given its task sets."""
     left_out: list[str] = []
     prefixes: list[str] = []
     single: list[str] = []
@@ -128,12 +128,12 @@ def ladder_results(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderRe
             inter_class[step_of(info)] = float(
                 flags.flatten().to_numpy(zero_copy_only=False).mean()
             )
-    told = tuple(left_out), tuple(prefixes), inter_class
-    return LadderResults(tuple(infos), by_method, *told, tuple(single))
+    excluded = tuple(left_out), tuple(prefixes)
+    return LadderResults(tuple(infos), by_method, *excluded, inter_class, tuple(single))
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
-    """Count correct queries of each class, of those task sets where the answers say them."""
+    """Count correct queries of each class, of those task sets whose results have them."""
     steps: Steps = {}
     for group in groups:
         info = group.info
@@ -147,13 +147,13 @@ def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet
 
 
 def _counts(rows: pa.Table, group: Group, tasks: TaskSet) -> AnyInts | None:
-    """Count correct queries of each class, run by run; None where some row does not say."""
+    """Count correct queries of each class, run by run; None where some row has none."""
     if len(group.runs) < 2:
         return class_counts(rows, tasks)
     # by name, so that a run is in the same place on every step
     of_runs = [class_counts(part, tasks) for part in by_run(rows, sorted(group.runs))]
-    said = [counts for counts in of_runs if counts is not None]
-    return np.stack(said, axis=2) if len(said) == len(of_runs) else None
+    known = [counts for counts in of_runs if counts is not None]
+    return np.stack(known, axis=2) if len(known) == len(of_runs) else None
 
 
 def step_of(info: TaskSetInfo) -> str:
@@ -225,15 +225,15 @@ class LadderReport:
 def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
     """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
     release, level, against = selected.release, selected.selection.level, selected.selection.against
-    answers = ladder_results(infos, selected)
-    by_method, kind, queries = answers.by_method, answers.kind, answers.queries
+    results = ladder_results(infos, selected)
+    by_method, kind, queries = results.by_method, results.kind, results.queries
     dataset, _, ladder = name.partition("/")
     last = step_of(infos[-1])
-    asked = [m for m in by_method if m in against or m not in release.methods]
+    requested = [m for m in by_method if m in against or m not in release.methods]
     pairs = [
         (a, b)
         for a, b in combinations(by_method, 2)
-        if (a in asked or b in asked) and (not against or a in against or b in against)
+        if (a in requested or b in requested) and (not against or a in against or b in against)
     ]
     return LadderReport(
         dataset,
@@ -244,13 +244,13 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
                 method,
                 method in release.methods,
                 scores,
-                tuple(_gaps(answers, method, level)),
+                tuple(_gaps(results, method, level)),
             )
-            for method, scores in answers.scores(level).items()
+            for method, scores in results.scores(level).items()
         ),
-        tuple(PairBias(a, b, *_pair(answers, a, b, level)) for a, b in pairs),
+        tuple(PairBias(a, b, *_pair(results, a, b, level)) for a, b in pairs),
         tuple(_rankings(by_method, infos, level)),
-        answers,
+        results,
         {
             method: worst_class(steps[last], queries)
             for method, steps in by_method.items()
@@ -260,19 +260,19 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
 
 
 def _pair(
-    answers: LadderResults, method: str, versus: str, level: float
+    results: LadderResults, method: str, versus: str, level: float
 ) -> tuple[dict[str, Contrast], tuple[Gap, ...]]:
     """Contrast two methods on each step that both answered, and what they lose between steps."""
-    own, other = (answers.by_method[of] for of in (method, versus))
+    own, other = (results.by_method[of] for of in (method, versus))
     most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
     contrasts = {
-        step: _contrast(answers, [(1, method, step), (-1, versus, step)], n, level)
+        step: _contrast(results, [(1, method, step), (-1, versus, step)], n, level)
         for step, n in most.items()
     }
     gaps = []
     for a, b in _spans([*most]):
         parts = [(1, method, a), (-1, method, b), (-1, versus, a), (1, versus, b)]
-        gaps.append((a, b, gap_of(_contrast(answers, parts, min(most[a], most[b]), level))))
+        gaps.append((a, b, gap_of(_contrast(results, parts, min(most[a], most[b]), level))))
     return contrasts, tuple(gaps)
 
 
@@ -284,20 +284,20 @@ def _spans(steps: Sequence[str], *between: tuple[str, str]) -> list[tuple[str, s
 
 
 def _contrast(
-    answers: LadderResults, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
+    results: LadderResults, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
 ) -> Contrast:
     """Contrast weighted methods and steps, over so many first tasks.
 
-    Nothing lies beyond the level on the first step, whence it is measured.
+    On the first step, where the level is measured, nothing is beyond it.
     """
     names = [method for _, method, _ in parts]
-    counts = [(weight, answers.by_method[method][step][:tasks]) for weight, method, step in parts]
-    at = [answers.at_level[method].get(step) for _, method, step in parts]
+    counts = [(weight, results.by_method[method][step][:tasks]) for weight, method, step in parts]
+    at = [results.at_level[method].get(step) for _, method, step in parts]
     beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
-    known = all(answers.at_level[name] for name in names)
+    known = all(results.at_level[name] for name in names)
     owners = [names.index(name) for name in names]
     return contrast(
-        counts, answers.queries, answers.kind, level, beyond if known else (), methods=owners
+        counts, results.queries, results.kind, level, beyond if known else (), methods=owners
     )
 
 
@@ -331,12 +331,12 @@ def _of_tasks(counts: AnyInts) -> Floats:
     return means
 
 
-def _gaps(answers: LadderResults, method: str, level: float) -> Iterator[Gap]:
-    steps = answers.by_method[method]
+def _gaps(results: LadderResults, method: str, level: float) -> Iterator[Gap]:
+    steps = results.by_method[method]
     for before, after in _spans([*steps], *pairwise(steps)):
         common = min(len(steps[before]), len(steps[after]))
         parts = [(1, method, before), (-1, method, after)]
-        yield before, after, gap_of(_contrast(answers, parts, common, level))
+        yield before, after, gap_of(_contrast(results, parts, common, level))
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def bias(
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:
-    """Return worst-class accuracies and gaps of the methods of a submission, beside the references.
+    """Return worst-class accuracies and gaps of the methods of a submission and the references.
 
     Without a submission only methods that the selection is `against` are compared with each other.
 
@@ -372,7 +372,7 @@ def bias(
 
 
 def bias_on(selected: Selected) -> BiasReport:
-    """Report on the ladders of selected methods, whose answers must be known by class."""
+    """Report on the ladders of selected methods, whose results must have counts by class."""
     release, infos = selected.release, selected.infos
     ladders, level = _ladders(infos), selected.selection.level
     if not ladders:
@@ -384,14 +384,14 @@ def bias_on(selected: Selected) -> BiasReport:
         )
     reports = tuple(ladder_report(name, steps, selected) for name, steps in ladders.items())
     used = {str(info) for info in infos}
-    signature = signature_of(release, selected.answers, used, level)
+    signature = signature_of(release, selected.results, used, level)
     return BiasReport(signature, reports, tuple(agreement(reports, level)))
 
 
 def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking]:
     """Correlate how ladders of one data set rank the methods, two by two.
 
-    Those of two captioners, say, or of texts and of pixels: they have other tasks.
+    Such as those of two captioners, or of texts and of pixels: their tasks differ.
     """
     for one, other in combinations(ladders, 2):
         methods = [method for method in one.last if method in other.last]

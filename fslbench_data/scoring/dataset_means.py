@@ -15,7 +15,7 @@ set follows from those of both methods and of their difference, and so does its 
 
     var(w a − u b) = (w − u) (w var(a) − u var(b)) + w u var(a − b)
 
-What would happen on other data sets is another question: a sign test over data sets stands beside.
+Other data sets are another question, which a sign test over data sets answers.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _rows(
     narrowest: dict[tuple[str, ...], float] = {}
 
     def combined(key: tuple[str, ...], squares: Floats, terms: tuple[float, float]) -> float | None:
-        """Combine half-widths; what asks about more is never narrower, as with runs it could be."""
+        """Combine half-widths; an interval about more is at least as wide, also with runs."""
         if np.isnan(squares).any():
             return None
         width = float(for_new_runs(sqrt(float(squares.sum())), terms, level))
@@ -182,10 +182,10 @@ def _rows(
             for later in methods[place + 1 :]:
                 first = _pair_at(sets[0], one, later)
                 method, versus = (one, later) if first is None or first[1] > 0 else (later, one)
-                apart = _differences_of(sets, pairs, method, versus)
-                if apart is None:
+                compared = _differences_of(sets, pairs, method, versus)
+                if compared is None:
                     continue
-                differences, widths, identical = apart
+                differences, widths, identical = compared
                 w, u = slope[method], slope[versus]
                 square = w * u * widths**2
                 if harmonic:
@@ -216,7 +216,7 @@ def _rows(
 def _pair_at(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int], int] | None:
     """Return where a pair of methods is compared, and the sign of its difference there, if it is.
 
-    The methods of a task set stand in an order of its own, and those compared with where they may.
+    Task sets differ in the order of their methods, so that a pair may be reversed.
     """
     at = of.methods.index(method), of.methods.index(versus)
     for (row, column), sign in ((at, 1), (at[::-1], -1)):
@@ -234,10 +234,10 @@ def _differences_of(
     """
     found, identical = [], True
     for of, arrays in zip(sets, pairs, strict=True):
-        asked = _pair_at(of, method, versus)
-        if asked is None:
+        pair = _pair_at(of, method, versus)
+        if pair is None:
             return None
-        at, sign = asked
+        at, sign = pair
         found.append((sign * arrays.difference[at], arrays.halfwidth[at]))
         identical &= bool(arrays.verdict[at] == IDENTICAL)
     differences, widths = np.array(found).T

@@ -28,7 +28,7 @@ from fslbench_data.tasks.draw import Pool, classes_of_images
 
 @dataclass(frozen=True)
 class Units:
-    """What another experiment would draw anew, as far as titles and notes speak of it.
+    """What another experiment would draw anew, as titles and notes name it.
 
     `missing` kinds of interval are not there, `bounded` ones are upper bounds, each with a reason.
     """
@@ -40,7 +40,7 @@ class Units:
 
 
 NO_UNITS = Units()
-"""Of a task set of which nothing is said."""
+"""Of a task set without any."""
 
 
 def designs_of(
@@ -48,8 +48,8 @@ def designs_of(
 ) -> tuple[Designs, Units]:
     """Return the designs of a task set by kind of interval, of those that it has, and its units.
 
-    `right` is what is known of methods' answers: of new classes, tasks of all classes say nothing
-    without their second-best ones.
+    `right` are the queries that methods answer rightly: tasks of all classes have an interval for
+    new classes only with the second-best predictions.
     """
     suite = suite_of(info.name.suite)
     names = release.superclasses(info.dataset)
@@ -69,8 +69,8 @@ def designs_of(
         return {}, Units(False, number)
     whole = left_out_design(release, info)
     if isinstance(whole, AllWayDesign):
-        told = any(own is not None and own.regained is not None for own in right)
-        whole = replace(whole, second=told and info.protocol.way > 2)
+        has_second = any(own is not None and own.regained is not None for own in right)
+        whole = replace(whole, second=has_second and info.protocol.way > 2)
     tasks = FirstTasks(whole)
     why: dict[IntervalKind, str] = {
         kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
@@ -120,7 +120,7 @@ def _all_ways(
 ) -> AllWayDesign:
     """Make the design of draws of all classes; support comes from few images of each.
 
-    A log may say from how many, and its draws may leave out different images.
+    A log may have their number, and its draws may leave out different images.
     """
     how = release.provenance(info)
     if "seed" not in how:
@@ -154,8 +154,8 @@ def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     drawn = padded(images[order], np.bincount(key, minlength=ids.size))
     shots = np.bincount(key[column < parts[0].shape[1]], minlength=ids.size)
     labels = classes.column("class_name").to_pylist()
-    told = shots.reshape(ids.shape) if shots.any() else None  # a log may not say which are support
-    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels, told)
+    class_shots = shots.reshape(ids.shape) if shots.any() else None  # a log may name no support
+    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels, class_shots)
 
 
 def _of_pool(

@@ -54,7 +54,7 @@ class DrawLog:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a method answers at a number of shots."""
+    """The results of a method at a number of shots."""
 
     name: str
     draws: tuple[str, ...]
@@ -127,10 +127,10 @@ def read_draws(log: object) -> DrawLog:
                 fix=f"write class and {column} alike, both as names or both as numbers",
             )
     right = position[codes[3]] == codes[2]
-    told = any(name in table.column_names for name in ("draw", "shots"))
+    knows_support = any(name in table.column_names for name in ("draw", "shots"))
     ids = codes[0], codes[4], codes[1]
     return DrawLog(
-        where, methods, draws, images, classes, *ids, shots, owner, right, regained, told
+        where, methods, draws, images, classes, *ids, shots, owner, right, regained, knows_support
     )
 
 
@@ -162,9 +162,9 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
 
 
 def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
-    """Give the answers of each method, those of one number of shots after another.
+    """Yield each number of shots with the results of the methods.
 
-    A method without shots, such as a zero-shot one, stands beside all. `pool` is as of
+    A method without shots, such as a zero-shot one, is with every number. `pool` is as of
     :func:`fslbench_data.all_ways`.
     """
     logged = np.maximum(read.shots, 0)
@@ -175,8 +175,8 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
     for shots in wanted.tolist():
         found = []
         for number, name in enumerate(read.methods):
-            told = shots if shots in each[number] else 0
-            own = np.flatnonzero((read.method == number) & (logged == told))
+            n_shots = shots if shots in each[number] else 0
+            own = np.flatnonzero((read.method == number) & (logged == n_shots))
             if own.size:
                 found.append(_method(read, name, own))
         if 0 < pool <= shots:
@@ -196,9 +196,9 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
 def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]], dict[str, str]]:
     """Put methods together that answer the same images in the same draws.
 
-    One with a single draw stands beside all draws of the same images, as if in each of them. Two
-    that leave out different images stand together once more, with what both answer. `images` are
-    their classes. Gives also what is to be said of such pairs, the first time with why.
+    A method with a single draw joins all draws of the same images, as if in each of them. Two that
+    leave out different images are a group of their own, with the images that both answer. `images`
+    are their classes. Returns also notes on these pairs, and on those that are not compared.
     """
     groups: dict[tuple[object, bytes], list[Drawn]] = {}
     for one in sorted(methods, key=lambda one: -len(one.draws)):
@@ -209,7 +209,7 @@ def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]]
         if not alike:
             key = None if single else one.draws, lacking.tobytes()
             groups.setdefault(key, []).append(one)
-    made, said = [sorted(group, key=methods.index) for group in groups.values()], {}
+    made, notes = [sorted(group, key=methods.index) for group in groups.values()], {}
     for one, other in combinations(methods, 2):
         if any(one in group and other in group for group in made):
             continue
@@ -218,19 +218,19 @@ def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]]
             draws = " and ".join(
                 listing([d.removesuffix(".0") for d in m.draws], 4) for m in (one, other)
             )
-            said[pair] = f"not compared, since their draws differ ({draws})"
+            notes[pair] = f"not compared, since their draws differ ({draws})"
             continue
         there = ~np.isnan(one.right + other.right)
         if any(np.unique(images[here]).size <= images.max() for here in there):
-            said[pair] = "not compared, since a draw has no image of some class that both answer"
+            notes[pair] = "not compared, since a draw has no image of some class that both answer"
             continue
         number = there.sum(axis=1)
         few, most = int(number.min()), int(number.max())
-        asked = f"{few:,}" if few == most else f"{few:,} to {most:,}"
-        said[pair] = f"compared on the {asked} of {images.size:,} images a draw that both answer"
+        common = f"{few:,}" if few == most else f"{few:,} to {most:,}"
+        notes[pair] = f"compared on the {common} of {images.size:,} images a draw that both answer"
         both = [replace(m, right=np.where(there, m.right, np.nan)) for m in (one, other)]
         made.append(both)
-    return made, said
+    return made, notes
 
 
 def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
@@ -247,13 +247,13 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
         )
     x = np.full(len(draws) * images, np.nan)
     x[key] = read.right[own]
-    answers, regained = x.reshape(len(draws), images), None
+    correct, regained = x.reshape(len(draws), images), None
     if read.regained is not None:
         flat = np.full(x.size, -1)
         flat[key] = read.regained[own]
-        regained = flat.reshape(answers.shape)
+        regained = flat.reshape(correct.shape)
     called = tuple(read.draws[draw] for draw in draws)
-    lacking = np.isnan(answers).all(axis=0)
+    lacking = np.isnan(correct).all(axis=0)
     if lacking.any():
         raise MissingTaskError(
             f"{name} answers {int((~lacking).sum())} of {images} test images",
@@ -261,7 +261,7 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
             expected="every test image in some draw, of every method",
             fix="answer the images that others answer, or leave these out of all methods",
         )
-    for draw, here in zip(called, ~np.isnan(answers), strict=True):
+    for draw, here in zip(called, ~np.isnan(correct), strict=True):
         there = np.bincount(read.class_of_image[here], minlength=len(read.classes))
         if not there.all():
             raise MissingTaskError(
@@ -273,4 +273,4 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
             )
     shots = not any(read.draws) and bool((read.shots[own] > 0).any())
     support = not read.knows_support or called != ("",) or shots
-    return Drawn(name, called, support, answers, regained)
+    return Drawn(name, called, support, correct, regained)

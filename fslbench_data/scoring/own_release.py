@@ -1,4 +1,4 @@
-"""A researcher's own log of tasks as a release in memory, and its results as validated answers."""
+"""A researcher's own log of tasks as a release in memory, with its validated results."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ NO_QUERIES = "± for new images takes tasks as a whole, though inductive: "
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What a log says of its tasks besides their results.
+    """Facts of a log's tasks besides their results.
 
     `unseen` images are in no task, by the classes' sizes or an estimate. `roles` says whether
-    support and query are told apart, `run_column` which column names training runs, and
+    support and query are distinguished, `run_column` which column names training runs, and
     `runs_apart` whether some have tasks of their own.
     """
 
@@ -156,7 +156,7 @@ class OwnRelease(Release):
 
 @dataclass(frozen=True, eq=False)
 class OwnLog:
-    """A log of one's own tasks and what methods made of them: a submission with its release."""
+    """A log of one's own tasks with the results of methods: a submission with its release."""
 
     release: OwnRelease
     answers: Validated
@@ -165,7 +165,7 @@ class OwnLog:
         return f"<OwnLog {self.release.facts.source}: {listing(self.answers.methods, 4)}>"
 
     def only(self, methods: Sequence[str]) -> OwnLog:
-        """Return what some of the methods made of the tasks, in this order."""
+        """Return the results of some of the methods, in this order."""
         there = self.answers.methods
         if unknown := [name for name in methods if name not in there]:
             raise UnknownNameError("method", unknown[0], there, where=self.release.facts.source)
@@ -243,11 +243,11 @@ def open_log(
     check_rows(read)
     found = [(part, results_of_log(part)) for part in read.by_shots()]
 
-    def counts_apart(group: LogResults) -> bool:
+    def per_run(group: LogResults) -> bool:
         return group.run_of_task is not None and trained is not False
 
-    answers = [group for _, of_part in found for group in of_part]
-    drawable = pool_of(read, answers, class_sizes, groups, superclasses)
+    results = [group for _, of_part in found for group in of_part]
+    drawable = pool_of(read, results, class_sizes, groups, superclasses)
     n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(
         read.source,
@@ -259,7 +259,7 @@ def open_log(
         read.run_column,
         n_superclasses,
         (),
-        runs_apart=any(map(counts_apart, answers)),
+        runs_apart=any(map(per_run, results)),
     )
     infos: list[TaskSetInfo] = []
     tables: list[pa.Table] = []
@@ -267,14 +267,14 @@ def open_log(
         own = [_info(part, group, number) for number, group in enumerate(of_part)]
         tables.append(_results(part, of_part, own))
         infos += own
-    release = _release(read, drawable, facts, answers, infos)
-    said = list(drawable.warnings)
-    for info, group in zip(infos, answers, strict=True):
+    release = _release(read, drawable, facts, results, infos)
+    messages = list(drawable.warnings)
+    for info, group in zip(infos, results, strict=True):
         design = left_out_design(release, info)
-        if inductive and counts_apart(group):
-            said.append(OWN_TASKS_PER_RUN)
+        if inductive and per_run(group):
+            messages.append(OWN_TASKS_PER_RUN)
         elif inductive and (None in group.right or not design.takes_queries):
-            said.append(NO_ROLES if None in group.right else NO_QUERIES + _why_whole(design))
+            messages.append(NO_ROLES if None in group.right else NO_QUERIES + _why_whole(design))
         if "images" in design.why:
             raise TaskLogError(
                 f"nothing can be said of new images: {design.why['images']}",
@@ -282,28 +282,28 @@ def open_log(
                 expected="tasks of which at least a bound can be given; a mean without an interval "
                 "is none to report",
             )
-        said += design.warnings
+        messages += design.warnings
     for of_part in (of_part for _, of_part in found if len(of_part) > 1):
-        apart = "; ".join(listing(group.methods, 4) for group in of_part[:4])
+        names = "; ".join(listing(group.methods, 4) for group in of_part[:4])
         more = f"; and {len(of_part) - 4} more groups" if len(of_part) > 4 else ""
-        said.append(
-            f"not compared, since their tasks differ: {apart}{more}. Only methods that answer the "
+        messages.append(
+            f"not compared, since their tasks differ: {names}{more}. Only methods that answer the "
             "same tasks, with the same names, classes and images, are compared pairwise"
         )
-    said = list(dict.fromkeys(said))
-    for text in said:
+    messages = list(dict.fromkeys(messages))
+    for text in messages:
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
-    release = replace(release, facts=replace(facts, warnings=tuple(said)))
+    release = replace(release, facts=replace(facts, warnings=tuple(messages)))
     queries = [part.queries for part, of_part in found for _ in of_part]
-    made = _groups(queries, infos, answers, known=bool(inductive), trained=trained is not False)
+    made = _groups(queries, infos, results, known=bool(inductive), trained=trained is not False)
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-    results = Submission(rows, about, source=read.source)
-    return OwnLog(release, Validated(results, made))
+    submission = Submission(rows, about, source=read.source)
+    return OwnLog(release, Validated(submission, made))
 
 
 def _why_whole(design: Design) -> str:
-    """Say why which queries were right is not used for new images."""
+    """Return why the interval for new images does not use which queries were right."""
     if isinstance(design, TaskDesign) and not design.membership.one_each:
         return "a task shows several images of a group"
     if "images" in design.bounded:
@@ -323,9 +323,9 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     read = read_draws(log)
     classes, images = len(read.classes), len(read.images)
     infos: list[TaskSetInfo] = []
-    answers: list[LogResults] = []
+    results: list[LogResults] = []
     draws: dict[str, dict[int, int]] = {name: {} for name in read.methods}
-    said: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     every = [*by_shots(read, pool)]
     for shots, methods in every:
         groups, pairs = on_same_draws(methods, read.class_of_image)
@@ -337,40 +337,40 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
             dataset = f"log{same + 1}" if same else "log"
             digest = _digest(read, _in_order(read, group))
             infos.append(TaskSetInfo(dataset, name, len(group.tasks), digest))
-            answers.append(group)
+            results.append(group)
         for one in methods:
             draws[one.name][shots] = len(one.draws) if one.support else 0
         at = f" at {many(shots, 'shot')}" if len(every) > 1 else ""
         for pair, why in pairs.items():
-            said.setdefault(why, []).append(f"{pair}{at}")
-    told = [f"{why}: {listing(pairs, 4)}" for why, pairs in said.items()]
+            by_reason.setdefault(why, []).append(f"{pair}{at}")
+    notes = [f"{why}: {listing(pairs, 4)}" for why, pairs in by_reason.items()]
     if single := [name for name, numbers in draws.items() if 1 in numbers.values()]:
-        more = ", in differences too" * any(len(group.methods) > 1 for group in answers)
+        more = ", in differences too" * any(len(group.methods) > 1 for group in results)
         about_one = f"± is for new test images with this one support{more}"
-        told.insert(0, f"one draw of {listing(single, 4)}: {about_one}")
+        notes.insert(0, f"one draw of {listing(single, 4)}: {about_one}")
     facts = DrawFacts(
-        read.source, classes, images, 0.0, True, True, "", 0, tuple(told), draws, pool
+        read.source, classes, images, 0.0, True, True, "", 0, tuple(notes), draws, pool
     )
     drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
-    release = _release(read, drawn, facts, answers, infos, {"pool": pool})
-    made = _groups([0] * len(infos), infos, answers, known=True)
+    release = _release(read, drawn, facts, results, infos, {"pool": pool})
+    made = _groups([0] * len(infos), infos, results, known=True)
     about = {name: Method(name, trained=False) for name in read.methods}
-    results = Submission(_draw_results(answers, infos), about, source=read.source)
-    return OwnLog(release, Validated(results, made))
+    submission = Submission(_draw_results(results, infos), about, source=read.source)
+    return OwnLog(release, Validated(submission, made))
 
 
 def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> LogResults:
-    """Return what methods answer in the same draws, class by class."""
+    """Return the results of methods in the same draws, class by class."""
     from fslbench_data.scoring.own_tasks import LogResults
 
     order = np.argsort(read.class_of_image, kind="stable")
     owner, classes = read.class_of_image[order], len(read.classes)
     most = max(methods, key=lambda one: len(one.draws))
     there = ~np.isnan(most.right[:, order])
-    asked = there.sum(axis=1)
+    n_queries = there.sum(axis=1)
 
-    def listed(values: NDArray[Any]) -> NDArray[Any]:
-        return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), asked)
+    def by_draw(values: NDArray[Any]) -> NDArray[Any]:
+        return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), n_queries)
 
     draws, (draw, image) = len(there), np.nonzero(there)
     number = np.bincount(draw * classes + owner[image], minlength=draws * classes)
@@ -387,7 +387,7 @@ def _on_draws(read: DrawLog, methods: Sequence[Drawn]) -> LogResults:
         ((),) * len(methods),
         tuple(
             RightQueries(
-                listed(m.right), 1, None if m.regained is None else listed(m.regained)[None]
+                by_draw(m.right), 1, None if m.regained is None else by_draw(m.regained)[None]
             )
             for m in methods
         ),
@@ -407,18 +407,18 @@ def _in_order(read: DrawLog, group: LogResults) -> LogResults:
     return replace(group, class_ids=group.class_ids[:, classes], image_ids=ids[order])
 
 
-def _draw_results(answers: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
+def _draw_results(results: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
     """Return results with all classes at once: a row a method and draw."""
     rows = []
-    for info, group in zip(infos, answers, strict=True):
+    for info, group in zip(infos, results, strict=True):
         row: dict[str, Any] = {"dataset": info.dataset, "task_set": str(info.name)}
         there = group.image_ids >= 0
         for method, own in zip(group.methods, group.right, strict=True):
             right = np.zeros(there.shape, np.int64)
             right[there] = own.counts[own.counts >= 0] if own else 0
-            for draw, (correct, asked) in enumerate(zip(right, there, strict=True)):
+            for draw, (correct, queried) in enumerate(zip(right, there, strict=True)):
                 row |= {"method": method, "task_id": draw, "class_correct": correct.sum(axis=1)}
-                rows.append(row | {"n_correct": correct.sum(), "n_query": asked.sum()})
+                rows.append(row | {"n_correct": correct.sum(), "n_query": queried.sum()})
     return pa.Table.from_pylist(rows)
 
 
@@ -456,11 +456,11 @@ def _release(
     log: TaskLog | DrawLog,
     pool: Pool,
     facts: LogFacts,
-    answers: Sequence[LogResults],
+    results: Sequence[LogResults],
     infos: Sequence[TaskSetInfo],
     how: Mapping[str, Any] | None = None,
 ) -> OwnRelease:
-    """Give numbers to images class by class, and put classes, images and tasks in tables."""
+    """Assign numbers to images class by class, and put classes, images and tasks in tables."""
     order = np.argsort(pool.class_of_image, kind="stable")
     place = np.argsort(order)
     sizes = np.bincount(pool.class_of_image, minlength=len(pool.classes))
@@ -487,7 +487,7 @@ def _release(
     }
     made = {"classes": pa.table(classes), "images": pa.table(images)}
     entries, tables = [], {}
-    for info, group in zip(infos, answers, strict=True):
+    for info, group in zip(infos, results, strict=True):
         drawn = np.where(group.image_ids >= 0, place[group.image_ids], ABSENT)
         # how many images of each class of each task are taken for support (B, K)
         logged = group.varies or suite_of(info.name.suite).whole
@@ -537,25 +537,25 @@ def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -
 def _groups(
     queries: Sequence[int],
     infos: Sequence[TaskSetInfo],
-    answers: Sequence[LogResults],
+    results: Sequence[LogResults],
     *,
     known: bool,
     trained: bool = True,
 ) -> tuple[Group, ...]:
-    """Return what each method made of the tasks: counts where they are known, else accuracies.
+    """Return the results of each method on the tasks: counts where they are known, else accuracies.
 
     They are known of tasks that all have as many `queries`.  And where methods are `known` to be
     inductive, which queries were right.  Where nothing is `trained`, seeds that drew tasks of their
     own are no training runs.
     """
     made = []
-    for info, group, asked in zip(infos, answers, queries, strict=True):
+    for info, group, logged in zip(infos, results, queries, strict=True):
         if group.run_of_task is not None and not trained:
             means, names = tuple(group.y.mean(axis=1)[:, None]), ((),) * len(group.methods)
             group = replace(group, run_of_task=None, run_means=means, run_names=names)
         tasks, n_query, run = len(group.tasks), info.protocol.n_query, group.run_of_task
         numbers = [max(means.size, 1) for means in group.run_means]
-        counted = run is None and asked == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT
+        counted = run is None and logged == n_query and tasks * n_query * max(numbers) ** 2 <= EXACT
         for method, y, means, number, names, right in zip(
             group.methods,
             group.y,
@@ -569,15 +569,15 @@ def _groups(
             if counted:
                 counts = np.rint(y * n_query * number).astype(np.int64)
                 totals = np.rint(means * tasks * n_query).astype(np.int64)
-            told = right if known and run is None else None
-            made.append(Group(method, info, counts, True, names, totals, run, told))
+            known_right = right if known and run is None else None
+            made.append(Group(method, info, counts, True, names, totals, run, known_right))
     return tuple(made)
 
 
-def _results(log: TaskLog, answers: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
+def _results(log: TaskLog, results: Sequence[LogResults], infos: Sequence[TaskSetInfo]) -> pa.Table:
     """Return the log as results: a row a method, run and task, in the order of the log."""
     task_set, task_id = np.zeros((2, len(log.method)), np.int32)
-    for number, group in enumerate(answers):
+    for number, group in enumerate(results):
         rows = np.isin(log.method, [log.methods.index(name) for name in group.methods])
         keys = [log.task[rows], *([log.run[rows]] if group.run_of_task is not None else [])]
         task_set[rows] = number
@@ -606,7 +606,7 @@ def _results(log: TaskLog, answers: Sequence[LogResults], infos: Sequence[TaskSe
 
 
 def log_of(sources: object) -> OwnLog | None:
-    """Return the log given in place of submissions, or None; it stands beside no other file."""
+    """Return the log given in place of submissions, or None; refuse a log with other files."""
     rows = sources if isinstance(sources, list) else [sources]
     if all(isinstance(row, Mapping) for row in rows):  # or one mapping of columns
         return open_log(sources) if is_log(sources) else None

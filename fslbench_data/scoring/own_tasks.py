@@ -105,12 +105,12 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
     rows = counts.sum(axis=1)
     rows -= rows.mean()
     expected = float(counts.sum() / (n_classes * (n_classes - 1)))
-    apart = counts - expected - (rows[:, None] + rows) / (n_classes - 2)
+    residuals = counts - expected - (rows[:, None] + rows) / (n_classes - 2)
     upper = np.triu_indices(n_classes, 1)
-    worst = int(np.abs(apart[upper]).argmax())
+    worst = int(np.abs(residuals[upper]).argmax())
     return Evenness(
         "pairs of classes",
-        float((apart[upper] ** 2).sum() / variance),
+        float((residuals[upper] ** 2).sum() / variance),
         n_classes * (n_classes - 3) // 2,
         worst,
         int(counts[upper][worst]),
@@ -120,7 +120,7 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
 
 
 def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
-    """Test the same of images, or groups (B, K, m), class by class; `what` is what they are."""
+    """Test images, or groups (B, K, m), class by class in the same way; `what` names them."""
     sizes = np.bincount(class_of_unit, minlength=int(class_of_unit.max()) + 1).astype(np.float64)
     drawn = (units >= 0).sum(axis=2)
     there = class_ids >= 0
@@ -151,21 +151,21 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> lis
     Sizes counted from the images seen (not `all_known`) make counts look too even.
     """
     p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
-    said = (
+    text = (
         f"{test.what}{' within classes' if test.what in ('images', 'groups') else ''}: chi-square "
         f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, {p}; {name} is "
         f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
     )
     if test.p < REFUSED:
         raise TaskLogError(
-            f"the tasks were not drawn uniformly ({said})",
+            f"the tasks were not drawn uniformly ({text})",
             where=where,
             expected=HOW,
             fix="sample so: random.sample(classes, K), then random.sample(images of the class, m); "
             "sizes of classes must count the images that the sampler draws from, no others",
         )
     if test.p < DOUBTFUL:
-        return [f"the tasks may not have been drawn uniformly ({said})"]
+        return [f"the tasks may not have been drawn uniformly ({text})"]
     if all_known and test.p_even < REFUSED:
         return [
             f"the {test.what} were drawn more evenly than at random, as if dealt: intervals take "
@@ -227,13 +227,13 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
         runs = np.split(own, np.flatnonzero(np.diff(log.run[own])) + 1)
-        apart = len({_key(log, of_run) for of_run in runs}) > 1
-        if apart:
+        per_run = len({_key(log, of_run) for of_run in runs}) > 1
+        if per_run:
             for first, other in combinations(runs, 2):
                 names = [_run_name(log, name, of_run) for of_run in (first, other)]
                 _check_common_tasks(log, first, other, *names)
-        key = (*_key(log, own if apart else runs[0]), log.run[own].tobytes() if apart else b"")
-        groups.setdefault(key, []).append((name, own if apart else runs[0], runs))
+        key = (*_key(log, own if per_run else runs[0]), log.run[own].tobytes() if per_run else b"")
+        groups.setdefault(key, []).append((name, own if per_run else runs[0], runs))
     for one, two in combinations(groups.values(), 2):
         for left, right in product(_with_names(log, one), _with_names(log, two)):
             _check_common_tasks(log, left[1], right[1], left[0], right[0])
@@ -243,7 +243,7 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
 def _with_names(
     log: TaskLog, group: Sequence[tuple[str, Ints, list[Ints]]]
 ) -> Iterator[tuple[str, Ints]]:
-    """Give the rows of a group's first method, each task once: run by run if runs name alike."""
+    """Yield the rows of a group's first method, each task once: by run if runs share task names."""
     name, own, runs = group[0]
     if np.unique(log.task[own]).size == own.size:
         yield name, own
@@ -262,8 +262,8 @@ def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
 
 def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> LogResults:
     _, first, runs = members[0]
-    apart = len(first) > len(runs[0])
-    y = [log.y[np.stack([first] if apart else runs)] for _, first, runs in members]
+    per_run = len(first) > len(runs[0])
+    y = [log.y[np.stack([first] if per_run else runs)] for _, first, runs in members]
     return LogResults(
         tuple(name for name, *_ in members),
         tuple(log.tasks[task] for task in log.task[first].tolist()),
@@ -271,7 +271,7 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Log
         log.image_ids[first],
         np.stack([np.mean(each, axis=0) for each in y]),
         tuple(np.mean(each, axis=1) if len(each) > 1 else np.empty(0) for each in y),
-        np.unique(log.run[first], return_inverse=True)[1] if apart else None,
+        np.unique(log.run[first], return_inverse=True)[1] if per_run else None,
         tuple(
             tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if log.runs else ()
             for *_, runs in members
@@ -280,7 +280,7 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Log
             None
             if log.right is None
             else RightQueries(log.right[own].astype(np.uint16), 1)
-            if apart
+            if per_run
             else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
             for _, own, runs in members
         ),
@@ -391,11 +391,11 @@ class Pool:
 
 
 def pool_of(
-    log: TaskLog, answers: Sequence[LogResults], class_sizes: object, groups: object, above: object
+    log: TaskLog, results: Sequence[LogResults], class_sizes: object, groups: object, above: object
 ) -> Pool:
     """Return what a log's tasks were drawn from; `above` are superclasses."""
     class_of, times = np.zeros((2, len(log.images)), np.int64)
-    for group in answers:
+    for group in results:
         there = group.image_ids >= 0
         class_of[group.image_ids[there]] = group.class_ids[np.nonzero(there)[:2]]
         times += np.bincount(group.image_ids[there], minlength=len(times))
@@ -418,7 +418,7 @@ def pool_of(
     else:
         unseen = unseen_images(times, class_of)
         warnings = _about_unseen(log, times, unseen)
-    for group in answers:
+    for group in results:
         warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
     if above is not None:
         named = texts_by_id(above, "class", "superclass", "superclasses")

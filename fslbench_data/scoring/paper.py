@@ -31,7 +31,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What is asked for of a report.
+    """What a table of a report is to hold.
 
     `methods` are the rows; with `against` they are differences. `suites`, `every` task set and
     `all_references` widen or narrow the leading task sets and the closest references; `means` adds
@@ -60,33 +60,33 @@ def kind_about(each: TaskSetReport, about: About) -> IntervalKind | None:
     return each.kind_about(about)
 
 
-def chosen_sets(report: Report, asked: TableRequest) -> list[tuple[TaskSetReport, IntervalKind]]:
+def chosen_sets(report: Report, request: TableRequest) -> list[tuple[TaskSetReport, IntervalKind]]:
     """Choose task sets that have such intervals, the leading ones or every one, and these' kind."""
     suites = dict.fromkeys(each.scored.name.suite for each in report.sets)
-    for suite in asked.suites:
+    for suite in request.suites:
         if suite not in suites:
             raise UnknownNameError("suite", suite, suites, where="--suite")
-    sets = [s for s in report.sets if not asked.suites or s.scored.name.suite in asked.suites]
-    having = [each for each in sets if kind_about(each, asked.about) is not None]
+    sets = [s for s in report.sets if not request.suites or s.scored.name.suite in request.suites]
+    having = [each for each in sets if kind_about(each, request.about) is not None]
     if not having:
-        of = "that is closed" if asked.about == "closed" else f"for {asked.about}"
+        of = "that is closed" if request.about == "closed" else f"for {request.about}"
         about = next(word for word in ABOUTS if any(kind_about(each, word) for each in sets))
         raise SubmissionError(
             f"no interval {of} on {listing([each.scored for each in sets], 4)}",
             expected="task sets that have one",
             fix=f'ask for other intervals, such as --kind "{about}", or answer other task sets',
         )
-    chosen = having if asked.every else primary_sets(having)
-    kinds = [(each, kind_about(each, asked.about)) for each in chosen]
+    chosen = having if request.every else primary_sets(having)
+    kinds = [(each, kind_about(each, request.about)) for each in chosen]
     return [(each, kind) for each, kind in kinds if kind is not None]
 
 
-def rows_of(sets: Sequence[TaskSetReport], asked: TableRequest) -> list[PaperRow]:
+def rows_of(sets: Sequence[TaskSetReport], request: TableRequest) -> list[PaperRow]:
     """Choose the rows; FSLBenchError if there is no such method, or nothing to compare."""
-    methods = _known(asked.methods, sets, "--method")
+    methods = _known(request.methods, sets, "--method")
     own = [*dict.fromkeys(name for each in sets for name in own_methods(each))]
-    if asked.against:
-        against = _known(asked.against, sets, "--against")
+    if request.against:
+        against = _known(request.against, sets, "--against")
         methods = methods or [name for name in own if name not in against]
         rows = [PaperRow(m, other) for m in methods for other in against if m != other]
         if not rows:
@@ -99,13 +99,13 @@ def rows_of(sets: Sequence[TaskSetReport], asked: TableRequest) -> list[PaperRow
         each.methods[i]
         for each in sets
         for row in range(len(each.requested))
-        for i in baselines(each, row, (), all_references=asked.all_references)
+        for i in baselines(each, row, (), all_references=request.all_references)
     )
     return [PaperRow(name) for name in methods or dict.fromkeys([*own, *compared])]
 
 
 def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> list[str]:
-    """Say whom names mean, whole or short ones."""
+    """Return the whole names of methods, given whole or short ones."""
     there = dict.fromkeys(name for each in sets for name in each.methods)
     own = {score.backbone for each in sets for score in each.scores[: len(each.requested)]} - {""}
     return [*whole_names(names, there, own, where=where)]
@@ -166,7 +166,7 @@ class PaperColumn:
 class PaperContent:
     """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
-    `own` are methods of the results, which are set apart from the reference methods; `by_queries`
+    `own` are methods of the results, in a block before the reference methods; `by_queries`
     are those whose intervals for new images use which queries were right; `runs` are the numbers of
     training runs that intervals count, of methods with several.  Data sets `grouped` have groups of
     images that count as one; in those `within`, new classes are of the same superclasses; `bounded`
@@ -191,39 +191,39 @@ class PaperContent:
     trained: bool = True
 
 
-def paper_content(report: Report, asked: TableRequest) -> PaperContent:
+def paper_content(report: Report, request: TableRequest) -> PaperContent:
     """Choose the rows and columns of a report that a paper shows, and fill them in."""
-    chosen = chosen_sets(report, asked)
+    chosen = chosen_sets(report, request)
     sets = [each for each, _ in chosen]
-    rows = rows_of(sets, asked)
+    rows = rows_of(sets, request)
     names = [str(each.scored) for each in sets]
     unbound = [text for text in report.signature.unbound if text.partition(" on ")[2] in names]
     columns = []
     for (each, kind), heading in zip(chosen, headings([s.scored for s in sets]), strict=True):
-        fill = _differences if asked.against else _accuracies
+        fill = _differences if request.against else _accuracies
         cells, pairs = fill(each, kind, rows, frozenset(unbound))
         columns.append(PaperColumn(each.scored, heading, kind, pairs, cells))
-    if asked.means and report.log is None:
-        columns += _means(chosen, rows, asked.about)
+    if request.means and report.log is None:
+        columns += _means(chosen, rows, request.about)
     scored = tuple(each.scored for each in sets)
-    shown = {name for row in rows for name in (row.method, row.versus)}
+    methods = {name for row in rows for name in (row.method, row.versus)}
     return PaperContent(
-        asked.about,
+        request.about,
         replace(report.signature, sets=scored, unbound=tuple(unbound)),
         tuple(rows),
         tuple(columns),
-        frozenset(s.method for s in report.scores if s.transductive and s.method in shown),
+        frozenset(s.method for s in report.scores if s.transductive and s.method in methods),
         tuple(str(each.scored) for each in report.sets if each.scored not in scored),
         tuple(
-            dict.fromkeys(s.method for s in report.scores if s.of_one_model and s.method in shown)
+            dict.fromkeys(s.method for s in report.scores if s.of_one_model and s.method in methods)
         ),
         frozenset(name for each in sets for name in own_methods(each)),
-        _by_queries(chosen, shown),
+        _by_queries(chosen, methods),
         tuple(
             score.runs
             for each, kind in chosen
             for score in each.scores
-            if score.method in shown and score.runs > 1 and kind != "closed"
+            if score.method in methods and score.runs > 1 and kind != "closed"
         ),
         tuple(dict.fromkeys(each.scored.dataset for each in sets if each.units.groups)),
         tuple(
@@ -239,33 +239,33 @@ def paper_content(report: Report, asked: TableRequest) -> PaperContent:
             for each, kind in chosen
             if kind == "open" and each.scored.n_tasks < FEW_TASKS
         ),
-        may_be_training_runs(s for each in sets for s in each.scores if s.method in shown),
+        may_be_training_runs(s for each in sets for s in each.scores if s.method in methods),
     )
 
 
 def _by_queries(
-    chosen: Sequence[tuple[TaskSetReport, IntervalKind]], shown: Collection[str]
+    chosen: Sequence[tuple[TaskSetReport, IntervalKind]], methods: Collection[str]
 ) -> tuple[str, ...]:
-    """Name those of the shown methods whose intervals use which queries were right.
+    """Return those of the methods whose intervals use which queries were right.
 
-    On sets of all classes at once all do, which alone is not worth a word.
+    On sets of all classes at once all do; empty if there are only such.
     """
     there = [
         (score.method, score.by_queries, suite_of(each.scored.name.suite).whole)
         for each, kind in chosen
         for score in each.scores
-        if kind == "images" and score.method in shown
+        if kind == "images" and score.method in methods
     ]
-    if not any(told for _, told, _ in there):
+    if not any(used for _, used, _ in there):
         return ()
-    whole = {method for method, told, all_do in there if not (told or all_do)}
+    whole = {method for method, used, all_do in there if not (used or all_do)}
     return tuple(name for name in dict.fromkeys(name for name, *_ in there) if name not in whole)
 
 
 def _accuracies(
     each: TaskSetReport, kind: IntervalKind, rows: Sequence[PaperRow], unbound: Collection[str]
 ) -> tuple[tuple[PaperCell | None, ...], int]:
-    """Return cells of methods, and of how many pairs who is told from the best."""
+    """Return the cells of methods, and the number of pairs for which verdicts are adjusted."""
     there = {name: i for i, name in enumerate(each.methods)}
     positions = {row.method: there[row.method] for row in rows if row.method in there}
     whole = each.counts.tasks == each.scored.n_tasks
@@ -276,9 +276,9 @@ def _accuracies(
         means = [each.scores[i].accuracy.mean for i in judged]
         highest, best = max(means), int(np.argmax(means))
         counts, design = each.counts.some(judged), each.designs.get(kind)
-        told = adjusted_pairs(counts, kind, design, only=best)
-        pairs = told.family
-        standing = dict(zip(judged, (~told.of(best, each.level)).tolist(), strict=True))
+        adjusted = adjusted_pairs(counts, kind, design, only=best)
+        pairs = adjusted.family
+        standing = dict(zip(judged, (~adjusted.of(best, each.level)).tolist(), strict=True))
     cells: list[PaperCell | None] = []
     for row in rows:
         if row.method not in positions:
@@ -342,7 +342,7 @@ def _mean_cell(mean: DatasetMean, kind: IntervalKind, tasks: int, highest: float
 def _differences(
     each: TaskSetReport, kind: IntervalKind, rows: Sequence[PaperRow], unbound: Collection[str]
 ) -> tuple[tuple[PaperCell | None, ...], int]:
-    """Return cells of differences; each stands alone."""
+    """Return the cells of differences, which are not adjusted."""
     cells: list[PaperCell | None] = []
     for row in rows:
         names = row.method, row.versus

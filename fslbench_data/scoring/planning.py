@@ -77,7 +77,7 @@ class Pilot:
 
 @dataclass(frozen=True)
 class OpenPilot(Pilot):
-    """What results on tasks that reuse no image say of variances, in fractions squared.
+    """Variances estimated from tasks that reuse no image, in fractions squared.
 
     `likely` are the components that they leave likely; None where all tasks are alike.
     """
@@ -89,7 +89,7 @@ class OpenPilot(Pilot):
 
 @dataclass(frozen=True)
 class PooledPilot(Pilot):
-    """What results on tasks that reuse images say of variances."""
+    """Variances estimated from tasks that reuse images."""
 
     variances: LeftOutPilot
 
@@ -108,7 +108,7 @@ class Results:
         return tuple(dict.fromkeys((*own, *self.release.methods)))
 
     def find(self, methods: Sequence[str], info: TaskSetInfo) -> list[tuple[Validated, Group]]:
-        """Return what methods answered of a task set, and where; nothing of those that did not."""
+        """Return the results on a task set, each with its part, of those methods that have any."""
         found = {
             group.method: (part, group)
             for part in reversed(self.parts)
@@ -136,11 +136,11 @@ class Results:
     def pilot(self, info: TaskSetInfo, names: Sequence[str], planned: int | None) -> OpenPilot:
         """Estimate the variances on one task set; `planned` is a number of training runs.
 
-        Raises a SubmissionError or SpecError if the results cannot tell them.
+        Raises a SubmissionError or SpecError if the results do not have them.
         """
         tasks = self.release.task_set(info.dataset, str(info.name))
         found = self._usable(info, names)
-        answers = []
+        tables = []
         for part, group in found:
             about = part.submission.methods.get(group.method)
             if about is not None and about.transductive:
@@ -150,16 +150,16 @@ class Results:
                     expected="a method that answers each query by itself",
                     fix="plan with another method's results",
                 )
-            answers.append(by_run(rows_of(part.submission, group.method, info), group.runs))
+            tables.append(by_run(rows_of(part.submission, group.method, info), group.runs))
         query, unit = info.protocol.query, 1
-        if len(names) > 1 or len(answers[0]) > 1:
-            differences = class_differences(answers, tasks)
+        if len(names) > 1 or len(tables[0]) > 1:
+            differences = class_differences(tables, tasks)
             if differences is None:
                 raise _lacks(" and ".join(names), info, "which queries each is right on")
             sums, squares, unit = differences
             estimate = estimate_difference(sums, squares, query, unit)
         else:
-            counts = class_counts(answers[0][0], tasks)
+            counts = class_counts(tables[0][0], tasks)
             if counts is None:
                 raise _lacks(names[0], info, "how many queries of each class are right")
             sums, estimate = counts, estimate_set(counts, query)
@@ -193,7 +193,7 @@ class Results:
         return PooledPilot(*_common(info, names, mean, found, planned), variances)
 
     def _usable(self, info: TaskSetInfo, names: Sequence[str]) -> list[tuple[Validated, Group]]:
-        """Return what one or two methods answered; refuse runs that a rule stopped."""
+        """Return the results of one or two methods; refuse runs that a rule stopped."""
         found = self.find(names, info)
         for part, group in found:
             bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
@@ -238,11 +238,10 @@ def _common(
 
 
 def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
-    told = "predictions or correct"
-    column = told if what.startswith("which") else f"class_correct, {told}"
+    counts = "" if what.startswith("which") else "class_correct, "
     return SubmissionError(
         f"the results of {who} on {info} do not say {what}",
-        expected=f"the column {column} in every row",
+        expected=f"the column {counts}predictions or correct in every row",
         fix="record the answers with fslbench evaluate or the recorder, which write it",
     )
 
@@ -272,10 +271,10 @@ class DatasetPlan:
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
     def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return what training runs do to the open interval at one Q, and what it is called."""
+        """Return the effect of runs on the open interval at one Q, and the interval's name."""
         row = self.reference_row
-        told = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
-        return told, f"the open interval at Q = {row.query}"
+        effect = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
+        return effect, f"the open interval at Q = {row.query}"
 
 
 @dataclass(frozen=True)
@@ -299,17 +298,17 @@ class PooledSetPlan:
         return int(self.pilot.variances.sizes.sum())
 
     def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return what training runs do to new images of the usual number of tasks, and its name."""
+        """Return the effect of runs on new images of the usual number of tasks, and the name."""
         tasks = self.usual or CLOSED_TASKS
         of_tasks = {row.tasks: row.of_tasks for row in self.rows if row.kind == "images"}
         width, least = of_tasks.get(tasks), of_tasks.get(None)
-        told = None if width is None else self.pilot.runs.of(width, level, least or 0.0)
-        return told, f"the interval for new images of {tasks:,} tasks"
+        effect = None if width is None else self.pilot.runs.of(width, level, least or 0.0)
+        return effect, f"the interval for new images of {tasks:,} tasks"
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Plans of data sets, what was asked for, and sets whose pilots say too little.
+    """Plans of data sets, the request, and sets whose pilots do not suffice.
 
     The plans are each a :class:`DatasetPlan`, or a :class:`PooledSetPlan` of the suite `pooled`.
     """
@@ -371,7 +370,7 @@ def plan(
         shots and queries.  A log says them itself, and its suite is `pooled`: `way` and `shot`
         choose among its tasks, by default those of 5 shots, or else the first.
     tasks
-        Numbers of tasks of `pooled` sets to plan beside 600, B0, B1 and that of a pooled set.
+        Numbers of tasks of `pooled` sets to plan besides 600, B0, B1 and that of a pooled set.
     runs
         Training runs of every method that has several in the pilot; by default as many as there.
     level, power
@@ -474,12 +473,12 @@ def plan(
 def _logged(
     own: OwnLog, results: Results, methods: Sequence[str], way: int | None, shot: int | None
 ) -> tuple[int, int, list[int]]:
-    """Return ways, shots and queries of a log: as asked for, else of 5 shots or the first tasks."""
+    """Return ways, shots and queries of a log: as requested, else of 5 shots or the first tasks."""
     sets = results.release.task_sets
     answered = [info for info in sets if len(results.find(methods, info)) == len(methods)]
     protocols = [info.protocol for info in answered or sets]
-    asked = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]
-    if not asked:
+    requested = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]
+    if not requested:
         of = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
         raise SpecError(
             f"{' and '.join(methods)} answered no tasks of {' and '.join(of)}",
@@ -487,7 +486,7 @@ def _logged(
             expected=listing([*dict.fromkeys(map(str, protocols))], 12),
             fix="leave shots and ways out, or choose one of these",
         )
-    found = next((each for each in asked if each.shot == 5), asked[0])
+    found = next((each for each in requested if each.shot == 5), requested[0])
     return found.way, found.shot, [found.query]
 
 

@@ -36,11 +36,11 @@ class Report:
         release.
     left_out
         Task sets made with attributes of images, as ``dataset/task_set``: answered too, but not
-        asked for (:mod:`fslbench_data.scoring.bias`).
+        requested (:mod:`fslbench_data.scoring.bias`).
     against
-        The methods that were asked for by name to be compared with; empty for all.
+        The methods that were requested by name to be compared with; empty for all.
     log
-        Of one's own tasks, what the log says of them besides; else None.
+        Facts of a log of one's own tasks; else None.
     """
 
     as_text: ClassVar[Callable[[Report], str] | None] = None
@@ -94,7 +94,7 @@ class Report:
         return dataset_means(self.sets, harmonic=True) if self.log is None else []
 
     def __str__(self) -> str:
-        """Return the answer as the terminal shows it, where the package has said how."""
+        """Return the report as the terminal prints it; its repr if no writer is set."""
         write = type(self).as_text
         return repr(self) if write is None else write(self)
 
@@ -127,12 +127,12 @@ class Report:
 def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     """Count verdicts on task sets that reuse images, by kind of interval.
 
-    ``closed`` are the paired verdicts of the interval that such a set carries.
+    ``closed`` are the paired verdicts by the primary interval of such a set.
     """
     counts = verdict_counts(sets) if sets else {}
     headings = [row.heading for row in ADDITIONAL_KINDS.values() if row.heading in counts]
-    carried = {"closed": counts["paired"]} if "paired" in counts else {}
-    return carried | {heading: counts[heading] for heading in headings}
+    primary = {"closed": counts["paired"]} if "paired" in counts else {}
+    return primary | {heading: counts[heading] for heading in headings}
 
 
 def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
@@ -142,12 +142,7 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
     few = sum(int(task_set.requested.sum()) for task_set in sets) <= MOST_COUNTED
-    headings = (
-        "paired",
-        *(beside.heading for beside in ADDITIONAL_KINDS.values()),
-        "direct",
-        "closed",
-    )
+    headings = ("paired", *(row.heading for row in ADDITIONAL_KINDS.values()), "direct", "closed")
     codes: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
     for task_set in sets:
         pairs = task_set.pairs

@@ -1,4 +1,4 @@
-"""What a printed "91.72 ± 0.55" says, from the sizes of the data set alone.
+"""What a printed "91.72 ± 0.55" shows, from the sizes of the data set alone.
 
 Images and classes come again in the tasks of a paper, so that its ± is about other tasks of the
 same images.  How much wider an interval for new images or new classes can be is bounded by the
@@ -39,12 +39,12 @@ from fslbench_data.submission.columns import column_remedy
 from fslbench_data.submission.reading import is_accuracies, read_accuracies
 
 Spread = Literal["ci", "se", "sd"]
-"""What stands behind ±: a confidence interval, a standard error, a standard deviation."""
+"""What ± is: a confidence interval, a standard error or a standard deviation."""
 
 LEVEL = 0.95
 MOST_BYTES = 2**24
 OF_TASKS = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
-"""What says which tasks a result is of: columns, options and parameters."""
+"""Columns, options and parameters that describe the tasks of a result."""
 COLUMNS = ("result", "method", *OF_TASKS)
 SHARES = {
     (1, 1): (0.10, 0.12),
@@ -282,7 +282,7 @@ def reported(
     spread: Spread = "ci",
     level: float = LEVEL,
 ) -> Reported:
-    """Say what printed results show for other tasks, new images and new classes.
+    """Compute what printed results show for other tasks, new images and new classes.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def reported(
     ways, shots, queries, tasks
         Of the tasks; queries of each class.
     spread
-        What stands behind ±: a confidence interval (`ci`), a standard error or deviation.
+        What ± is: a confidence interval (`ci`), a standard error or deviation.
     level
         Confidence level of what was printed and of what is returned.
 
@@ -383,7 +383,7 @@ def _accuracies(results: object) -> dict[str, NDArray[np.float64]] | None:
 def _of_accuracies(
     named: Mapping[str, NDArray[np.float64]], given: Mapping[str, Any], level: float
 ) -> Reported:
-    """Say what accuracies show; of new images and classes only with a design.
+    """Compute what accuracies show; of new images and classes only with a design.
 
     Means have the usual interval, 1.96 standard errors; differences have Student's quantile.
     """
@@ -418,11 +418,11 @@ def _of_accuracies(
     ]
     pairs = []
     for (one, a), (other, b) in combinations(zip(results, percent.values(), strict=True), 2):
-        higher, lower, apart = (
+        higher, lower, paired = (
             (one, other, a - b) if one.mean >= other.mean else (other, one, b - a)
         )
-        varies = np.ptp(apart) >= _ROUNDING  # else tasks say nothing of images
-        pairs.append(Difference(higher, lower, of("", apart, design if varies else None, student)))
+        varies = np.ptp(paired) >= _ROUNDING  # else tasks say nothing of images
+        pairs.append(Difference(higher, lower, of("", paired, design if varies else None, student)))
     return Reported(tuple(results), level, paired=tuple(pairs))
 
 
@@ -468,8 +468,8 @@ def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, wher
         return ""
     if design is None:  # in per cent with steps of 1, of 100 queries or a multiple
         step = np.gcd.reduce(accuracies.astype(np.int64))
-        said = "all accuracies are whole numbers, read as per cent; if they are numbers of right"
-        return f"{said} queries, divide them by the queries of a task (K·Q)" if step == 1 else ""
+        text = "all accuracies are whole numbers, read as per cent; if they are numbers of right"
+        return f"{text} queries, divide them by the queries of a task (K·Q)" if step == 1 else ""
     queries = design.ways * design.queries
     if (accuracies * queries % 100).any():
         raise AccuracyError(
@@ -524,7 +524,7 @@ def _plain(text: str) -> str:
 
 
 def _parsed(text: str) -> tuple[float, float]:
-    """Return the mean in per cent and what stands behind ±, in points."""
+    """Return the mean in per cent and the number after ±, in points."""
     found = _PRINTED.fullmatch(_plain(text).strip())
     if found is None:
         fix = "write decimals with a point" if re.search(r"\d,\d{1,2}(?!\d)", text) else ""
@@ -565,7 +565,7 @@ def _printed(
 
 
 def _same(value: object) -> str:
-    """Return what is the same of 1,000 and 1000, and of data sets' names however written."""
+    """Return a key that is equal for 1,000 and 1000, and for spellings of a data set's name."""
     return plain(str(value).replace(",", ""))
 
 
@@ -602,12 +602,12 @@ def _design(values: Mapping[str, Any]) -> Design:
             more = load_release().datasets
             raise unknown_split(known["dataset"], f"or give {_SIZES}", more)
         if split is not None:
-            said = {name: value for name, value in values.items() if value is not None}
-            values = {**values, "classes": split.classes, "images": split.images, **said}
+            given = {name: value for name, value in values.items() if value is not None}
+            values = {**values, "classes": split.classes, "images": split.images, **given}
     missing = [name for name in OF_TASKS[1:] if values[name] is None]
     if missing:
-        asked = [name for name in missing if name != "images" or "classes" not in missing]
-        options = [_OPTIONS.get(name, f"--{name}") for name in asked]
+        needed = [name for name in missing if name != "images" or "classes" not in missing]
+        options = [_OPTIONS.get(name, f"--{name}") for name in needed]
         what = f"it is not known how many {listing(missing)} there are"
         raise ResultsError(what, fix=f"give {'; '.join(options)} (in Python without the dashes)")
     for name in OF_TASKS[1:]:

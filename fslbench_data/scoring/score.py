@@ -174,9 +174,9 @@ def score_selected(
     only_compared: bool = False,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Report:
-    """Score what a selection asks for; see :func:`score`.
+    """Score a selection; see :func:`score`.
 
-    `progress` is called with what is done next.
+    `progress` is called with the name of each step.
     """
     progress("reading and checking")
     selected = select(submission, load_release() if release is None else release, selection)
@@ -216,7 +216,7 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     used = {str(task_set.scored) for task_set in sets}
     scored = [task_set.scored for task_set in sets if task_set.has_closed]
     used |= {f"{info.dataset}/{info.name.closed_twin}" for info in scored}
-    signature = signature_of(selected.release, selected.answers, used, level)
+    signature = signature_of(selected.release, selected.results, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
     log = release.facts if isinstance(release, OwnRelease) else None
@@ -235,7 +235,7 @@ def _set_report(
         if other
         else designs_of(selected.release, info, (group.right for group in groups))
     )
-    own = len(selected.answers.on(info.dataset, name))
+    own = len(selected.results.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, NO_UNITS)[1]
     return TaskSetReport(
@@ -318,8 +318,8 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
     if not design or not design.takes_queries or counts.pair_terms is not None:
         return None  # or runs have tasks of their own
-    told = bool(counts.right) and counts.right[row] is not None
-    return told and design.queries is not None
+    known = bool(counts.right) and counts.right[row] is not None
+    return known and design.queries is not None
 
 
 def _requested_pairs(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
@@ -342,8 +342,8 @@ def _some_of(report: Report, selected: Selected) -> list[TaskSetReport]:
     for each in report.sets:
         some = each.only([name for name in each.methods if name in names])
         if any(name in chosen for name in some.methods):
-            asked = _requested_pairs(some.methods, len(some.methods), against)
-            sets.append(replace(some, requested=asked))
+            requested = _requested_pairs(some.methods, len(some.methods), against)
+            sets.append(replace(some, requested=requested))
     if not sets:
         raise no_results(chosen, selected)
     return sets
@@ -407,8 +407,8 @@ def compare(
         Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
         methods, a frame, or the name of a reference method, or ``NCC`` for that on the features
         of the other (:mod:`fslbench_data.scoring.selection`).  Of a log of one's own tasks
-        ``LOG::METHOD`` and another of its methods.  Two methods of one name are told
-        apart by the names of their files, or as (A) and (B).
+        ``LOG::METHOD`` and another of its methods.  Two methods of one name get
+        the names of their files, or (A) and (B).
     release
         None is the one inside the package.
     datasets, task_sets, level, allow_unbound
@@ -423,8 +423,8 @@ def compare(
     selection = Selection.of(
         datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
     )
-    answers, selection = find_two([a, b], opened, selection)
-    return score_selected(answers, opened, selection, only_compared=True)
+    results, selection = find_two([a, b], opened, selection)
+    return score_selected(results, opened, selection, only_compared=True)
 
 
 def find_two(
@@ -541,14 +541,14 @@ def find_method(text: str, release: Release) -> Submission:
 
 
 def _source_text(source: Source) -> str:
-    """Say what messages call a source."""
+    """Return the name of a source in messages."""
     if isinstance(source, str | Path):
         return str(source)
     return source.source if isinstance(source, Submission) else "the frame"
 
 
 def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
-    """Read what is named; a short name is looked for on the features of the others."""
+    """Read the sources; a short name means the method on the features of the others."""
     read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
     features = {own for part in read if part is not None for own in features_in(part, _names(part))}
     return [
@@ -568,7 +568,7 @@ def _is_name(source: Source) -> bool:
 def _methods_of(
     source: Source, release: Release, features: Collection[str] = frozenset()
 ) -> Submission:
-    """Return the results of methods that are named: of a file, a method of it, a reference."""
+    """Return the results of a file, of one method of it, or of a reference method."""
     if not isinstance(source, str | Path):
         return merge(source)
     text = str(source)

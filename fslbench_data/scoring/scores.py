@@ -38,8 +38,8 @@ OF_OTHERS = "run to stop when conclusive about another method"
 class Stopped:
     """A run that was stopped when it was conclusive about `versus`, at the `level` of its rule.
 
-    `sequence` is the confidence sequence's interval of the difference, valid however often one
-    looked; None where there are no results of `versus`, or the report's level differs.
+    `sequence` is the confidence sequence's interval of the difference, valid at any
+    stopping time; None where there are no results of `versus`, or the report's level differs.
     """
 
     versus: str
@@ -56,7 +56,7 @@ def stopped_run(
     interval_kind: IntervalKind,
     level: float,
 ) -> Stopped:
-    """Return how a run was stopped, and what its confidence sequence says at `level`."""
+    """Return how a run was stopped, with the interval of its confidence sequence at `level`."""
     from analysis_sql.intervals.stopping import ConfidenceSequence
 
     estimand = ESTIMANDS["closed"] if interval_kind == "closed" else INDEPENDENT_TASKS
@@ -64,10 +64,10 @@ def stopped_run(
     if rule.versus in positions and rule.level == level:
         own, rival = (positions[name] for name in (method, rule.versus))
         common = int(min(counts.tasks[[own, rival]]))
-        apart = counts.differences([own], [rival], common)
-        queries = int(apart.queries_per_task[0])
+        differences = counts.differences([own], [rival], common)
+        queries = int(differences.queries_per_task[0])
         running = ConfidenceSequence(queries, level)
-        for difference in apart.correct[0].tolist():
+        for difference in differences.correct[0].tolist():
             sequence = running.update(difference)
     return Stopped(rule.versus, estimand, rule.level, sequence)
 
@@ -95,7 +95,7 @@ class Score:
     interval_kind
         The primary kind of interval.
     intervals
-        The mean with its interval by kind, that one first; others are computed when looked at.
+        The mean with its interval by kind, that one first; others are computed on access.
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
@@ -113,7 +113,7 @@ class Score:
     transductive
         Whether the method says that it uses a task's queries together.
     trained
-        Whether something is trained before the tasks; None where nothing is said of it.
+        Whether something is trained before the tasks; None where it is not known.
     prefix
         Whether only the first tasks are answered, as many as the submitter chose: intervals are
         shown then, and nothing is concluded from them.
@@ -180,7 +180,7 @@ def may_be_training_runs(scores: Iterable[Score]) -> bool:
 
 
 class ByKind(dict[IntervalKind, PairInterval]):
-    """The intervals of a pair; asking for a kind that there is not says why."""
+    """The intervals of a pair by kind; the error of a missing kind says why."""
 
     def __init__(
         self, pairs: Mapping[IntervalKind, PairInterval], why: Mapping[IntervalKind, str]
@@ -194,7 +194,7 @@ class ByKind(dict[IntervalKind, PairInterval]):
 
 @dataclass(frozen=True, eq=False)
 class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
-    """The intervals of one method by kind, computed when looked at.
+    """The intervals of one method by kind, computed on access.
 
     `of_all` gives those of all methods by a kind; those of a run with a rule to stop (not `holds`)
     have no half-widths.
@@ -230,14 +230,14 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
 
 
 def intervals_by_kind(
-    counts: Counts, carried: IntervalKind, level: float, designs: Designs
+    counts: Counts, primary: IntervalKind, level: float, designs: Designs
 ) -> Callable[[IntervalKind], list[Interval]]:
-    """Return what gives the intervals of all methods by a kind, each computed once."""
+    """Return a function from a kind to the intervals of all methods, each computed once."""
     moments = counts.moments()
 
     @cache
     def of(kind: IntervalKind) -> list[Interval]:
-        own = kind == carried
+        own = kind == primary
         widths = (
             None
             if own
@@ -263,7 +263,7 @@ def _no_interval(
 class Signature:
     """What a result rests on; ``str`` gives the line that every output starts with.
 
-    `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and the closed ones beside them;
+    `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and their closed twins;
     `unbound` are methods (on task sets) that do not say which tasks they were made on.
     """
 
@@ -283,7 +283,7 @@ class Signature:
         level: float,
         unbound: Iterable[str] = (),
     ) -> Signature:
-        """Say what results on some task sets of a release rest on."""
+        """Make the signature of results on some task sets of a release."""
         about: dict[str, Any] = {
             "package_version": __version__,
             "release": str(release),
@@ -341,11 +341,11 @@ class LogSignature(Signature):
         return f"fslbench:{self.package_version}|{self.log}|level:{self.level!r}"
 
 
-def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
-    """Say what results rest on; `used` are the scored task sets and closed ones beside them."""
+def signature_of(release: Release, results: Validated, used: Set[str], level: float) -> Signature:
+    """Make the signature of results; `used` are the scored task sets and their closed twins."""
     unbound = [
         f"{group.method} on {group.info}"
-        for group in answers.groups
+        for group in results.groups
         if not group.bound and group.info.text in used
     ]
     infos = [info for info in release.task_sets if info.text in used]

@@ -1,4 +1,4 @@
-"""Who is compared, and on what: valid answers, the references beside them, and task sets."""
+"""Select what is compared: validated results, reference methods and task sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_MEANT = 12
 
 
 def features_of(name: str, about: Method | None) -> str:
-    """Return the features that a method says it rests on, or else what its name begins with."""
+    """Return the features that a method declares, or else those that its name begins with."""
     return (about and about.backbone) or name.rpartition("/")[0]
 
 
@@ -104,7 +104,7 @@ Results = Source | OwnLog | Sequence[Source | OwnLog]
 
 @dataclass(frozen=True)
 class Selection:
-    """What is asked for: the methods that are compared, the task sets, and how.
+    """The methods that are compared, the task sets, and how.
 
     Attributes
     ----------
@@ -150,9 +150,9 @@ class Selection:
         references: bool = True,
     ) -> Selection:
         """Make a selection of names, each one or several."""
-        shown = tuple(dict.fromkeys(names_of(methods)))
+        chosen = tuple(dict.fromkeys(names_of(methods)))
         sets = names_of(datasets), names_of(task_sets)
-        return cls(names_of(against), shown, *sets, level, allow_unbound, references)
+        return cls(names_of(against), chosen, *sets, level, allow_unbound, references)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,20 +162,20 @@ class Selected:
     Attributes
     ----------
     release, selection
-        Whose tasks they answered, and what was asked for.
-    answers, references
-        Of the submission, and of the reference methods beside it, if any.
+        The release of the task sets, and what was requested.
+    results, references
+        Of the submission, and of the reference methods, if any.
     infos
         In the release's order.
     left_out
         Task sets made with attributes that are answered too, but read with ``--bias``.
     alone
-        Whether the answers are the reference methods' own, without a submission.
+        Whether the results are the reference methods' own, without a submission.
     """
 
     release: Release
     selection: Selection
-    answers: Validated
+    results: Validated
     references: Validated | None
     infos: tuple[TaskSetInfo, ...]
     left_out: tuple[TaskSetInfo, ...] = ()
@@ -183,21 +183,21 @@ class Selected:
 
     @property
     def parts(self) -> tuple[Validated, ...]:
-        """The submission's answers, then the references'."""
-        return (self.answers, *([self.references] if self.references else ()))
+        """The submission's results, then the references'."""
+        return (self.results, *([self.references] if self.references else ()))
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of all, those of reference methods without results on these task sets too."""
         references = self.release.methods if self.references else ()
-        return tuple(dict.fromkeys((*self.answers.methods, *references)))
+        return tuple(dict.fromkeys((*self.results.methods, *references)))
 
     def on_ladders(self) -> Selected:
         """Select the same methods on the task sets made with attributes."""
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
         there = replace(self, infos=ladders, left_out=())
         if self.alone:
-            return replace(there, answers=_references_alone(self.release, ladders))
+            return replace(there, results=_references_alone(self.release, ladders))
         references = self.references and reference_results(self.release, ladders)
         return replace(there, references=references)
 
@@ -220,21 +220,21 @@ def select(
     own = log_of(submission)
     if own is not None:
         release, selection = own.release, replace(selection, references=False)
-    beside = selection.references and submission is not None
-    taken = release.methods if beside else ()
+    with_references = selection.references and submission is not None
+    taken = release.methods if with_references else ()
     if own is not None:
-        answers = own.answers
+        results = own.answers
     elif submission is None:
-        answers = _references_alone(release, _named(release.task_sets, selection))
-        if not answers.groups or any(_unknown(_answered(answers, release), selection)):
-            answers = _references_alone(release, None)
+        results = _references_alone(release, _named(release.task_sets, selection))
+        if not results.groups or any(_unknown(_answered(results, release), selection)):
+            results = _references_alone(release, None)
         taken = release.methods
     else:
         unbound = selection.allow_unbound
-        results = cast("Source | Sequence[Source]", submission)
-        answers = by_rules(results, release, taken=taken, allow_unbound=unbound)
-    selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
-    infos = _requested_sets(_answered(answers, release), selection)
+        sources = cast("Source | Sequence[Source]", submission)
+        results = by_rules(sources, release, taken=taken, allow_unbound=unbound)
+    selection = _with_whole_names(selection, results, dict.fromkeys([*results.methods, *taken]))
+    infos = _requested_sets(_answered(results, release), selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
     left_out: list[TaskSetInfo] = []
@@ -243,17 +243,17 @@ def select(
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
     references: Validated | None = None
-    if beside:
+    if with_references:
         references = reference_results(release, infos)
     alone = submission is None
-    return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
+    return Selected(release, selection, results, references, tuple(infos), tuple(left_out), alone)
 
 
 def _with_whole_names(
-    selection: Selection, answers: Validated, names: Collection[str]
+    selection: Selection, results: Validated, names: Collection[str]
 ) -> Selection:
-    """Say whom the names mean that a selection asks for, of all methods that take part."""
-    features = features_in(answers.submission, [*answers.methods, *answers.submission.methods])
+    """Put whole names in place of the short ones of a selection."""
+    features = features_in(results.submission, [*results.methods, *results.submission.methods])
     fix = "name methods of the file or reference methods of the release"
     return replace(
         selection,
@@ -286,14 +286,14 @@ def untrained(results: Submission) -> Submission:
     """
     names = results.table.column("method").unique().to_pylist()
     about = {name: results.methods.get(name, Method(name)) for name in names}
-    said = {
+    declared = {
         name: replace(each, trained=False) if each.trained is None else each
         for name, each in about.items()
     }
-    return replace(results, methods={**results.methods, **said})
+    return replace(results, methods={**results.methods, **declared})
 
 
-@lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
+@lru_cache(maxsize=8)  # scoring again, or planning after it, uses the same methods
 def _reference_results(
     release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
 ) -> Validated | None:
@@ -319,14 +319,14 @@ def _references_alone(release: Release, infos: Collection[TaskSetInfo] | None) -
     return replace(references, are_references=False)
 
 
-def _answered(answers: Validated, release: Release) -> list[TaskSetInfo]:
+def _answered(results: Validated, release: Release) -> list[TaskSetInfo]:
     """Return the task sets that are answered, in the release's order."""
-    answered = {group.info.text for group in answers.groups}
+    answered = {group.info.text for group in results.groups}
     return [info for info in release.task_sets if info.text in answered]
 
 
 def _requested_sets(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
-    """Return those of the answered task sets that are asked for."""
+    """Return those of the answered task sets that are requested."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
     chosen = _named(infos, selection)
@@ -356,15 +356,15 @@ def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSet
 def _unknown(
     infos: Collection[TaskSetInfo], selection: Selection
 ) -> Iterator[tuple[str, str, Collection[str]]]:
-    """Give the names of a selection that are of none of some task sets, beside those to choose."""
+    """Yield the names of a selection that fit none of some task sets, with those to choose."""
     datasets = [info.dataset for info in infos]
     names = [str(info.name) for info in infos]
     near = [str(info.name) for info in _near(infos, selection)]
-    for kind, asked, known, there in (
+    for kind, requested, known, there in (
         ("data set", selection.datasets, datasets, datasets),
         ("task set", selection.task_sets, names, near),
     ):
-        for name in asked:
+        for name in requested:
             if not {*task_set_names(name), name} & {*known}:  # of a ladder, one step will do
                 yield kind, name, dict.fromkeys(there)
 
@@ -385,7 +385,7 @@ def validate(
         :func:`fslbench_data.merge` joins.  Or a log, as :func:`fslbench_data.open_log` takes or
         gives it, for which the other parameters change nothing.
     release
-        Whose tasks were answered; None is the one inside the package.
+        The release that was answered; None is the one inside the package.
     taken
         Names that a method may not have; by default those of the release's reference methods.
     allow_unbound

@@ -82,7 +82,7 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB connection over a release and submissions to it, in this process.
 
-    What is asked of it takes as much memory and time as it needs: `memory` is what DuckDB counts,
+    A query takes as much memory and time as it needs: `memory` is what DuckDB counts,
     and one function of one value may take more.  ``fslbench sql`` runs strangers' SQL.
 
     Parameters
@@ -170,7 +170,7 @@ def tables(
 def only_named(
     tables: Mapping[str, pa.Table | MadeWhenRead], sql: str, *, seconds: float, memory: str
 ) -> dict[str, pa.Table]:
-    """Make those tables that a query may read; the others that are made are empty, to be listed.
+    """Make the tables that a query may read; others made on demand stay empty, to be listed.
 
     Raises a QueryError if they take longer, or more memory, than the query may.
     """

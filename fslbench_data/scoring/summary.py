@@ -29,7 +29,7 @@ MOST_ACCURATE = 3
 
 
 class Mark(Enum):
-    """How a method stands to the highest mean, after an adjustment for all pairs."""
+    """How a method compares with the highest mean, after an adjustment for all pairs."""
 
     HIGHEST = "the highest mean"
     NOT_SIGNIFICANT = "no significant difference from it for new images"
@@ -68,15 +68,15 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     if judged:
         best = int(np.argmax([scores[i].accuracy.mean for i in judged]))
 
-        def apart(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
+        def significant(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
             design = task_set.designs.get(kind)
             counts = task_set.counts
-            told = adjusted_pairs(counts, kind, design, only=best, rows=judged)
-            return told.of(best, task_set.level), told.family, told.by_holm
+            adjusted = adjusted_pairs(counts, kind, design, only=best, rows=judged)
+            return adjusted.of(best, task_set.level), adjusted.family, adjusted.by_holm
 
-        images, family, holm = apart(task_set.displayed_kinds[0])
+        images, family, holm = significant(task_set.displayed_kinds[0])
         of_classes = task_set.kind_about("new classes")
-        classes = images if of_classes is None else apart(of_classes)[0]
+        classes = images if of_classes is None else significant(of_classes)[0]
         for i, by_images, by_classes in zip(judged, images, classes, strict=True):
             marks[i] = Mark.SIGNIFICANT if by_classes else Mark.NEW_IMAGES
             marks[i] = marks[i] if by_images else Mark.NOT_SIGNIFICANT
@@ -88,7 +88,7 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
 def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
     """Sort methods by how far they are behind the highest mean, on average over their task sets.
 
-    One moves above those right above it that it is ahead of on the task sets which both answer.
+    A method moves above the one before it if it is ahead on the task sets that both answer.
     """
     of = {
         name: {at: c.by_method[name].behind for at, c in enumerate(columns) if name in c.by_method}
@@ -191,10 +191,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is read of a report first.
+    """The part of a report to read first.
 
-    `rows` and `tallies` are of a single method, `columns` of several; `references` stand beside
-    them. `other_sets`, `unshown`, `left_out` and `other_references` count what is not shown.
+    `rows` and `tallies` are of a single method, `columns` of several; `references` are the
+    others in them. `other_sets`, `unshown`, `left_out` and `other_references` are not displayed.
     """
 
     signature: Signature
@@ -212,7 +212,7 @@ class Summary:
 
     @property
     def primary(self) -> tuple[TaskSetReport, ...]:
-        """The task sets that are shown."""
+        """The task sets that are displayed."""
         return (*(r.primary for r in self.rows), *(c.primary for c in self.columns))
 
 
@@ -242,11 +242,11 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         together.append((each, {*of}.union(*of.values())))
         if len(of) == 1:
             alone += [(each, *one) for one in of.items()]
-    shown = [name for name in subjects if name in answering]
+    displayed = [name for name in subjects if name in answering]
     rows: tuple[Row, ...] = ()
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
-    if len(shown) == 1:
+    if len(displayed) == 1:
         rows = tuple(_row(*one, named=bool(report.against)) for one in alone)
         tallies = _tallies(alone, rows)
     else:
@@ -263,14 +263,14 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     references = {score.method for score in every if score.is_reference}
     return Summary(
         signature=report.signature,
-        methods=tuple(best_first(shown, columns)),
+        methods=tuple(best_first(displayed, columns)),
         references=tuple(best_first([*others], columns)),
         rows=rows,
         tallies=tallies,
         columns=columns,
         scores=scores,
         other_sets=len(report.sets) - len(together),
-        unshown=tuple(name for name in subjects if name not in shown),
+        unshown=tuple(name for name in subjects if name not in displayed),
         left_out=len(report.left_out),
         other_references=0 if report.against else len(references - others.keys() - answering),
         against=report.against,
@@ -278,19 +278,19 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
 
 
 def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:
-    shown = dict.fromkeys(compared)
+    displayed = dict.fromkeys(compared)
     if not named:
         others = [i for i in range(len(each.scores)) if i != row]
         best = (_most_accurate(each, some)[:1] for some in (_of_same_features(each, row), others))
-        shown = dict.fromkeys([*_rival(each, row), *(i for some in best for i in some)])
-    every = [*dict.fromkeys([*compared, *shown])]
+        displayed = dict.fromkeys([*_rival(each, row), *(i for some in best for i in some)])
+    every = [*dict.fromkeys([*compared, *displayed])]
     made = each.comparisons_of(row, np.array(every, np.int64)) if every else []
     of = dict(zip(every, (c.displayed for c in made), strict=True))
     return Row(
         each,
         each.scores[row],
         tuple(of[i] for i in compared),
-        tuple(of[i] for i in shown),
+        tuple(of[i] for i in displayed),
     )
 
 
@@ -303,11 +303,11 @@ def _tallies(
         values: dict[IntervalKind, NDArray[np.float64]] = {}
         for column, comparison in zip(columns, row.compared, strict=True):
             first = comparison.interval_kind
-            asked: list[tuple[Question, IntervalKind | None]] = [
+            questions: list[tuple[Question, IntervalKind | None]] = [
                 ("same images only" if first == "closed" else "new images", first),
                 ("new classes", each.kind_about("new classes")),
             ]
-            for question, kind in asked:
+            for question, kind in questions:
                 if kind is not None and kind in comparison.intervals:
                     if kind not in values:
                         values[kind] = each.p_values(kind)

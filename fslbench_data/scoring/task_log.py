@@ -1,4 +1,4 @@
-"""Read a log of one's own random tasks: what was drawn, and what methods made of it."""
+"""Read a log of one's own random tasks: the draws, and the results of methods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_SHOTS, LEAST_TASKS = 4, 20
 """Numbers of shots up to which tasks are parted by them, and tasks that each must have."""
 
 _AGREE = 1e-4
-"""Accuracies that differ by less, as half precision does of some, agree."""
+"""Accuracies that differ by less, as in half precision, agree."""
 WHOLE_TASK = (
     "of every task all images, support and query: support_ids and query_ids, or both together in "
     "image_ids"
@@ -96,16 +96,16 @@ class TaskLog:
         class_ids = padded(codes, ids.lengths).astype(np.int64)
         images, image_ids, shots = _images(table, ids.lengths, where)
         roles = "query_ids" in table.column_names
-        asked = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
-        _check_room(table, image_ids, asked if roles else None, where)
-        right = _right(table, asked, where) if RIGHT in table.column_names else None
+        n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
+        _check_room(table, image_ids, n_query if roles else None, where)
+        right = _right(table, n_query, where) if RIGHT in table.column_names else None
         y, queries = _values(table, right, where)
-        told = None
+        correct = None
         if right is not None:
-            told = np.maximum(padded(right.values.astype(np.int8), asked), 0).astype(np.uint8)
+            correct = np.maximum(padded(right.values.astype(np.int8), n_query), 0).astype(np.uint8)
         runs = _runs(table, method, task, shots.max(axis=1), where)
         return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
-                   where, roles, shots, *runs, told)  # fmt: skip
+                   where, roles, shots, *runs, correct)  # fmt: skip
 
     @property
     def query_images(self) -> Ints:
@@ -134,8 +134,8 @@ class TaskLog:
         images = self.image_ids[at]
         places = (images >= 0).any(axis=(0, 1)).sum()
         ways = (images >= 0).any(axis=(0, 2)).sum()
-        asked = self.query_images[at]
-        counted = self.right is not None and (asked == asked[0]).all()
+        n_query = self.query_images[at]
+        counted = self.right is not None and (n_query == n_query[0]).all()
         return replace(
             self,
             methods=tuple(self.methods[i] for i in method.tolist()),
@@ -144,10 +144,10 @@ class TaskLog:
             class_ids=self.class_ids[at, :ways],
             image_ids=images[:, :ways, :places],
             y=self.y[at],
-            queries=int(asked[0]) if counted else self.queries,
+            queries=int(n_query[0]) if counted else self.queries,
             shots=self.shots[at, :ways],
             run=self.run[at],
-            right=None if self.right is None else self.right[at, : asked.max()],
+            right=None if self.right is None else self.right[at, : n_query.max()],
         )
 
 
@@ -159,7 +159,7 @@ def several_logs(source: object) -> Sequence[object] | None:
 
 
 def _table(source: object) -> tuple[str, pa.Table]:
-    """Return what messages call a log, and its columns."""
+    """Return the name of a log in messages, and its columns."""
     where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
     needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
     return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
@@ -308,7 +308,7 @@ def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
 
 
 def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: str) -> None:
-    """Refuse logs of which it can be seen that images of support, or of query, are missing."""
+    """Refuse logs that visibly lack images of support, or of query."""
     if COUNTS[1] not in table.column_names:
         return
     queries = _integers(table.column(COUNTS[1]), COUNTS[1], where)
@@ -340,7 +340,7 @@ def _runs(
 ) -> tuple[Any, Ints, str]:
     """Return the names of training runs, the run of each row (R,), and the column that names them.
 
-    Without `run`, another column is taken if only it tells rows of one method and task apart.
+    Without `run`, another column is taken if it alone distinguishes rows of a method and task.
     Tasks of other numbers of shots may have the same names.
     """
     if "run" in table.column_names:
@@ -368,7 +368,7 @@ def _names_runs(kind: pa.DataType) -> bool:
 
 
 def _repeats(*keys: Ints) -> bool:
-    """Tell whether two rows have all of these alike."""
+    """Return whether two rows have equal keys."""
     return bool((np.unique(np.stack(keys), axis=1, return_counts=True)[1] > 1).any())
 
 
@@ -478,9 +478,9 @@ def _right(table: pa.Table, queries: Ints, where: str) -> Lists:
 
 
 def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[np.float64], int]:
-    """Return what methods made of their tasks (R,), 0 to 1, and of how many queries; 0 unknown.
+    """Return accuracies (R,), 0 to 1, and the queries of every task, 0 where unknown.
 
-    Where it is known which queries were right, that; counts and accuracies must agree with it.
+    From `right` where it is known; counts and accuracies must agree with it.
     """
     if right is not None:
         for name in ("accuracy", COUNTS[0]):

@@ -1,4 +1,4 @@
-"""The results on a task set, and the relations of scores and comparisons that outputs show."""
+"""The results on a task set, and the tables of scores and comparisons."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
 
 
 def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch]:
-    """Give rows of :data:`COMPARISONS`, those of some pairs on one task set at a time."""
+    """Yield rows of :data:`COMPARISONS`, those of some pairs on one task set at a time."""
     for compared in sets:
         for batch in compared.batches():
             yield batch.select(COMPARISONS.names)
@@ -163,7 +163,7 @@ class Scores(AsFrame, Sequence[Score]):
 
 
 class Comparisons(AsFrame, Sequence[Comparison]):
-    """Comparisons of one or several task sets, made when they are looked at.
+    """Comparisons of one or several task sets, made on access.
 
     A table of them has one row a comparison and kind of interval: the columns of
     :data:`COMPARISONS`.
@@ -333,14 +333,14 @@ class TaskSetReport:
         return self._pairs_by_kind()
 
     def _pairs_by_kind(self) -> dict[IntervalKind, Pairs]:
-        """Make what compares methods by each kind, which keeps what it knows of a method."""
+        """Make the comparisons by each kind, which cache what they compute of a method."""
         of_set = self.counts, self.level
-        beside = {
+        additional = {
             kind: ADDITIONAL_KINDS[kind].how.pairs(self.designs[kind], *of_set)
             for kind in self.kinds[1:]
         }
-        carried = primary_pairs(self.counts, self.interval_kind, self.level)
-        return {self.interval_kind: carried, **beside}
+        primary = primary_pairs(self.counts, self.interval_kind, self.level)
+        return {self.interval_kind: primary, **additional}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where there is no request or no interval."""
@@ -383,7 +383,7 @@ class TaskSetReport:
         return self.requested & ~self.of_prefix
 
     def reason(self, row: int, column: int) -> str:
-        """Return why nothing is concluded where the two methods' tasks as such would allow it."""
+        """Return why a pair has no verdict, where its tasks alone would allow one."""
         if self.of_stopped[row, column]:
             return self._by_rule(row, column)[1]
         return PREFIX if self.of_prefix[row, column] else ""
@@ -417,9 +417,9 @@ class TaskSetReport:
         found = [NO_EVIDENCE] * rows.size
         for tasks in np.unique(common[judged]).tolist():
             some = np.flatnonzero((common == tasks) & judged)
-            apart = self.counts.differences(rows[some], columns[some], tasks)
-            told = evidence(apart, self.interval_kind, self.level, self.design)
-            for place, one in zip(some.tolist(), told, strict=True):
+            differences = self.counts.differences(rows[some], columns[some], tasks)
+            of_pairs = evidence(differences, self.interval_kind, self.level, self.design)
+            for place, one in zip(some.tolist(), of_pairs, strict=True):
                 found[place] = one
         return found
 
@@ -436,9 +436,9 @@ class TaskSetReport:
         """The same with all classes weighted alike, of draws of all classes; None of others."""
         tasks, counts = self.designs.get("images"), self.counts
         whole = None if tasks is None else tasks.whole
-        told = counts.right and None not in counts.right
+        known = counts.right and None not in counts.right
         every = (counts.tasks == self.scored.n_tasks).all()
-        if not (isinstance(whole, AllWayDesign) and told and every):
+        if not (isinstance(whole, AllWayDesign) and known and every):
             return None
         alike = replace(whole, alike=False)
         means = AllWaySums(alike, counts.right).means
@@ -466,7 +466,7 @@ class TaskSetReport:
     def comparisons_at(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
     ) -> list[Comparison]:
-        """Return pairs as objects, given what each kind of interval says of them."""
+        """Return pairs as objects, given their intervals of each kind."""
         pairs, facts = [of_kind.intervals() for of_kind in found], self.facts(rows, columns)
         made = []
         for i, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
@@ -497,11 +497,11 @@ class TaskSetReport:
             yield rows, columns, of_kinds
 
     def batches(self, *, with_p: bool = True) -> Iterator[pa.RecordBatch]:
-        """Give the comparisons as rows of the relation, those of some pairs at a time.
+        """Yield the comparisons as rows, those of some pairs at a time.
 
         One a comparison and kind of interval, the primary kind first: the columns of
         :data:`COMPARISONS`, and whether both are trained.  The closed verdict is that of the
-        carried kind alone; `p` is each kind's own, unadjusted, and missing without `with_p`.
+        primary kind alone; `p` is each kind's own, unadjusted, and missing without `with_p`.
         """
         for rows, columns, found in self.pairs_at_once():
             yield self._batch(rows, columns, [*found.values()], with_p=with_p)
