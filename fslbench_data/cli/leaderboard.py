@@ -226,7 +226,7 @@ def submit(file: Path, to: str) -> None:
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
     submission = read_untrusted(file) if parquet else Submission.read(file)
     proposal = prepare(submission, to)
-    say(f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}")
+    say(f"{file}: {', '.join(proposal.results.methods)}, valid for {proposal.release}")
     if proposal.accepted:
         click.echo(f"{to} has these results already, as {proposal.path}")
     else:

@@ -1,4 +1,4 @@
-"""A leaderboard: which files are accepted, and all that they allow to conclude."""
+"""A leaderboard: the accepted files, and their rankings."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def results_of(validated: Validated) -> tuple[Result, ...]:
 
 
 def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
-    """Turn an error into a rejection, which does not tell the file's path on this machine."""
+    """Turn an error into a rejection, without the file's path on this machine."""
     texts = [error.what, error.where, error.expected, error.fix]
     if path is not None:
         texts = [text.replace(str(path), "the file") for text in texts]
@@ -209,13 +209,13 @@ MOST_VALUES = 250_000_000
 def check_all(
     sources: Sequence[tuple[ResultsFiles, str]],
     releases: Sequence[Release],
-    tell: Callable[[str], None],
+    progress: Callable[[str], None],
     came: Mapping[str, int],
 ) -> tuple[list[Accepted], list[Rejected]]:
     """Check files by repository and name, the first to come first.
 
     Files with the same results under the same names of methods are one entry; those that came
-    later than the first of them are rejected.  Where nothing tells which came first, the entry
+    later than the first of them are rejected.  Where it is not known which came first, the entry
     holds all of them, since anybody can choose what a file is called.  `came` numbers files as the
     repositories' history does; one that it lacks came last, and of these one of a later repository
     last.
@@ -233,7 +233,7 @@ def check_all(
     for number, source in enumerate(sorted(sources, key=turn)):
         files, name = source
         if number % 50 == 0:
-            tell(f"submission {number + 1} of {len(sources)}")
+            progress(f"submission {number + 1} of {len(sources)}")
         one = check_submission(files, name, releases)
         if isinstance(one, Rejected):
             rejected.append(one)
@@ -294,7 +294,7 @@ _MOST_LEFT_OUT = 3
 class Leaderboard:
     """The tables of all releases, newest first, and the files that are in none.
 
-    Task sets `left_out` are answered, but made with attributes of images, and not asked for.
+    Task sets `left_out` are answered, but made with attributes of images, and not requested.
     """
 
     title: str
@@ -329,17 +329,17 @@ def leaderboard(
     """Read, check and rank all submissions of a results repository.
 
     Every file is checked again.  A rejected one changes nothing for the others.  Raises a
-    ResultsError or an UnknownNameError if there is no release, or none with a data set or task set
-    that is asked for.
+    ResultsError or an UnknownNameError if there is no release, or none with a requested data set
+    or task set.
 
     Parameters
     ----------
     releases
-        Whose tasks may be answered, newest first (:func:`answered`).
+        Those that submissions may answer, newest first (:func:`answered`).
     datasets, task_sets
         Only these; by default all that are answered, but those made with attributes of images.
     progress
-        Told what is being done.
+        Called with the name of each step.
     """
     check_level(level)
     if not releases:
@@ -347,12 +347,12 @@ def leaderboard(
     names, ignored = list_submissions(files)
     sources = [(files, name) for name in names]
     accepted, rejected = check_all(sources, releases, progress, files.came(names))
-    asked, some = names_of(datasets), task_set_names(task_sets)
+    chosen, some = names_of(datasets), task_set_names(task_sets)
     boards = boards_of(
-        accepted, releases, _wanted(releases, asked, some), level=level, tell=progress
+        accepted, releases, _wanted(releases, chosen, some), level=level, tell=progress
     )
     infos = [result.info for one in accepted for result in one.results if not some]
-    left_out = (i.text for i in infos if i.name.attributes and (not asked or i.dataset in asked))
+    left_out = (i.text for i in infos if i.name.attributes and (not chosen or i.dataset in chosen))
     return Leaderboard(
         title, files.where, boards, tuple(rejected), ignored, tuple(dict.fromkeys(left_out))
     )
@@ -361,13 +361,13 @@ def leaderboard(
 def _wanted(
     releases: Sequence[Release], datasets: Sequence[str], task_sets: Sequence[str]
 ) -> Wanted:
-    """Choose what is asked for, if some release has it."""
+    """Return the predicate of requested task sets; refuse names that no release has."""
     infos = [info for release in releases for info in release.task_sets]
-    for kind, asked, available in (
+    for kind, requested, available in (
         ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
         ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
     ):
-        for name in asked:
+        for name in requested:
             if name not in available:
                 where = "the releases of the leaderboard"
                 raise UnknownNameError(kind, name, available, where=where)
@@ -446,11 +446,11 @@ _ALL_DIGITS = 64
 
 
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
-    """Give methods, each a name and its file's digest, labels that differ.
+    """Return different labels of methods, each given by its name and its file's digest.
 
     Names that are another's but for case, accents, blanks and punctuation, and names with other
     letters than Latin ones, get the first eight digits of the file's digest behind them, or as many
-    as tell them apart: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference
+    as distinguish them: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference
     methods, stay as they are.
     """
     fixed = set(taken)

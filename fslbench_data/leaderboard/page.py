@@ -62,7 +62,7 @@ MARKS = {
     "^": "could be best for new superclasses, not for new images or new classes",
     SILENT: "not judged: not all tasks answered, or a run under a rule to stop",
 }
-"""What hangs behind a number, in words."""
+"""Marks behind a number, in words."""
 
 
 def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
@@ -147,8 +147,8 @@ class OfSuite:
     Attributes
     ----------
     methods
-        All that answer one of them, best first: by the mean place, where the last place stands for
-        a task set that is not answered.
+        All that answer one of them, best first: by the mean place, the last one on a task set
+        that is not answered.
     """
 
     suite: str
@@ -181,11 +181,11 @@ def displayed_sets(board: Board) -> list[Standing]:
 
 
 def suites_of(board: Board) -> list[OfSuite]:
-    """Return a release's suites, those first whose tasks use the most images."""
-    shown = displayed_sets(board)
-    datasets = [*dict.fromkeys(standing.scored.dataset for standing in shown)]
+    """Return a release's suites, first those with the most images in tasks."""
+    standings = displayed_sets(board)
+    datasets = [*dict.fromkeys(standing.scored.dataset for standing in standings)]
     by_suite: dict[str, list[OfSet]] = {}
-    for standing in shown:
+    for standing in standings:
         of_set = OfSet(standing, {row.method: row for row in standing.rows()})
         by_suite.setdefault(standing.scored.name.suite, []).append(of_set)
     suites = []
@@ -203,7 +203,7 @@ def suites_of(board: Board) -> list[OfSuite]:
 
 
 def _shots(sets: Sequence[OfSet]) -> list[str]:
-    """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
+    """Return headings of a data set's task sets: shots, or the whole protocol if shots recur."""
     protocols: list[Protocol] = [of_set.scored.protocol for of_set in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
@@ -211,16 +211,16 @@ def _shots(sets: Sequence[OfSet]) -> list[str]:
 
 
 def sentences(of_suite: OfSuite) -> list[str]:
-    """Say of each data set which methods could be best, for new images and for new classes."""
-    said = []
+    """Return a sentence a data set: which methods could be best for new images and classes."""
+    lines = []
     for dataset, sets in of_suite.datasets.items():
         shots = _shots(sets)
         where = _joined(shots)
         if all(" " in text for text in shots):
             where = f"{_joined([text.split()[0] for text in shots])} {shots[-1].split()[1]}"
         images, classes = _who(sets, IMAGES), _who(sets, CLASSES)
-        said.append(f"{dataset} ({where}): for new images {images}; for new classes {classes}.")
-    return said
+        lines.append(f"{dataset} ({where}): for new images {images}; for new classes {classes}.")
+    return lines
 
 
 def _who(sets: Sequence[OfSet], about: str) -> str:
@@ -322,10 +322,10 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
 def _column(dataset: str, name: str, of_set: OfSet) -> Column:
     """Return the methods' accuracies on a task set, by name."""
     kind, rows = of_set.kind(IMAGES), of_set.rows
-    shown = kind or of_set.standing.kinds[0]
+    displayed = kind or of_set.standing.kinds[0]
 
     def cell(method: str) -> str | None:
-        return plus_minus(rows[method].intervals[shown].accuracy) if method in rows else None
+        return plus_minus(rows[method].intervals[displayed].accuracy) if method in rows else None
 
     return Column(
         name if kind else f"{name} (same images only)",
@@ -339,7 +339,7 @@ def _column(dataset: str, name: str, of_set: OfSet) -> Column:
 
 
 def _sources_table(board: Board) -> Table:
-    """Return who is on a release's tables, and how its numbers are made again."""
+    """Return a table of a release's submissions, with the commands that reproduce the numbers."""
     methods: dict[str, set[str]] = {}
     sets: Counter[str] = Counter()
     for standing in board.sets:
@@ -391,7 +391,7 @@ def _left_out_table(ranking: Leaderboard) -> Table | None:
 
 
 def _cut_note(
-    listed: Sequence[object], most: int, form: str = "json", what: str = ""
+    entries: Sequence[object], most: int, form: str = "json", what: str = ""
 ) -> Iterator[str]:
-    if (more := len(listed) - most) > 0:
+    if (more := len(entries) - most) > 0:
         yield f"… and {more} more{what}: fslbench leaderboard --format {form}."

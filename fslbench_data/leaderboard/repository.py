@@ -55,7 +55,7 @@ _REPOSITORY = f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}"
 _ONE_BY_ONE = 20
 """Files of a repository on the Hub up to which each is fetched by itself."""
 _FILES_AT_ONCE = 100
-"""Files whose last change the Hub is asked for at once."""
+"""Files in one request to the Hub for last changes."""
 _GIT_SECONDS = 120
 _GIT_SETTINGS = (
     # a folder may come from strangers with its `.git`: nothing that it names is run
@@ -122,7 +122,7 @@ class FolderFiles:
         return path
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Give files numbers by the commits of git that added them; the others came last."""
+        """Return numbers of files by the commits of git that added them; the others came last."""
         commits = arrivals(self.folder, SUBMISSIONS)
         return {name: commits[name] for name in names if name in commits}
 
@@ -216,7 +216,7 @@ class HubResults:
         return fetch(self.address.repo_id, name, self.commit)
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Give each file the number of the commit that brought it: dates are what authors say."""
+        """Return numbers of files by the commits that added them: authors choose the dates."""
         from huggingface_hub.hf_api import RepoFile
 
         repo_id, came = self.address.repo_id, dict[str, int]()
@@ -307,7 +307,7 @@ def submission_name(digest: str) -> str:
 
 
 def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[Ignored, ...]]:
-    """List submissions by name, in order, and what lies beside them; no file is opened."""
+    """List submissions by name, in order, and the other files; no file is opened."""
     below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
     reason = "not named as a submission, 64 hexadecimal digits and .parquet"
     return (
@@ -391,7 +391,7 @@ def check_is_no_pointer(path: Path) -> None:
 
 
 def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """Give files below a folder of a checkout, by path, numbers by the commits that added them.
+    """Return numbers of files below a folder, by path, by the commits that added them.
 
     Commits are counted along the first parents of HEAD: a commit's date is whatever its author
     says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit

@@ -68,7 +68,7 @@ class Proposal:
     path: str
     content: bytes
     release: Release
-    answers: Validated
+    results: Validated
     accepted: bool
 
     @property
@@ -79,7 +79,7 @@ class Proposal:
     @property
     def title(self) -> str:
         """Title of the pull request, by which it is found again."""
-        return f"Results of {neutral(listing(self.answers.methods, 3))} ({self.digest[:12]})"
+        return f"Results of {neutral(listing(self.results.methods, 3))} ({self.digest[:12]})"
 
 
 def prepare(submission: Submission, to: str) -> Proposal:
@@ -93,7 +93,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
     releases = tuple(map(load_release, read_board(files).releases))
     release = releases[answered(submission, releases)]
     try:
-        answers = validate(submission, release)
+        results = validate(submission, release)
     except UnboundError as error:
         raise error.with_advice(
             fix="add the column (fslbench info lists the fingerprints): a results repository takes "
@@ -104,7 +104,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
         submission.write(file)
         read_untrusted(file)  # as the repository's own checks do
         path, content = submission_name(sha256_of(file)), file.read_bytes()
-    return Proposal(address.repo_id, path, content, release, answers, path in files.names())
+    return Proposal(address.repo_id, path, content, release, results, path in files.names())
 
 
 def propose(proposal: Proposal) -> str:
@@ -114,8 +114,8 @@ def propose(proposal: Proposal) -> str:
     address = open_proposal(proposal)
     if address:
         return address
-    methods = escaped(listing(proposal.answers.methods))
-    sets = {str(group.info) for group in proposal.answers.groups}
+    methods = escaped(listing(proposal.results.methods))
+    sets = {str(group.info) for group in proposal.results.groups}
     commit = transferred(
         "opening a pull request",
         proposal.repo_id,
@@ -186,14 +186,14 @@ def review(
     *,
     level: float = 0.95,
 ) -> Review:
-    """Check the files that somebody proposes to add, and say where their methods would stand.
+    """Check the files that somebody proposes to add, and rank their methods.
 
     Parameters
     ----------
     proposed, names
         The repository as proposed, and the paths of its new or changed files.
     base
-        The repository as it stands: its settings hold, and its releases if none are given.
+        The repository before the proposal: its settings hold, and its releases if none are given.
     """
     releases = tuple(map(load_release, read_board(base).releases)) if releases is None else releases
     new = dict.fromkeys(names)
@@ -206,13 +206,13 @@ def review(
     boards = boards_of(
         accepted, releases, lambda number, info: (number, info.text) in answered, level=level
     )
-    shown = {one_line(name) for name in new}
+    new_names = {one_line(name) for name in new}
     return Review(
         tuple(board for board in boards if board.sets),
         ours,
         tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
-        tuple(one for one in rejected if one.name in shown),
-        (sum(one.is_pointer and one.name not in shown for one in rejected), len(old)),
+        tuple(one for one in rejected if one.name in new_names),
+        (sum(one.is_pointer and one.name not in new_names for one in rejected), len(old)),
     )
 
 
@@ -230,7 +230,7 @@ def _report(files: ResultsFiles, one: Accepted, release: Release, level: float) 
 
 
 def review_text(review: Review) -> str:
-    """Write the comment; what does not fit is left out from the end, and that is said."""
+    """Write the comment; the end is left out, with a note, where it is too long."""
     text = ""
     for part in _parts(review):
         if len(text) + len(part) > MOST_CHARACTERS:
@@ -240,7 +240,7 @@ def review_text(review: Review) -> str:
 
 
 def _parts(review: Review) -> Iterator[str]:
-    """Give paragraphs and tables, the most important first."""
+    """Yield paragraphs and tables, the most important first."""
     rejected = review.rejected
     signature = " + ".join(str(board) for board in review.boards)
     if signature:
@@ -265,7 +265,7 @@ def _parts(review: Review) -> Iterator[str]:
 
 
 def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
-    """Give the first lines, and say how many more there are."""
+    """Yield the first lines, and the number of the others."""
     yield from lines[:most]
     if len(lines) > most:
         yield f"… and {len(lines) - most} more {what}."
@@ -278,7 +278,7 @@ def _rejection(one: Rejected) -> str:
 
 
 def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
-    """Yield where the methods of one file would stand, and how they compare with the references."""
+    """Yield the ranks of one file's methods, and their comparisons with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
     rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
@@ -305,7 +305,7 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
 
 
 def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
-    """Say which methods of a file have the counts of other methods, and of which of them."""
+    """Return sentences on methods of a file whose counts are identical to another method's."""
     sets_alike: dict[tuple[str, str], list[str]] = {}
     for standing in sets:
         for group in standing.duplicates:
@@ -334,7 +334,7 @@ def _comparisons_table(report: Report) -> Table:
     def verdict(kind: IntervalKind, c: Comparison) -> str | None:
         return c.intervals[kind].verdict if kind in c.intervals else None
 
-    beside = _additional_kinds(kind for c in comparisons for kind in c.intervals)
+    additional = _additional_kinds(kind for c in comparisons for kind in c.intervals)
 
     return Table(
         title="",
@@ -346,7 +346,7 @@ def _comparisons_table(report: Report) -> Table:
             Column("versus", lambda c: names[c.versus]),
             right("difference", difference_text),
             Column("verdict", lambda c: c.verdict),
-            *(Column(heading, partial(verdict, kind)) for kind, heading in beside.items()),
+            *(Column(heading, partial(verdict, kind)) for kind, heading in additional.items()),
         ),
         rows=comparisons,
         notes=tuple(
@@ -357,7 +357,7 @@ def _comparisons_table(report: Report) -> Table:
 
 
 def _verdicts_legend(reports: Iterable[Report | None]) -> str:
-    """Say what the verdicts of some reports are about, kind by kind."""
+    """Return the legend of the verdicts of some reports, kind by kind."""
     kinds = {
         kind
         for report in reports
@@ -366,7 +366,7 @@ def _verdicts_legend(reports: Iterable[Report | None]) -> str:
         for kind in (comparison.interval_kind, *comparison.intervals)
     }
     closed = f", in closed sets one for {ESTIMANDS['closed']} alone" if "closed" in kinds else ""
-    beside = [
+    legends = [
         f" {heading}: {ADDITIONAL_KINDS[kind].legend}"
         for kind, heading in _additional_kinds(kinds).items()
     ]
@@ -374,14 +374,14 @@ def _verdicts_legend(reports: Iterable[Report | None]) -> str:
         "Verdicts: + better, - worse, 0 no significant difference, = identical, ? not estimable; "
         "not corrected for multiple comparisons. verdict: whether 0 lies outside the interval of "
         f"the difference{closed}."
-        f"{''.join(beside)}{' Half-widths in brackets are of these columns.' if beside else ''}"
+        f"{''.join(legends)}{' Half-widths in brackets are of these columns.' if legends else ''}"
     )
 
 
 def _additional_kinds(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
     """Return the headings of additional kinds, in their order."""
     present = set(kinds)
-    return {kind: beside.heading for kind, beside in ADDITIONAL_KINDS.items() if kind in present}
+    return {kind: row.heading for kind, row in ADDITIONAL_KINDS.items() if kind in present}
 
 
 def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
@@ -394,7 +394,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
     def claim(kind: IntervalKind, pair: tuple[Standing, Row]) -> str | None:
         return claim_text(pair[1].intervals.get(kind))
 
-    beside = _additional_kinds(kind for _, row in rows for kind in row.intervals)
+    additional = _additional_kinds(kind for _, row in rows for kind in row.intervals)
     return Table(
         title="",
         columns=(
@@ -407,7 +407,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
             right("behind", lambda pair: behind(pair[1])),
             Column("leader", lambda pair: pair[0].leader),
             Column("could be best", lambda pair: claim(pair[0].interval_kind, pair)),
-            *(Column(heading, partial(claim, kind)) for kind, heading in beside.items()),
+            *(Column(heading, partial(claim, kind)) for kind, heading in additional.items()),
         ),
         rows=rows,
         notes=tuple(marks([row for _, row in rows])),
@@ -415,7 +415,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
 
 
 def _ahead(standing: Standing, row: Row) -> str:
-    """Say by how much a leader is ahead of the next."""
+    """Return a sentence on how far a leader is ahead of the next."""
     others = (other for other in standing.rows() if other.difference is not None)
     following = next(others, None) if row.method == standing.leader else None
     if following is None:

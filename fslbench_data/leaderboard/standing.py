@@ -21,19 +21,19 @@ from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.tasks import TaskSetInfo
 
 REFERENCE = "reference"
-"""Stands in place of a submission's digest where a method is one of the release's own."""
+"""The source of the release's own methods, in place of a submission's digest."""
 
 KIND_NUMBERS = np.dtype(
     [*((name, np.float64) for name in ("width", "behind_width", "p")), ("possible", np.bool_)]
 )
-"""What one kind of interval says of each: half-widths of its mean and of its difference from the
-leader, NaN where there are none; the one-sided p-value of "the leader is better"; and whether it
-could be the best."""
+"""Numbers of each method by a kind of interval: half-widths of its mean and of its difference from
+the leader, NaN where there are none; the one-sided p-value of "the leader is better"; and whether
+it could be the best."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """One method's answers to one task set: all that a leaderboard needs of them.
+    """The results of one method on one task set, as far as a leaderboard needs them.
 
     Counts are correct queries of each task, summed over runs, int16 or int32; of episodes,
     accuracies of 0 to 1.  `stopped` is the method that a run was compared with while it ran, if it
@@ -72,7 +72,7 @@ class Result:
 class Entry:
     """A method of the leaderboard on one task set: what it is called there and where it is from.
 
-    `also` are digests of other files that say the same, where none is known to be the first; of
+    `also` are digests of other files with the same results, where none is known to be the first; of
     two entries that of the smaller `came` came first.
     """
 
@@ -90,7 +90,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class RankedInterval:
-    """What one kind of interval says of a method on a leaderboard.
+    """The interval of one kind of a method on a leaderboard.
 
     The difference is less the leader, paired, over the tasks that both answered; None for the
     leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.multiple_comparisons`) is
@@ -108,7 +108,7 @@ class Row:
     """A method's line on one task set; see also :class:`Entry` and :class:`.Result`.
 
     The rank is 1 for the highest mean, the same for equal means; None where not all tasks that the
-    leader answered are answered, or their number was not fixed beforehand: such methods stand below
+    leader answered are answered, or their number was not fixed beforehand: such methods are below
     the others.  The kind of interval that the task set has comes first.
     """
 
@@ -126,7 +126,7 @@ class Row:
 
     @property
     def first(self) -> RankedInterval:
-        """What the kind of interval says that the task set has."""
+        """The interval of the primary kind."""
         return next(iter(self.intervals.values()))
 
     @property
@@ -220,15 +220,15 @@ class Standing:
             )
 
     def _intervals(self, places: Sequence[int], kind: IntervalKind) -> Iterator[RankedInterval]:
-        """Say what one kind of interval says of some methods, by their positions."""
+        """Yield the intervals of one kind of some methods, by their positions."""
         at = np.array(places, np.int64)
         numbers = self.by_kind[kind][at]
         own = intervals(self.own.some(at), kind, self.level, numbers["width"])
-        apart: Sequence[Interval | None] = [None] * len(at)
+        differences: Sequence[Interval | None] = [None] * len(at)
         if self.behind is not None:
-            apart = intervals(self.behind.some(at), kind, self.level, numbers["behind_width"])
+            differences = intervals(self.behind.some(at), kind, self.level, numbers["behind_width"])
         possible = numbers["possible"].tolist()
-        for i, mean, difference, could in zip(places, own, apart, possible, strict=True):
+        for i, mean, difference, could in zip(places, own, differences, possible, strict=True):
             entry = self.entries[i]
             claimed = kind in self.claiming and entry.result.ordinary and self.leader is not None
             behind = None if entry.label == self.leader else difference
@@ -243,7 +243,7 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     """Group the methods of a task set whose counts are the same on every task.
 
     Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong
-    are looked at, since others can be the same by chance.  A release's own methods are compared
+    count, since others can be the same by chance.  A release's own methods are compared
     with submissions alone.  Takes time as the number of methods.
     """
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
@@ -280,7 +280,7 @@ def ranked(
 
     Time and memory grow as the number of methods: each is compared with the leader alone.
     """
-    # of equals the one that came first leads; only where nothing tells, the first label
+    # of equals the one that came first leads; where that is not known, the first label
     entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
     ordinary = np.array([entry.result.ordinary for entry in entries])
     by_kind = {
@@ -390,6 +390,6 @@ def _ranks(
     tasks = np.asarray(own.tasks)
     whole = ordinary & (tasks == tasks[ordinary].max(initial=0))
     ranks = np.where(whole, np.searchsorted(np.sort(-own.mean[whole]), -own.mean) + 1, 0)
-    # those without a rank stand by their differences, which are over tasks in common
+    # those without a rank are ordered by their differences, which are over tasks in common
     value = np.where(whole, own.mean, 0.0 if behind is None else behind.mean)
     return ranks, np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))

@@ -54,7 +54,7 @@ COPIES_NOTE = (
 def leaderboard_tables(
     ranking: Leaderboard, most: int | None = None
 ) -> Iterator[tuple[Table, int]]:
-    """Give one table a release and task set, best first, and how many methods are left out.
+    """Yield one table a release and task set, best first, and how many methods are left out.
 
     A table has at most so many methods, None for all.
     """
@@ -124,7 +124,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
 
 
 def summary(standing: Standing) -> str:
-    """Say among how many methods a best one is, as one sentence."""
+    """Return a sentence: among how many methods a best one is."""
     if not standing.claiming or standing.leader is None:
         return NO_CLAIM
     first, *others = standing.claiming
@@ -146,7 +146,7 @@ def duplicates_text(standing: Standing) -> list[str]:
 
 
 def from_where(entry: Entry) -> str:
-    """Say what a method is called, and where it is from."""
+    """Return a method's label, and where it is from."""
     origin = origins(entry.source, entry.also)
     return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
 
@@ -159,8 +159,8 @@ def origins(source: str, also: Sequence[str]) -> str:
     return ", ".join([*(name[:DIGITS] for name in files[:_MOST_FILES]), *_more(files, _MOST_FILES)])
 
 
-def _more(named: Sequence[object], shown: int) -> list[str]:
-    return [f"{len(named) - shown} more"] if len(named) > shown else []
+def _more(named: Sequence[object], most: int) -> list[str]:
+    return [f"{len(named) - most} more"] if len(named) > most else []
 
 
 def label(row: Row) -> str:
@@ -177,8 +177,8 @@ def behind(row: Row) -> str:
         return "identical"
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
         return f"{difference.mean:+z.2f} on every task"
-    beside = [interval.difference for interval in [*row.intervals.values()][1:]]
-    return plus_minus(difference, signed=True) + bracket(i for i in beside if i is not None)
+    additional = [interval.difference for interval in [*row.intervals.values()][1:]]
+    return plus_minus(difference, signed=True) + bracket(i for i in additional if i is not None)
 
 
 def accuracy(row: Row) -> str:
@@ -242,7 +242,7 @@ _COLUMNS = (
 
 
 class _Line(NamedTuple):
-    """What one kind of interval says of a method on a task set."""
+    """A method's interval of one kind on a task set."""
 
     release: str
     standing: Standing
@@ -253,8 +253,8 @@ class _Line(NamedTuple):
 def leaderboard_csv(ranking: Leaderboard) -> str:
     """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
 
-    Methods stand best first, with the primary interval, and in further lines
-    with those beside it.  What is not claimed, or not there, is empty.
+    Methods are best first, each with the primary interval, then the additional ones on lines of
+    their own.  What is not claimed, or not there, is empty.
     """
     lines = (
         _Line(board.release, standing, row, interval)
@@ -315,7 +315,7 @@ def _set(standing: Standing) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    """Give a row with what belongs to each kind of interval: its key stands behind the name."""
+    """Return a row as JSON; names of additional kinds' values end with the key of the kind."""
     values = {field.name: getattr(row, field.name) for field in fields(row)}
     del values["intervals"]
     head = {name: values.pop(name) for name in ("rank", "method", "submission", "also")}
@@ -325,6 +325,6 @@ def _row(row: Row) -> dict[str, Any]:
     for name in ("accuracy", "difference", "could_be_best"):
         for key, interval in by_key.items():
             value = getattr(interval, name, None)
-            shown = key[1:] if name == "accuracy" and key else f"{name}{key}"
-            head[shown] = value
+            column = key[1:] if name == "accuracy" and key else f"{name}{key}"
+            head[column] = value
     return head | values
