@@ -112,7 +112,7 @@ def _is_revision(text: str) -> bool:
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 _NETWORK = ("httpx", "httpcore", "requests", "urllib3", "aiohttp")
-"""Packages whose exceptions speak of the network, in the versions that the client uses."""
+"""Packages with exceptions about the network, in the versions that the client uses."""
 
 _SECRET = re.compile(
     r"hf_\w+|(?i:bearer\s+|(?:token|authorization)\s*[:=]\s*)\S+|[?&](?i:X-Amz-\w+|sig\w*)=\S+"
@@ -120,7 +120,7 @@ _SECRET = re.compile(
 
 
 def api() -> HfApi:
-    """Return the Hub's client, with the token of its own login, which is never looked at here."""
+    """Return the Hub's client, with the token of its own login, which this package never reads."""
     from huggingface_hub import HfApi
 
     return HfApi(library_name="fslbench", library_version=__version__)
@@ -130,7 +130,7 @@ def api() -> HfApi:
 def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
     """Turn what the Hub's client raises into this package's errors.
 
-    A HubError says that the Hub refuses, has not what is asked for or does not answer; an
+    A HubError says that the Hub refuses, has not what is requested or does not answer; an
     OutputError that the disk is full or may not be written.  `doing` is what is being done, as in
     "downloading tasks/open-5w5s5q/cub.parquet".
     """
@@ -170,7 +170,7 @@ def _is_of_xet(error: BaseException) -> bool:
     """Tell whether the Hub's client raised an error while it used xet.
 
     hf_xet has few exceptions of its own: it raises Python's, such as ConnectionError and
-    RuntimeError.  What they come from is told by the functions that they came through.
+    RuntimeError.  Their origin is known by the functions that they came through.
     """
     return any(
         "xet" in frame.f_code.co_name
@@ -302,7 +302,7 @@ def plain(error: object) -> str:
 Result = TypeVar("Result")
 
 _TRIES = ("HF_XET_CLIENT_RETRY_MAX_ATTEMPTS", "3")
-"""How often xet asks again where nothing answers; left alone it does so for seven minutes."""
+"""How often xet retries where nothing answers; by default it does so for seven minutes."""
 
 
 def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Result:
@@ -321,8 +321,8 @@ def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Res
     except HubXetError as error:
         if not constants.HF_HUB_DISABLE_XET:
             constants.HF_HUB_DISABLE_XET = True
-            said = f"{error.what}; files go by HTTP now, as always with HF_HUB_DISABLE_XET=1"
-            warnings.warn(FSLBenchWarning(said), stacklevel=2)
+            message = f"{error.what}; files go by HTTP now, as always with HF_HUB_DISABLE_XET=1"
+            warnings.warn(FSLBenchWarning(message), stacklevel=2)
     with hub_errors(doing, repo_id):
         return transfer()
 

@@ -1,4 +1,4 @@
-"""The command ``fslbench``; heavy imports stand inside its commands, so that it starts fast."""
+"""The command ``fslbench``; heavy imports are inside its commands, so that it starts fast."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SECTIONS = (
     ),
     ("For maintainers", ("leaderboard", "review")),
 )
-"""Which commands stand under which headings of the help; what is in none follows."""
+"""Commands by heading of the help; the others follow."""
 
 
 @contextmanager

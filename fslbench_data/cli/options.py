@@ -121,7 +121,7 @@ FORMATS = ("table", *FOR_MACHINES, "markdown", "latex")
 report_format_option = format_option(*FORMATS)
 
 _OF_RELEASE = ":release:"
-"""What stands for the folder where ``--images`` names none."""
+"""The folder where ``--images`` names none."""
 
 
 def images_option(about: str) -> Callable[[Command], Command]:
@@ -143,7 +143,7 @@ _OVERWRITE = "fslbench_data.overwrite"
 def output_to(
     name: str = "path", about: str = "Write to this file.", *, required: bool = False
 ) -> Callable[[Command], Command]:
-    """Make the option of the file that a command writes, and ``--overwrite`` beside it.
+    """Make the option of the file that a command writes, and ``--overwrite``.
 
     The command calls :func:`check_output` or :func:`check_free` before it works.
     """
@@ -177,7 +177,7 @@ def check_output(
 ) -> None:
     """Refuse, before any work, to write text over a file, or under a name of another kind.
 
-    A name has one of these endings, or no ending or .txt for text; with a format that is asked for,
+    A name has one of these endings, or no ending or .txt for text; with a requested format,
     any that no other kind of file has.
     """
     from benchmark_spec.errors import OutputError
@@ -287,7 +287,7 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
 
 
 def log_options(command: Command, *, takes_queries: bool = True) -> Command:
-    """Add what may be said of a log of one's own tasks, as one argument `pool`.
+    """Add the options of a log of one's own tasks, as one argument `pool`.
 
     Without ``--inductive`` and ``--pool`` where nothing is made of which queries were right.
     """
@@ -302,9 +302,9 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
         inductive: bool | None = None,
         **given: Any,
     ) -> Any:
-        said = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
+        files = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
         more = {"trained": trained, "inductive": inductive, "pool": training_images}
-        return command(pool={**said, **more}, **given)
+        return command(pool={**files, **more}, **given)
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
@@ -340,7 +340,7 @@ _OF_LOG = {
 
 
 def design_options(command: Command) -> Command:
-    """Add what may be said of the tasks of accuracies alone, as one argument `design`."""
+    """Add the options of the tasks of accuracies alone, as one argument `design`."""
 
     @wraps(command)
     def with_design(**given: Any) -> Any:
@@ -377,9 +377,9 @@ def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
 def sources_of(
     files: Sequence[Path], pool: Mapping[str, Any]
 ) -> tuple[Path, ...] | tuple[Submission, ...] | tuple[OwnLog]:
-    """Return files of results, or the log of one's own tasks that stands in their place.
+    """Return files of results, or the log of one's own tasks in their place.
 
-    What is said of the methods is said of all methods of the files.
+    Options on methods hold for all methods of the files.
     """
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import is_by_image, is_log
@@ -408,7 +408,7 @@ def sources_of(
 
 
 def no_training_option(who: str) -> Callable[[Command], Command]:
-    """Take ``--no-training`` as `trained`: False, or None where nothing is said.
+    """Take ``--no-training`` as `trained`: False, or None without it.
 
     `who` begins the help's sentence: who trains nothing.
     """

@@ -1,4 +1,4 @@
-"""Results in the format that is asked for, to a file or standard output."""
+"""Write results in the requested format, to a file or standard output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def format_of(
     output_format: str | None, path: Path | None, endings: Mapping[str, str] = ENDINGS
 ) -> str:
-    """Return the format that was asked for, or else that the file's ending names, or ``table``."""
+    """Return the requested format, or else that of the file's ending, or ``table``."""
     return output_format or endings.get("" if path is None else path.suffix.lower(), "table")
 
 
@@ -47,7 +47,7 @@ def write(
     table
         Draws on a console.
     paper
-        Gives the tables for Markdown and LaTeX, the signature, and notes below them all.
+        Returns the tables for Markdown and LaTeX, the signature, and notes below them all.
     """
     chosen = format_of(output_format, path)
     pieces = {"csv": csv, "json": json}.get(chosen)
@@ -71,7 +71,7 @@ def write_report(
     all_references: bool = False,
     whole_signature: bool = False,
 ) -> None:
-    """Write a report: its answer, or with `details` a block for each task set.
+    """Write a report: its summary, or with `details` a block for each task set.
 
     Files for machines hold everything in either case.
     """
@@ -213,7 +213,7 @@ def _print(
     *,
     whole: bool = True,
 ) -> None:
-    """Print tables one below the other, and what is said below them all."""
+    """Print tables one below the other, and the notes below them all."""
     from fslbench_data.render.console import print_table
 
     for number, each in enumerate(tables):

@@ -131,7 +131,7 @@ def score(
         "--counts": counts or summary,
         "--details": details,
     }
-    if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
+    if len(chosen_views := [name for name, given in views.items() if given]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files, output_format=output_format)
     whole = bool(files) and all(map(is_accuracies, files))
@@ -145,8 +145,8 @@ def score(
         found = reported(files, dataset=dataset, level=chosen["level"], **design)
         write_reported(found, output_format, path)
         return
-    if asked := next((name for name, value in design.items() if value is not None), ""):
-        raise click.UsageError(f"--{asked} is of accuracies alone, one a task")
+    if option := next((name for name, value in design.items() if value is not None), ""):
+        raise click.UsageError(f"--{option} is of accuracies alone, one a task")
     sources = sources_of(files, pool)
     opened, selection = load_release(release), Selection.of(**chosen)
     if bias:
