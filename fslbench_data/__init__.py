@@ -116,7 +116,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _as_text(report: Report) -> str:
-    """Write a report as the terminal shows it; what scores stands below what writes."""
+    """Write a report as the terminal prints it; scoring itself does not import rendering."""
     from fslbench_data.render.summary_text import report_text
 
     return report_text(report)
@@ -130,7 +130,7 @@ def _as_sentence(comparison: Comparison) -> str:
 
 
 def _as_html(report: Report) -> str:
-    """Write a report as a notebook shows it."""
+    """Write a report as a notebook displays it."""
     from fslbench_data.render.summary_text import report_html
 
     return report_html(report)

@@ -38,10 +38,10 @@ def fslbench() -> None:
 
 
 def bound_threads() -> None:
-    """Have numpy's products use one thread, unless the environment says how many.
+    """Set one thread for numpy's products, unless the environment sets how many.
 
     The products of counts are many and small.  Threads that wait for the next one by spinning took
-    ten times the processor's time, and on a busy machine seven times as long.  It must be said
+    ten times the processor's time, and on a busy machine seven times as long.  It must be set
     before numpy is imported.
     """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
@@ -49,10 +49,10 @@ def bound_threads() -> None:
 
 
 class WithoutPandas:
-    """Has pyarrow do without pandas, as it does where there is none; see `sys.meta_path`.
+    """Hides pandas from pyarrow, as if it were not installed; see `sys.meta_path`.
 
-    It imports it to ask of every list and number whether that is a series: half a second, for
-    commands that read files and hold no frame.
+    pyarrow imports it to check whether a list or number is a series: half a second, for commands
+    that read files and hold no frame.
     """
 
     def find_spec(self, name: str, *_: object) -> None:

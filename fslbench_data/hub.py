@@ -1,7 +1,7 @@
 """The Hub: addresses of repositories, calls and what goes wrong with them, and files in its cache.
 
-Below the assets folder of that cache stands, for each repository, which commit a tag named when it
-was first loaded, with the SHA-256 of that release's manifest.  It can be lost or unwritable: tags
+The assets folder of that cache holds, for each repository, the commit that a tag named when it was
+first loaded, with the SHA-256 of that release's manifest.  It can be lost or unwritable: tags
 are then taken as new.
 """
 
@@ -70,12 +70,12 @@ class HubAddress:
 
 
 def is_repo_id(text: str) -> bool:
-    """Tell whether a text has the form ``ORG/NAME``."""
+    """Return whether a text has the form ``ORG/NAME``."""
     return _REPO.fullmatch(text) is not None and ".." not in text
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text has the form of an address; a folder may be called so, too."""
+    """Return whether a text has the form of an address; a folder may be called so, too."""
     repo_id, at, revision = text.partition("@")
     return is_repo_id(repo_id) and (not at or _is_revision(revision))
 
@@ -96,7 +96,7 @@ def meant_address(text: str) -> str:
 
 
 def is_commit(revision: str) -> bool:
-    """Tell whether a revision is a whole commit, which names the same files for ever."""
+    """Return whether a revision is a whole commit, which names the same files for ever."""
     return _COMMIT.fullmatch(revision) is not None
 
 
@@ -167,7 +167,7 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
 
 
 def _is_of_xet(error: BaseException) -> bool:
-    """Tell whether the Hub's client raised an error while it used xet.
+    """Return whether the Hub's client raised an error while it used xet.
 
     hf_xet has few exceptions of its own: it raises Python's, such as ConnectionError and
     RuntimeError.  Their origin is known by the functions that they came through.
@@ -451,7 +451,7 @@ def fetch_checked(
 
 
 def forget(path: Path) -> None:
-    """Take a file out of the cache, with the blob behind a symbolic link, and nothing elsewhere."""
+    """Remove a file from the cache, with the blob behind a symbolic link, and nothing elsewhere."""
     behind = Path(os.path.realpath(path))
     repositories = [folder.parent for folder in path.parents if folder.name == "snapshots"]
     if any(behind.parent == Path(os.path.realpath(r), "blobs") for r in repositories):
@@ -460,10 +460,10 @@ def forget(path: Path) -> None:
 
 
 def fits_its_name(path: Path) -> bool:
-    """Say whether a file of the cache has the digest after which the Hub's client named it.
+    """Return whether a file of the cache has the digest after which the Hub's client named it.
 
     Small files are named by Git's SHA-1 of a blob, large ones by their SHA-256. Where the cache
-    cannot have symbolic links, names are lost, and nothing can be said.
+    cannot have symbolic links, names are lost, and nothing can be checked.
     """
     blob = path.resolve()
     if re.fullmatch(r"[0-9a-f]{40}", blob.name):

@@ -106,7 +106,7 @@ def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
 
 
 def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Say what a release has of each data set besides tasks."""
+    """Return what a release has of each data set besides tasks."""
     answered = [
         (method, dataset)
         for name in release.methods

@@ -129,7 +129,7 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
 
 
 def say_left_out(report: Report) -> None:
-    """Say on standard error which task sets are read with ``--bias`` only."""
+    """Print on standard error which task sets are read with ``--bias`` only."""
     if report.left_out:
         say(
             f"left out: {many(len(report.left_out), 'task set')} made with attributes of images; "
@@ -138,7 +138,7 @@ def say_left_out(report: Report) -> None:
 
 
 def say_pooled(report: Report, release: Release) -> None:
-    """Say on standard error on which other task sets intervals would be narrower, if on any."""
+    """Print on standard error on which other task sets intervals would be narrower, if any."""
     from fslbench_data.scoring.score import pooled_instead
 
     if found := pooled_instead(report, release):

@@ -257,7 +257,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def is_highest(of_set: OfSet, row: Row) -> bool:
-    """Tell whether a method has the highest mean on a task set; several may."""
+    """Return whether a method has the highest mean on a task set; several may."""
     leader = of_set.rows.get(of_set.standing.leader or "")
     return leader is not None and row.rank is not None and row.rank == leader.rank
 

@@ -66,7 +66,7 @@ _GIT_SETTINGS = (
     "core.pager=cat",
     "core.alternateRefsCommand=false",
     "protocol.allow=never",
-    # and nothing that it says changes what is told
+    # and none of its settings changes the output
     "log.showRoot=true",
 )
 _MARK = "\x01"
@@ -377,7 +377,7 @@ def check_release_name(name: str, where: str = "") -> None:
 
 
 def unfetched(pointers: int, total: int) -> str:
-    """Say how many of `total` submissions are pointers, and what to do about them."""
+    """Return a sentence: how many of `total` submissions are pointers, and what to do."""
     number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
     verb = "is a pointer" if pointers == 1 else "are pointers"
     noun = "submission" if total == 1 else "submissions"

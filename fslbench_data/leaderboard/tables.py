@@ -66,18 +66,18 @@ def leaderboard_tables(
 
 
 def leaderboard_legend(ranking: Leaderboard) -> list[str]:
-    """Say what the columns mean; nothing where there is no table."""
+    """Return the legend of the columns; empty where there is no table."""
     sets = [standing for board in ranking.boards for standing in board.sets]
     return [legend_of(sets)] if sets else []
 
 
 def left_out_notes(ranking: Leaderboard) -> list[str]:
-    """Say below the tables of a file which answered task sets have none."""
+    """Return the note on answered task sets without a table, for a file."""
     return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
 
 
 def legend_of(sets: Sequence[Standing]) -> str:
-    """Say what the columns of these tables mean, of which there is at least one."""
+    """Return the legend of the columns of these tables, of which there is at least one."""
     text = ""
     if any(standing.claiming for standing in sets):
         level = sets[0].level
@@ -136,7 +136,7 @@ def summary(standing: Standing) -> str:
 
 
 def duplicates_text(standing: Standing) -> list[str]:
-    """Say which methods of the whole table have the same counts; of several groups the first."""
+    """Return a sentence on methods of the whole table with the same counts, the first groups."""
     groups = [
         " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
         for group in standing.duplicates[:_MOST_GROUPS]
@@ -198,7 +198,7 @@ def _claim(kind: IntervalKind, row: Row) -> str:
 
 
 def marks(rows: Sequence[Row]) -> list[str]:
-    """Say what the marks in these rows mean, and how much runs differ."""
+    """Return notes on the marks in these rows, and on how much runs differ."""
     runs = "; ".join(
         f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}, "
         "counted in intervals"

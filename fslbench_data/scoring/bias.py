@@ -402,7 +402,7 @@ def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking
 
 
 def _ladders(infos: Sequence[TaskSetInfo]) -> dict[str, list[TaskSetInfo]]:
-    """Put the task sets of one ladder together, in the order of its steps."""
+    """Group the task sets of each ladder, in the order of its steps."""
     order = [step for steps in FAMILIES.values() for step in steps]
     ladders: dict[str, list[TaskSetInfo]] = {}
     for info in infos:

@@ -194,7 +194,7 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
 
 
 def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]], dict[str, str]]:
-    """Put methods together that answer the same images in the same draws.
+    """Group methods that answer the same images in the same draws.
 
     A method with a single draw joins all draws of the same images, as if in each of them. Two that
     leave out different images are a group of their own, with the images that both answer. `images`

@@ -220,7 +220,7 @@ class LogResults:
 
 
 def results_of_log(log: TaskLog) -> list[LogResults]:
-    """Put methods together that answered the same tasks, after :func:`check_rows`.
+    """Group methods that answered the same tasks, after :func:`check_rows`.
 
     They are the same if name, classes and images are, in order, and the run where each has its own.
     """

@@ -44,7 +44,7 @@ class Report:
     """
 
     as_text: ClassVar[Callable[[Report], str] | None] = None
-    """Writes a report as text.  A room above does, and the package puts it here."""
+    """Writes a report as text; the package sets it, since scoring does not import rendering."""
 
     as_html: ClassVar[Callable[[Report], str] | None] = None
     """The same for notebooks."""

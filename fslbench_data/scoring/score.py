@@ -313,7 +313,7 @@ def _scores(
 
 
 def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
-    """Tell whether a method's interval for new images uses which queries were right."""
+    """Return whether a method's interval for new images uses which queries were right."""
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
     if not design or not design.takes_queries or counts.pair_terms is not None:
@@ -558,7 +558,7 @@ def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
 
 
 def _is_name(source: Source) -> bool:
-    """Tell whether something is the name of a reference method, and no file."""
+    """Return whether something is the name of a reference method, and no file."""
     if not isinstance(source, str | Path):
         return False
     file = Path(str(source).partition("::")[0])

@@ -175,7 +175,7 @@ class Score:
 
 
 def may_be_training_runs(scores: Iterable[Score]) -> bool:
-    """Tell whether several runs may be training runs: no method of several trains nothing."""
+    """Return whether several runs may be training runs: no method of several trains nothing."""
     return not any(score.runs > 1 and score.trained is False for score in scores)
 
 

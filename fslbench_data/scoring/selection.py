@@ -88,7 +88,7 @@ def whole_name(
 
 
 def _fits(text: str, name: str) -> bool:
-    """Tell whether a method's name can be printed so."""
+    """Return whether a method's name can be printed so."""
     first, cut, last = text.partition(CUT)
     if not cut:
         return bool(text) and name.endswith(f"/{text}")

@@ -113,7 +113,7 @@ class TaskLog:
         return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
 
     def by_shots(self) -> list[TaskLog]:
-        """Part tasks of different numbers of shots, if all have few of them and each many tasks.
+        """Split tasks of different numbers of shots, if all have few of them and each many tasks.
 
         Of tasks whose classes have as many shots each, such as 1 and 5; others stay together.
         """
