@@ -48,10 +48,10 @@ NAME = 60
 
 MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
-MOST_NAMED, MOST_METHODS = 3, 200
-"""Methods that a sentence names, and that a suite's table holds, best first."""
-MOST_FILES, MOST_LEFT_OUT, MOST_NAMED = 500, 50, 5
-"""Submissions, files in no table, and methods of a submission that are listed."""
+MOST_NAMED, MOST_METHODS = 5, 200
+"""Methods that a sentence or submission names, and that a suite's table holds, best first."""
+MOST_FILES, MOST_LEFT_OUT = 500, 50
+"""Submissions, and files in no table, that are listed."""
 
 HIGHEST, SILENT = "*", "?"
 BEST_FOR = {IMAGES: "~", CLASSES: "°", "new superclasses": "^"}
