@@ -323,7 +323,7 @@ def _line_table(content: PaperContent) -> Table:
             "interval": cell.interval.kind,
             "level": cell.interval.level,
             "highest": None if row.versus else cell.strong,
-            "not_told_apart": cell.not_told_apart,
+            "not_told_apart": cell.not_significant,
             "pairs": None if row.versus else column.pairs,
             "verdict": cell.verdict,
             "transductive": bool({row.method, row.versus} & content.transductive),

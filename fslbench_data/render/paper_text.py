@@ -64,7 +64,7 @@ def cell_marks(cell: PaperCell) -> str:
     found = cell.interval
     constant = found.constant and not (found.halfwidth or cell.stopped) and cell.verdict != "="
     marks = {
-        NOT_SIGNIFICANT: cell.not_told_apart,
+        NOT_SIGNIFICANT: cell.not_significant,
         CONSTANT: constant,
         STOPPED: cell.stopped,
         FIRST_TASKS: cell.first_tasks and not cell.stopped,

@@ -129,13 +129,13 @@ def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
 class PaperCell:
     """A method's accuracy on a task set, or a difference of two methods there.
 
-    `strong` is the highest mean, or a shown difference; `not_told_apart` is from the highest mean,
-    None where nothing is said.
+    `strong` is the highest mean, or a significant difference; `not_significant` is whether the
+    difference from the highest mean is not, None where it is not tested.
     """
 
     interval: Interval
     strong: bool = False
-    not_told_apart: bool | None = None
+    not_significant: bool | None = None
     verdict: Verdict | None = None
     stopped: bool = False
     first_tasks: bool = False
