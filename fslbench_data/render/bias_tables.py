@@ -64,23 +64,23 @@ def _about(ladder: LadderReport, level: float) -> str:
 
 
 def _notes(ladder: LadderReport) -> tuple[str, ...]:
-    notes = [inter_class_note(ladder)] if ladder.answers.inter_class else []
-    if ladder.answers.left_out:
-        left_out = ", ".join(ladder.answers.left_out)
+    notes = [inter_class_note(ladder)] if ladder.results.inter_class else []
+    if ladder.results.left_out:
+        left_out = ", ".join(ladder.results.left_out)
         notes.append(f"Not shown, without counts by class: {left_out}.")
-    if ladder.answers.prefixes:
+    if ladder.results.prefixes:
         notes.append(
-            f"Nothing is concluded about {listing(ladder.answers.prefixes, 10)}: {PREFIX}."
+            f"Nothing is concluded about {listing(ladder.results.prefixes, 10)}: {PREFIX}."
         )
     several = [
-        m for m, of in ladder.answers.by_method.items() if any(c.ndim > 2 for c in of.values())
+        m for m, of in ladder.results.by_method.items() if any(c.ndim > 2 for c in of.values())
     ]
     if several and ladder.kind == "closed":
         notes.append(
             f"Several runs of {listing(several, 4)}: their mean. Intervals do not count "
             "how runs differ."
         )
-    if single := one_model_text(ladder.answers.of_one_model):
+    if single := one_model_text(ladder.results.of_one_model):
         notes.append(f"{capital(single)}.")
     return tuple(notes)
 
@@ -127,11 +127,11 @@ def _of(ladder: LadderReport) -> Iterator[Table]:
 
 def inter_class_note(ladder: LadderReport) -> str:
     """Say of how many classes of tasks the queries really have another class's attribute."""
-    shares = {step: f"{100 * share:.0f} %" for step, share in ladder.answers.inter_class.items()}
+    shares = {step: f"{100 * share:.0f} %" for step, share in ladder.results.inter_class.items()}
     if len(set(shares.values())) == 1:
         shares = {" and ".join(shares): next(iter(shares.values()))}
     of_steps = ", ".join(f"{share} ({step})" for step, share in shares.items())
-    few = min(ladder.answers.inter_class.values()) < MOST
+    few = min(ladder.results.inter_class.values()) < MOST
     nothing = ": of the others' attributes nothing can be said" if few else ""
     return f"Queries have another class's attribute in {of_steps} of (task, class){nothing}."
 
@@ -268,7 +268,7 @@ def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
-        answers, prefixes = ladder.answers, {*ladder.answers.prefixes}
+        answers, prefixes = ladder.results, {*ladder.results.prefixes}
         about: dict[str, Any] = {"dataset": ladder.dataset, "ladder": ladder.name}
         about["level"] = report.signature.level
         empty = "method", "versus", "interval", "of_one_model", "reason"

@@ -214,7 +214,7 @@ class LadderReport:
     methods: tuple[MethodBias, ...]
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
-    answers: LadderResults = field(compare=False)
+    results: LadderResults = field(compare=False)
     last: dict[str, Floats] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ def rows() -> Iterator[Sequence[str]]:
         dataset, _, task_set = name.partition("/")
         asked = Selection.of(against=METHODS, datasets=dataset, task_sets=task_set)
         (ladder,) = bias(None, None, asked).ladders
-        answers = ladder.answers
+        answers = ladder.results
         for method in METHODS:
             steps, at = answers.by_method[method], answers.at_level[method]
             for before, after in spans:

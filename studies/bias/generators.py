@@ -44,7 +44,7 @@ def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterat
             report = by.get(f"{protocol}{family}")
             if report is None:
                 continue
-            share = f"{100 * report.answers.inter_class[suite]:.0f}"
+            share = f"{100 * report.results.inter_class[suite]:.0f}"
             for method in report.methods:
                 first, last = next(iter(method.steps.values())), method.steps[suite]
                 lost = whole_gap(method)

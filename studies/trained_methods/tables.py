@@ -158,7 +158,7 @@ def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
 
 def spread(ladder: LadderReport, method: str, step: str) -> str:
     """Write the standard deviation of wAcc between runs; empty below two."""
-    counts, queries = ladder.answers.by_method[method][step], ladder.answers.queries
+    counts, queries = ladder.results.by_method[method][step], ladder.results.queries
     if counts.ndim == 2:
         return ""
     means = [worst_class(run, queries).mean() for run in np.moveaxis(counts, 2, 0)]
@@ -169,7 +169,7 @@ def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
     """Yield a row a ladder: how alike metrics rank methods (Table 4); none below three methods."""
     for protocol in LADDERS:
         ladder = ladders[f"*_style-{protocol}"]
-        steps, queries = ladder.answers.by_method, ladder.answers.queries
+        steps, queries = ladder.results.by_method, ladder.results.queries
         keys = [key for _, key in named(ladder.last, FIVE)]
         if len(keys) < 3:
             continue

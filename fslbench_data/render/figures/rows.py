@@ -339,7 +339,7 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
             **ends(interval),
             "shown": plus_minus(interval),
         }
-        for method, steps in report.answers.scores(level).items()
+        for method, steps in report.results.scores(level).items()
         if not methods or method in methods
         for step, of in steps.items()
         for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
@@ -353,9 +353,9 @@ def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Fi
     As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
     random tasks.
     """
-    scores = report.answers.scores(level)
+    scores = report.results.scores(level)
     answered = {step for steps in scores.values() for step in steps}
-    steps = map(step_of, reversed(report.answers.infos))
+    steps = map(step_of, reversed(report.results.infos))
     last = next((step for step in steps if step in answered), "")
     first = "random" if "random" in answered else last
     rows = [
@@ -389,10 +389,10 @@ def _of_ladder(
     intervals = f"{100 * level:.8g} % intervals, {report.kind} ({ESTIMANDS[report.kind]})"
     tasks = [of.accuracy.tasks for method in report.methods for of in method.steps.values()]
     caption = f"{intervals}. {tasks_text(tasks)} a step."
-    if left_out := report.answers.left_out:
+    if left_out := report.results.left_out:
         caption += f" Not shown, without counts by class: {', '.join(left_out)}."
     there = {row["method"] for row in rows if row.get("named") != OTHERS}
-    caption += _of_one_model(name for name in report.answers.of_one_model if name in there)
+    caption += _of_one_model(name for name in report.results.of_one_model if name in there)
     title = f"{report.dataset}/{report.name}: {about}"
     return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
 

@@ -129,7 +129,7 @@ def page_content(
         "chosen": [names.index(name) for name in chosen],
         "sets": sets,
         "conclusive": _conclusive(some, levels, of_release),
-        "ladders": [_ladder(each, levels) for each in ladders if each.answers.by_method],
+        "ladders": [_ladder(each, levels) for each in ladders if each.results.by_method],
         "queries": queries,
     }
 
@@ -291,7 +291,7 @@ def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
     return {
         "name": f"{report.dataset}/{report.name}",
         "dataset": report.dataset,
-        "task_set": report.answers.task_set,
+        "task_set": report.results.task_set,
         **{
             draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
             for draw in (rows.ladder, rows.worst)

@@ -174,9 +174,9 @@ def hard_tasks(
         }
         yield hardest(named[str(report.scored)], shares)
     for ladder in ladders:
-        by_method = ladder.answers.by_method
+        by_method = ladder.results.by_method
         answered = {step for steps in by_method.values() for step in steps}
-        last = next((i for i in reversed(ladder.answers.infos) if step_of(i) in answered), None)
+        last = next((i for i in reversed(ladder.results.infos) if step_of(i) in answered), None)
         if last is None or str(last) in named:
             continue
         step, shares = step_of(last), {}

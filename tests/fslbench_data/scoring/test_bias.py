@@ -170,7 +170,7 @@ def test_what_is_left_out(release: Release) -> None:
     counted = recorded(info, np.full(15, 5), "only counts")
     (ladder, *_) = bias(merge([mine, counted]), release).ladders
     assert [m.method for m in ladder.methods] == ["mine"]
-    assert ladder.answers.left_out == ("only counts",)
+    assert ladder.results.left_out == ("only counts",)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
     behind = rows.take(np.arange(rows.num_rows)[::-1])  # the last step's runs in another order
     table = pa.concat_tables([both.table.filter(pc.invert(last)), behind])
     (ladder, _) = bias(replace(both, table=table), release).ladders
-    assert ladder.answers.of_one_model == ()
+    assert ladder.results.of_one_model == ()
     (pair,) = ladder.pairs
     alone = [bias(part, release).ladders[0].methods[0] for part in parts[:3]]
     for step, found in ladder.methods[0].steps.items():
@@ -256,7 +256,7 @@ def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
     report = bias(merge([*parts, one, fixed]), release)
     write_bias(report, None, tmp_path / "bias.json")
-    assert report.ladders[0].answers.of_one_model == ("one",)
+    assert report.ladders[0].results.of_one_model == ("one",)
     rows = json.loads((tmp_path / "bias.json").read_text())["rows"]
     told = {(row["method"], row["versus"]): row["of_one_model"] for row in rows if row["method"]}
     assert told == {
