@@ -349,7 +349,7 @@ def leaderboard(
     accepted, rejected = check_all(sources, releases, progress, files.came(names))
     chosen, some = names_of(datasets), task_set_names(task_sets)
     boards = boards_of(
-        accepted, releases, _wanted(releases, chosen, some), level=level, tell=progress
+        accepted, releases, _wanted(releases, chosen, some), level=level, progress=progress
     )
     infos = [result.info for one in accepted for result in one.results if not some]
     left_out = (i.text for i in infos if i.name.attributes and (not chosen or i.dataset in chosen))
@@ -385,7 +385,7 @@ def boards_of(
     wanted: Wanted,
     *,
     level: float,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Board, ...]:
     """Make the tables of the newest release, and of the older ones that some file answers."""
     boards = []
@@ -397,7 +397,7 @@ def boards_of(
         infos = [i for i in release.task_sets if i.text in entries and wanted(number, i)]
         sets = []
         for info in infos:
-            tell(str(info))
+            progress(str(info))
             designs, units = _of_counts(info, *estimable(*designs_of(release, info)))
             kind, of_set = info.name.interval, entries[info.text]
             sets.append(ranked(info, kind, of_set, level, designs, units))

@@ -48,9 +48,9 @@ NAME = 60
 
 MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
-MOST_NAMED, MOST_METHODS = 5, 200
+MOST_NAMED, MOST_METHODS = 3, 200
 """Methods that a sentence or submission names, and that a suite's table holds, best first."""
-MOST_FILES, MOST_LEFT_OUT = 500, 50
+MOST_FILES, MOST_LEFT_OUT, MOST_OF_FILE = 500, 50, 5
 """Submissions, and files in no table, that are listed."""
 
 HIGHEST, SILENT = "*", "?"
@@ -361,7 +361,7 @@ def _sources_table(board: Board) -> Table:
     columns = (
         Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
         right("came", came.__getitem__, missing="–"),
-        Column("methods", lambda source: listing(sorted(methods[source]), MOST_NAMED)),
+        Column("methods", lambda source: listing(sorted(methods[source]), MOST_OF_FILE)),
         right("task sets", sets.__getitem__),
         Column("its numbers again", command),
     )

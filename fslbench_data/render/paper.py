@@ -38,7 +38,7 @@ from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.paper import PaperCell, PaperContent, TableRequest, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
-from fslbench_data.scoring.selection import Names, Results, Selection, select
+from fslbench_data.scoring.selection import Names, Selection, Sources, select
 from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
@@ -53,7 +53,7 @@ NARROW = 300
 
 
 def table(
-    results: Report | Results | None = None,
+    results: Report | Sources | None = None,
     release: Release | None = None,
     *,
     kind: About = "new images",

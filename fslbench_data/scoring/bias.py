@@ -27,7 +27,7 @@ from benchmark_spec.errors import SubmissionError, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.scores import Signature, signature_of
-from fslbench_data.scoring.selection import Results, Selected, Selection, select
+from fslbench_data.scoring.selection import Selected, Selection, Sources, select
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
 from fslbench_data.validation.rows import Group
@@ -352,7 +352,7 @@ class BiasReport:
 
 
 def bias(
-    submission: Results | None = None,
+    submission: Sources | None = None,
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:

@@ -34,9 +34,9 @@ from fslbench_data.scoring.scores import (
 )
 from fslbench_data.scoring.selection import (
     Names,
-    Results,
     Selected,
     Selection,
+    Sources,
     features_in,
     features_of,
     select,
@@ -53,7 +53,7 @@ from fslbench_data.validation.validate import Validated, counts_on
 
 
 def score(
-    submission: Results | None = None,
+    submission: Sources | None = None,
     release: Release | None = None,
     *,
     against: Names = (),
@@ -167,7 +167,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
 
 
 def score_selected(
-    submission: Results | None,
+    submission: Sources | None,
     release: Release | None,
     selection: Selection,
     *,

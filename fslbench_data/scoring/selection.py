@@ -98,7 +98,7 @@ def _fits(text: str, name: str) -> bool:
 Names = str | Sequence[str]
 """One name or several."""
 
-Results = Source | OwnLog | Sequence[Source | OwnLog]
+Sources = Source | OwnLog | Sequence[Source | OwnLog]
 """Results, a file or frame of them, or several; or a log of one's own tasks."""
 
 
@@ -203,7 +203,7 @@ class Selected:
 
 
 def select(
-    submission: Results | None,
+    submission: Sources | None,
     release: Release,
     selection: Selection | None = None,
     *,
@@ -370,7 +370,7 @@ def _unknown(
 
 
 def validate(
-    submission: Results,
+    submission: Sources,
     release: Release | None = None,
     *,
     taken: Collection[str] | None = None,

@@ -19,7 +19,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
 from fslbench_data.scoring.own_release import log_of
 from fslbench_data.scoring.score import score
-from fslbench_data.scoring.selection import Results
+from fslbench_data.scoring.selection import Sources
 from fslbench_data.scoring.task_set_report import MadeWhenRead, TaskSetReport, result_tables, schema
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.validation.by_image import open_submissions
@@ -75,7 +75,7 @@ _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(p
 
 def connect(
     release: Release | None = None,
-    submissions: Results = (),
+    submissions: Sources = (),
     *,
     allow_unbound: bool = False,
     memory: str = MEMORY,
@@ -105,7 +105,7 @@ def connect(
 
 def tables(
     release: Release | None = None,
-    submissions: Results = (),
+    submissions: Sources = (),
     *,
     allow_unbound: bool = False,
 ) -> dict[str, pa.Table | MadeWhenRead]:

@@ -25,7 +25,7 @@ from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
 from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
-from fslbench_data.scoring.selection import Names, Results, Selected, Selection, select
+from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEAST_WIDTH, MOST_WIDTH = 150, 1000
@@ -115,7 +115,7 @@ class Drawing:
 
 def plot(
     kind: str,
-    results: Results = (),
+    results: Sources = (),
     release: Release | None = None,
     *,
     methods: Names = (),
@@ -197,7 +197,7 @@ def plot(
 
 def figure_of(
     kind: str,
-    results: Results,
+    results: Sources,
     release: Release | None,
     selection: Selection,
     sweeps: Sequence[str | Path] = (),

@@ -35,7 +35,7 @@ from fslbench_data.scoring.bias import LadderReport, bias_on
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.selection import Names, Results, Selected, Selection, select
+from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
 from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -350,7 +350,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def report_page(
-    results: Results = (),
+    results: Sources = (),
     path: str | Path | None = None,
     release: Release | None = None,
     *,
@@ -424,7 +424,7 @@ def report_page(
 
 
 def make_page(
-    files: Results, release: Release, folder: Path, selection: Selection, **how: Any
+    files: Sources, release: Release, folder: Path, selection: Selection, **how: Any
 ) -> Path:
     """Write the page of some files of results, as :func:`page_of` makes it; gives its path."""
     _check_folder(folder)
@@ -432,7 +432,7 @@ def make_page(
 
 
 def page_of(
-    results: Results,
+    results: Sources,
     release: Release,
     selection: Selection,
     *,

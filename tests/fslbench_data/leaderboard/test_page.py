@@ -62,6 +62,18 @@ def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking: Leader
     assert 'class="sent"' in page
 
 
+def test_a_sentence_names_three_methods(repository: Repository, newer: Release) -> None:
+    rng = np.random.default_rng(0)
+    tasks = newer.task_set_info("cats", "open-2w1s2q").n_tasks
+    for name in "abcde":
+        counts = rng.permutation(np.arange(tasks) % 4 + 1)
+        repository.add(answers(newer, {"cats/open-2w1s2q": counts}, name))
+    repository.add(answers(newer, {"cats/open-2w1s2q": np.arange(tasks) % 2}, "worst"))
+    (board,) = leaderboard(repository.files, (newer,)).boards
+    (line,) = sentences(next(s for s in suites_of(board) if s.suite == "open"))
+    assert re.search(r"new images (\w, ){2}\w and 2 more \(5 of 6 methods\)", line)
+
+
 def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> None:
     page = Elements(leaderboard_page(ranking))
     rows = {row[0]: row for row in page.rows if len(row) == 4 and row[0]}
