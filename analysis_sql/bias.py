@@ -1,7 +1,7 @@
 """What methods lose on attribute-biased tasks: accuracy, wAcc and its excess (docs/bias.md).
 
-**wAcc** is the accuracy of a task's worst class (Zheng et al., ECCV 2024). Beside it stands what
-equally hard classes would give, whatever the task's difficulty, in whole numbers::
+**wAcc** is the accuracy of a task's worst class (Zheng et al., ECCV 2024). It is compared to
+what equally hard classes would give, whatever the task's difficulty, in whole numbers::
 
     independent   E[min/Q] = (1/Q) Σ_{m=1..Q} P(X >= m)^K,   X ~ Bin(Q, p), p of all tasks
     conditional   P(min >= m | n) = [z^n] (Σ_{j>=m} C(Q,j) z^j)^K / C(KQ, n)
@@ -58,7 +58,7 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
 
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
-    """Compute the mean wAcc of K independent classes whose queries are right this often."""
+    """Compute the mean wAcc of K independent classes of this accuracy."""
     at_least = bdtrc(np.arange(queries), queries, accuracy)  # P(X >= 1), ..., P(X >= Q)
     return float((at_least**way).mean())
 
@@ -129,7 +129,7 @@ def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
 
 MOST = 6.0
 """The largest σ, on the logit scale: a class three in a thousand of which are right, one standard
-deviation above a class of one half.  What would take more cannot be told from it."""
+deviation above a class of one half.  Larger values are indistinguishable from it."""
 NODES = np.linspace(-8, 8, 129)
 WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 """The trapezoid rule for a normal variable: exact to rounding for integrands as smooth as these."""
@@ -178,7 +178,7 @@ class AtLevel:
 
 @dataclass(frozen=True, eq=False)
 class ClassSpread:
-    """How far classes differ for a method, as the first step of a ladder says."""
+    """How far classes differ for a method, estimated on the first step of a ladder."""
 
     queries: int
     """Q, of each class."""
@@ -209,7 +209,7 @@ class ClassSpread:
         return cls(queries, variance, (own - own.mean()) / -slope)
 
     def at(self, class_correct: AnyInts) -> AtLevel:
-        """Carry it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
+        """Apply it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
         counts = class_correct[: len(self.influence)]
         expected_of = partial(_expected, queries=self.queries, variance=self.variance)
         expected = expected_of(counts)
@@ -358,12 +358,12 @@ def _beyond(
 
 def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, float]:
     """Return what training anew adds to a sum of weighted means over runs (R,) of each part."""
-    apart: list[Floats] = []
+    of_runs: list[Floats] = []
     for method in dict.fromkeys(methods):
         own = [part for part, of in zip(means, methods, strict=True) if of == method]
         alike = len({part.size for part in own}) == 1
-        apart += [np.sum(own, axis=0)] if alike else own
-    several = [part - part[0] for part in apart if part.size > 1]  # equal ones are exactly 0
+        of_runs += [np.sum(own, axis=0)] if alike else own
+    several = [part - part[0] for part in of_runs if part.size > 1]  # equal ones are exactly 0
     spreads = [float(part.std(ddof=1)) for part in several]
     variance, square = run_terms(spreads, [part.size for part in several])
     return float(variance.sum()), float(square.sum())

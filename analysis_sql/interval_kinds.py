@@ -58,9 +58,9 @@ class AdditionalKind:
     """An additional kind of interval: its texts, and how it is computed."""
 
     about: str
-    """What a verdict holds for, in a few words: the heading of its column in a task set's table."""
+    """What a verdict is about, in a few words: the heading of its column in a task set's table."""
     heading: str
-    """The same where different task sets stand together: no other kind has it."""
+    """The same in tables of several task sets: no other kind has it."""
     estimand: str
     """What it is about, in full."""
     family: str

@@ -43,7 +43,7 @@ _ZERO = 1e-9
 class ClassDesign:
     """The classes of a task set's tasks, and the eigenvectors that they imply.
 
-    Made by :meth:`of`.  What is costly is computed when it is first asked for and kept.
+    Made by :meth:`of`.  What is costly is computed at its first use and kept.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class ClassDesign:
 
     @property
     def same_classes(self) -> bool:
-        """Whether all tasks have the same classes, so that nothing tells of σ_b²."""
+        """Whether all tasks have the same classes, so that σ_b² cannot be estimated."""
         return self.classes == self.way
 
     @cached_property
@@ -129,7 +129,7 @@ class ClassDesign:
 
     @property
     def typical(self) -> float:
-        """The mean eigenvalue, 0 where there is none: the unit in which 1/g is told."""
+        """The mean eigenvalue, 0 where there is none: the unit of 1/g."""
         return float(self.eigenvalues.mean()) if self.rank else 0.0
 
     @property
@@ -140,7 +140,7 @@ class ClassDesign:
         return "all tasks have the same classes" if self.same_classes else None
 
     def prefix(self, tasks: int) -> ClassDesign:
-        """Return the design of the first tasks; it is kept, so that asking again costs nothing."""
+        """Return the design of the first tasks; it is kept for later calls."""
         if tasks == self.tasks:
             return self
         if tasks not in self._prefixes:

@@ -43,9 +43,9 @@ def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
     """Compute half-widths (P,) of class-aware intervals, percentage points.
 
     From mixtures of counts, or of differences, and the moments of the same.  NaN where there is no
-    interval: counts that are all equal, T < 2, or tasks that all have the same classes
-    (``design.obstacle`` says which).  If no class is used twice, the open interval's; of several
-    runs never narrower, since h' falls with some h.
+    interval: counts that are all equal, T < 2, or tasks that all have the same classes (see
+    ``design.obstacle``).  If no class is used twice, the open interval's, which of several runs is
+    also a lower bound, since h' falls with some h.
     """
     check_level(level)
     of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
@@ -112,7 +112,7 @@ def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
     The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
     As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
     identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
-    which D share no class, and NaN where nothing can be said.  Higher where methods have several
+    which D share no class, and NaN where there is no interval.  Higher where methods have several
     runs: :meth:`Moments.p_for_new_runs`, and then never below the open interval's.  Arguments as of
     :func:`halfwidths`.
     """

@@ -29,7 +29,7 @@ _MOST_KEPT = 2048
 
 @dataclass(frozen=True)
 class AwareKind:
-    """A kind of interval by a design that says what tasks share."""
+    """A kind of interval by a design of what tasks share."""
 
     name: IntervalKind
     halfwidths: Callable[[Mixtures, Moments, float], Floats]
@@ -37,7 +37,7 @@ class AwareKind:
     """Of methods' or pairs' mixtures and moments: half-widths (P,) at a level, and two-sided
     p-values (P,)."""
     least: AwareKind | None = None
-    """The kind of the design's classes alone: no interval is narrower, and no p-value smaller."""
+    """The kind of the design's classes alone: a lower bound of half-widths and p-values."""
 
     def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
         """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
@@ -94,7 +94,7 @@ class AwareKind:
     def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
         """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions.
 
-        They are kept, since other kinds and rankings ask for the same.
+        They are kept, since other kinds and rankings use the same.
         """
         pairs = (np.asarray(at, np.int64).tobytes() for at in (methods, versus))
         return _p_values(self, design, counts, *pairs).copy()
@@ -123,13 +123,13 @@ def _by_pair(
     versus: Ints,
     difference: Moments,
 ) -> Floats:
-    """Compute something (P,) of pairs from their mixtures, which are kept of few pairs."""
-    asked = design, counts, methods, versus, difference.norm2
+    """Compute values (P,) of pairs from their mixtures, which are kept if pairs are few."""
+    arguments = design, counts, methods, versus, difference.norm2
     if len(methods) > _MOST_KEPT:
-        blocks = _blocks(*asked)
+        blocks = _blocks(*arguments)
     else:
-        kept = _kept(design, counts, *(array.tobytes() for array in asked[2:]))
-        kept[:] = kept or [*_blocks(*asked)]
+        kept = _kept(design, counts, *(array.tobytes() for array in arguments[2:]))
+        kept[:] = kept or [*_blocks(*arguments)]
         blocks = iter(kept)
     values = np.empty(len(methods))
     for some, mixtures in blocks:
@@ -145,7 +145,7 @@ def _kept(design: Any, counts: Counts, *pairs: bytes) -> list[tuple[slice, Mixtu
 
 @lru_cache(maxsize=8)
 def _coordinates(design: Any, counts: Counts) -> Floats:
-    """Return the coordinates (M, k) of the methods, where a design holds for many pairs."""
+    """Return the coordinates (M, k) of the methods, kept for all pairs of a design."""
     return np.asarray(design.coordinates(counts.correct[:, : design.tasks]))
 
 
@@ -154,8 +154,8 @@ def _blocks(
 ) -> Iterator[tuple[slice, Mixtures]]:
     """Yield some pairs at a time, and the mixtures of their differences.
 
-    Their coordinates (P, k) are those of the methods less each other; where queries per task
-    differ, of the exact differences, since most of two large numbers may cancel there.
+    Their coordinates (P, k) are differences of the methods' own; where queries per task
+    differ, of the exact differences, since large numbers may cancel there.
     """
     if design.disjoint:  # nothing is shared, and tasks are independent
         yield slice(None), Mixtures(design, norm2, ())
@@ -168,8 +168,8 @@ def _blocks(
         coordinates: Floats = u[one] - u[other]
         differ = np.flatnonzero(counts.queries_per_task[one] != counts.queries_per_task[other])
         if differ.size:
-            apart = counts.differences(one[differ], other[differ], design.tasks)
-            coordinates[differ] = design.coordinates(apart.correct)
+            exact = counts.differences(one[differ], other[differ], design.tasks)
+            coordinates[differ] = design.coordinates(exact.correct)
         yield some, mixtures_of(design, coordinates, norm2[some])
 
 

@@ -7,17 +7,17 @@ rss = |y - ȳ|² - Σu_i², of T - 1 - k more of variance σ_e².  With σ_e² i
 
     L(g) = q(g)^(-(T-1)/2) Π (1 + gλ_i)^(-1/2)        q(g) = Σ u_i²/(1 + gλ_i) + rss
 
-g is looked at relative to 1/λ̄, the mean eigenvalue's inverse: λ̄ grows with the number of tasks, so
+g is measured relative to 1/λ̄, the mean eigenvalue's inverse: λ̄ grows with the number of tasks, so
 that no absolute range of g suits every set.  x = λ̄g is how many times as much the classes move a
 typical coordinate as tasks do.  With s = √x, each g gets a prior, per unit of ln(x), of::
 
     s / sqrt(1 + s²)    if k < T-1,      s / (1 + s²/16)    if k = T-1
 
 Both fall off as σ_b itself does near 0, so that few classes without any visible effect are not
-called free of one.  With k = T-1 there is no rest to tell σ_e² by, and the likelihood does not fall
+called free of one.  With k = T-1 no rest estimates σ_e², and the likelihood does not fall
 for large g: the second prior does.  Either is smooth in t = asinh(s), the first constant; so sums
 over equal steps of t are as good as integrals, as long as a step is no wider than ln L is narrow.
-The information on ln(g) says how narrow that may be::
+The information on ln(g) bounds how narrow that may be::
 
     I = (Σ p_i² - (Σ p_i)²/(T-1)) / 2,   p_i = gλ_i/(1 + gλ_i),       dt/d ln(g) = tanh(t)/2
 
@@ -52,7 +52,7 @@ the third, where k is so small that the likelihood falls slowly."""
 _STEP, _WIDEST = 1.1, 0.15
 """A step of t, in standard errors, with which sums are about 1e-6 off; and the widest one."""
 _PLACES: Floats = np.linspace(0.1, 6.0, 40)
-"""Where t is asked how narrow ln L may be."""
+"""Values of t at which the width of ln L is bounded."""
 
 _STEPS = 60
 _ENOUGH = 1e-10

@@ -25,8 +25,7 @@ What superclasses leave, q less its last sum, is at least what keeps g_a well wi
 rss is for classes.  The mixture only needs how the weight is spread over ln(se): it is kept on
 nodes 1/64 apart, what lies between divided between both.
 
-Since a question about more is not answered by less, these intervals are never narrower than those
-for new classes, and their p-values never smaller.
+These intervals are at least as wide as those for new classes, and their p-values at least as large.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ _RANGE = -10.125, 14.125
 _NEGLIGIBLE = 1e-13
 """Weights below this, of 1 the largest, are left out."""
 _EVERY = 8
-"""Every eighth ratio of classes and of superclasses tells where weights are."""
+"""Step of the coarse grid of ratios by which negligible weights are found."""
 
 LEAST = 6
-"""Superclasses that must be used: fewer say too little of how superclasses differ."""
+"""Superclasses that must be used: of fewer their variance is hardly known."""
 
 _ZERO = 1e-9
 """Singular values whose squares are below this share of the largest are 0."""
@@ -87,7 +86,7 @@ class Spectra:
 class SuperclassDesign:
     """The classes and superclasses of a task set's tasks.
 
-    Made by :meth:`of`.  What is costly is computed when it is first asked for and kept.
+    Made by :meth:`of`.  What is costly is computed at its first use and kept.
     """
 
     classes: ClassDesign
@@ -163,7 +162,7 @@ class SuperclassDesign:
         return None
 
     def prefix(self, tasks: int) -> SuperclassDesign:
-        """Return the design of the first tasks; it is kept, so that asking again costs nothing."""
+        """Return the design of the first tasks; it is kept for later calls."""
         if tasks == self.tasks:
             return self
         if tasks not in self._prefixes:
@@ -305,7 +304,7 @@ def weighted(
 def _that_matters(design: SuperclassDesign, coordinates: NDArray[Any], norm2: Floats) -> Grid:
     """Return the grid less ratios whose weights are negligible for all rows.
 
-    Weights fall on both sides of their largest one: some points of the grid tell where.
+    Weights fall on both sides of their largest one: a coarser grid finds where.
     """
     weights, _ = weighted(design, coordinates, norm2, _some_of_grid(design))
     weighty = weights.max(axis=1) > _NEGLIGIBLE

@@ -102,9 +102,9 @@ class Pairs:
 
     `own` computes half-widths (M,) of means from a number of tasks, the positions of methods (M,)
     and their moments; `widths` those (P,) of differences from a number of tasks, the positions of
-    first and second methods (P,), and the differences' moments: a kind that asks about more takes
-    the larger of its own and these. Both are NaN without an interval. `independent` says how many
-    of the first tasks are independent, by which differences that are all equal are judged.
+    first and second methods (P,), and the differences' moments: a kind about more than images takes
+    the larger of its own and these. Both are NaN without an interval. `independent` counts the
+    independent ones of the first tasks, by which differences that are all equal are judged.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class Adjusted:
     """p-values adjusted within one family."""
 
     size: int
-    """Comparisons in the family: those whose p-value is not NaN."""
+    """Comparisons in the family: those with a p-value that is not NaN."""
     p: NDArray[np.float64]
     """float64: adjusted, of the shape they came in; NaN where they were."""
 
@@ -40,7 +40,7 @@ class Adjusted:
 
 
 def conclusive(p: Any, level: float) -> NDArray[np.bool_]:
-    """Say which p-values are at most 1 - level, but for rounding; NaN is not."""
+    """Return which p-values are at most 1 - level, but for rounding; NaN is not."""
     return np.asarray(p <= 1.0 - level + 1e-12)
 
 
@@ -98,7 +98,7 @@ BETTER, WORSE, INCONCLUSIVE, IDENTICAL, NOT_ESTIMABLE = range(len(VERDICTS))
 
 
 class PairInterval(Struct, frozen=True):
-    """What one kind of interval says of two methods.
+    """The comparison of two methods by one kind of interval.
 
     `mean` and `versus_mean` are each method's own, over the tasks that both answered, `difference`
     is paired by task; `verdict_direct` is conclusive where the two intervals do not overlap.
@@ -113,7 +113,7 @@ class PairInterval(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class PairColumns:
-    """What one kind of interval says of a method and P others, as columns (P,).
+    """Comparisons of a method and P others by one kind of interval, as columns (P,).
 
     `mean`, `halfwidth` (NaN without an interval) and `constant` (3, P) are of the method, of the
     other and of the difference; verdicts are positions in :data:`VERDICTS`.
@@ -179,8 +179,8 @@ class Comparison(Struct, frozen=True):
         Standard error that training both anew adds to the difference, percentage points, which the
         intervals count; None where one method's is unknown.
     of_one_model
-        Which of the two have one training run, and may differ from run to run: what is said holds
-        for these trained models.
+        Which of the two have one training run, and may differ from run to run: verdicts hold for
+        these trained models.
     """
 
     dataset: str
@@ -196,38 +196,38 @@ class Comparison(Struct, frozen=True):
     as_text: ClassVar[Callable[[Comparison], str] | None] = None
 
     def __str__(self) -> str:
-        """Return the comparison as a sentence, where the package has said how."""
+        """Return the comparison as a sentence, by `as_text` where it is set."""
         write = type(self).as_text
         return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
         others = ", ".join(kind for kind in self.intervals if kind != self.interval_kind)
-        beside = f"; other intervals: {others}" if others else ""
+        more = f"; other intervals: {others}" if others else ""
         return (
             f"<Comparison on {self.dataset}/{self.task_set}: {self.method} minus {self.versus}\n"
-            f" = {self.difference}, verdict {self.verdict.value!r}{beside}>"
+            f" = {self.difference}, verdict {self.verdict.value!r}{more}>"
         )
 
     @property
     def about_new_images(self) -> Comparison | None:
-        """The same led by what it says of new images; None if it says nothing of them.
+        """The same with the kind for new images as the primary one; None without such a kind.
 
-        Where tasks reuse images that is the kind that leaves images out.  The interval that such a
-        set carries is then the closed one, with which the field would compare.
+        Where tasks reuse images that is the kind that leaves images out; `verdict_closed` is then
+        that of the paired closed interval.
         """
         if self.interval_kind != "closed":
             return self
         if "images" not in self.intervals:
             return None
-        beside = dict(self.intervals)
-        del beside["closed"]
+        intervals = dict(self.intervals)
+        del intervals["closed"]
         return structs.replace(
-            self, interval_kind="images", intervals=beside, verdict_closed=self.verdict
+            self, interval_kind="images", intervals=intervals, verdict_closed=self.verdict
         )
 
     @property
     def displayed(self) -> Comparison:
-        """The same as people read it: about new images, if anything is said of them."""
+        """The same for display: about new images, if there is an interval for them."""
         return self.about_new_images or self
 
     @property
@@ -272,7 +272,7 @@ def paired_verdicts(
     Conclusive when 0 lies outside the interval, *not estimable* without one (a half-width of NaN).
     Differences that are all 0 are *identical*, unless right answers to other queries give them a
     half-width; where all are equal but not 0, the exact sign-flip
-    test of the `independent` tasks stands in, unless there are 0 of them.
+    test of the `independent` tasks decides, unless there are 0 of them.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
     better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))

@@ -1,11 +1,11 @@
-"""Bounds where intervals say nothing, or cover too little: no error at all, or nearly none.
+"""Bounds for results without an error, or nearly so, where intervals are missing or too narrow.
 
 If a task had an error with probability π, T independent tasks would all be without one with
 probability (1 - π)^T; so π <= 1 - (1 - level)^(1/T), the exact bound of Clopper & Pearson
 (Biometrika 1934) for 0 of T.  For **new classes** T counts only tasks that share no class.
 
-Above 98 % Student's interval of 95 % covers as little as 76 %.  There stands the exact interval of
-as many queries as the tasks are worth (Korn & Graubard, Survey Methodology 1998)::
+Above 98 % Student's interval of 95 % covers as little as 76 %.  There the exact interval is used,
+of as many queries as the tasks are worth (Korn & Graubard, Survey Methodology 1998)::
 
     n* = p(1-p)/se² · (t(n-1)/t(T-1))²      at most n, the queries of all tasks
     1 - upper, 1 - lower = the Beta quantiles of Clopper and Pearson at n* (1-p) errors of n*
@@ -45,7 +45,7 @@ class Saturation:
 
 
 def zero_bound(trials: int, level: float = 0.95) -> float:
-    """Bound a probability from above, in percent, after none in so many independent trials."""
+    """Bound a probability from above, in percent, given 0 of so many independent trials."""
     return -100.0 * expm1(log1p(-level) / trials)
 
 
@@ -54,7 +54,7 @@ def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[in
 
     Returns rows, ascending; after `steps` there may be a larger choice.
 
-    A depth-first search, the same every time: take the class that the fewest remaining tasks
+    A depth-first search, the same every time: take the class that the fewest tasks left
     contain, and first the one of these that excludes the fewest others, or none.
     """
     classes = np.asarray(class_ids)

@@ -90,7 +90,7 @@ def _between_levels(
     at = -ndtri((1.0 - REFERENCE) / 2.0)
     known = np.square(own / at)
     far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
-    last = np.where(far, end, at + 1.0) ** 2  # in place of those that tell nothing
+    last = np.where(far, end, at + 1.0) ** 2  # in place of uninformative ones
     there = np.where(far, np.square(size) / last, known)
     slope = (there - known) / (last - at**2)
     low, high = np.minimum(last, at**2), np.maximum(last, at**2)
@@ -110,7 +110,7 @@ def _between_levels(
 
     def of_tasks(z: Floats) -> Floats:
         square = np.maximum(np.square(z), 1e-12)
-        inside = np.minimum(square, high)  # where it is asked for
+        inside = np.minimum(square, high)  # where it is evaluated
         straight = np.maximum(known + slope * (square - at**2), 0.0)
         return np.asarray(np.where(bent, unit * np.expm1(b * inside) / inside, straight))
 
@@ -228,7 +228,7 @@ class Moments:
             whole, df = _law(of_tasks(z), v, w)
             return stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
 
-        # h' may fall again far out, since df grows with h: the first place is looked for
+        # h' may fall again far out, since df grows with h: the first place counts
         low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
         before, last = np.ones(size.shape, np.bool_), high
         for part in np.arange(1, _PLACES) / _PLACES:

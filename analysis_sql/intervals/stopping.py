@@ -8,7 +8,7 @@ against the claim that the mean difference is at most m, the chance that a capit
     Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
     c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
 
-It asks nothing of the differences but that they lie in [-1, 1].  Every factor falls as m rises, so
+It assumes of the differences only that they lie in [-1, 1].  Every factor falls as m rises, so
 what is not rejected is an interval.  Capital depends on how often each difference occurred and not
 on their order; ends are multiples of 2^-16, rounded outwards.  The interval reported is what all
 intervals so far have in common.

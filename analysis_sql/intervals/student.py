@@ -105,8 +105,8 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
 def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
     """Solve for the same of weights (P, N) on nodes of ln(se), the first at `errors[:, 0]`.
 
-    For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is looked
-    for among these, and then interpolated in the logarithms of what nine of them leave.
+    For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is found
+    among these, and then interpolated in the logarithms of what nine of them leave.
     """
     kept = np.flatnonzero((np.abs(weights) > _NEGLIGIBLE * alpha).any(axis=0)) // BLOCK * BLOCK
     weights = np.ascontiguousarray(weights[:, kept[0] : kept[-1] + BLOCK])
@@ -114,9 +114,9 @@ def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) 
     at = 8 * np.maximum((weights @ some_tails > alpha).sum(axis=1) - 1, 0)
     outside = np.matmul(tails[at[:, None] + _NINE], weights[:, :, None])[:, :, 0]
     excess = np.log(outside.T / alpha)
-    apart = excess[:, None] - excess
-    apart[_NINE, _NINE] = 1.0
-    parts = -excess / apart
+    gaps = excess[:, None] - excess
+    gaps[_NINE, _NINE] = 1.0
+    parts = -excess / gaps
     parts[_NINE, _NINE] = 1.0
     place = kept[0] + unit + at + _NINE @ parts.prod(axis=1)
     return np.asarray(errors[:, 0] * np.exp(NODE * place))

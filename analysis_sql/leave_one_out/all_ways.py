@@ -14,7 +14,7 @@ s_r² is the variance of the draws' means, s²_c that of the images' means over 
 interaction mean square of draws and images. Draws of one pool have in common f of what training
 images change, and s_r² has the rest: by the second term of D the mean of endless draws would still
 change with new ones. Of one draw D is unknown, and of a method without draws it is 0. Classes of
-one image, which say nothing of s²_c, are taken for one class.
+one image, which do not estimate s²_c, are taken for one class.
 
 For new classes, with all that comes with them, a class is left out of the queries and of what may
 be answered; an image then gets the class with the next highest score. θ_c is the mean without class
@@ -67,7 +67,7 @@ class Variances(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Which draw answers which test image, and how classes are weighted.
+    """The test images that are queries of each draw, and how classes are weighted.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Cells:
     class_of_image
         int64 (n,), 0..C-1, each class at least once.
     alike
-        Weight all answers alike, as papers print it, or else all classes.
+        Weight all queries alike, as papers print it, or else all classes.
     overlap
         S/N, the share of a class's training images that a draw takes; 0 where they are many.
     """
@@ -96,7 +96,7 @@ class Cells:
 
     @cached_property
     def _queries_of_class(self) -> Floats:
-        """Answers of each class in each draw (R, C), at least 1."""
+        """Queries of each class in each draw (R, C), at least 1."""
         return np.maximum(self._by_class(self.there), 1.0)
 
     @cached_property
@@ -122,11 +122,11 @@ class Cells:
         return np.asarray(self._weights**2 / freedom * share / self._size)
 
     def _of_lone_images(
-        self, image: Floats, apart: Floats, squares: Callable[[Floats], Floats]
+        self, image: Floats, deviations: Floats, squares: Callable[[Floats], Floats]
     ) -> tuple[Floats, float]:
         """Compute what classes of one image count in T, and its degrees of freedom.
 
-        Such a class does not say how its images differ.  Several are taken for one class, which
+        Such a class has no variance of images of its own.  Several are taken for one class, which
         counts how classes differ too (collapsed strata: Cochran, Sampling Techniques, 5A.12); a
         single one has the variance within the others.
         """
@@ -136,10 +136,10 @@ class Cells:
             own = image[:, lone[self.class_of_image]]
             factor = weights[lone].sum() ** 2 / (number * (number - 1.0))
             return factor * squares(own - own.mean(axis=1, keepdims=True)), number - 1.0
-        return float(weights[lone].sum()) ** 2 * squares(apart) / max(rest, 1), max(rest, 1.0)
+        return float(weights[lone].sum()) ** 2 * squares(deviations) / max(rest, 1), max(rest, 1.0)
 
     def means_without(self, x: Floats, regained: Ints) -> Floats:
-        """Compute the mean without each class, as a query and as an answer (C,).
+        """Compute the mean without each class among queries and predictions (C,).
 
         `x` is (R, n), 1 or 0, and `regained` (R, n) the class without which an image is right that
         is not now, -1 where there is none.
@@ -156,28 +156,28 @@ class Cells:
     def variances(self, draws: Sequence[Floats], squares: Callable[[Floats], Floats]) -> Variances:
         """Compute T and df, where `squares` is :func:`of_each` method or :func:`of_pairs`.
 
-        `draws` are R arrays x (M, n); what is not there counts for nothing. Squares of differences
-        come from products of methods: where two hardly differ, rounding leaves nothing of T.
+        `draws` are R arrays x (M, n), of which images that are no queries are left out. Squares of
+        differences come from products of methods: where two hardly differ, T is lost to rounding.
         """
         number, size, owner = len(self.there), self._size, self.class_of_image
         into = csr_array((np.ones(owner.size), (owner, np.arange(owner.size))))
         there = [np.where(here, x, 0.0) for here, x in zip(self.there, draws, strict=True)]
         image = np.sum(there, axis=0) / self._draws_of_image
-        apart = image - ((into @ image.T).T / size)[:, owner]
+        deviations = image - ((into @ image.T).T / size)[:, owner]
         images = below = both = np.zeros(())
         by_class = np.split(np.argsort(owner, kind="stable"), np.cumsum(size)[:-1])
         for own, factor, freedom in zip(by_class, self._of_images, size - 1.0, strict=True):
-            part = factor * squares(apart[:, own])
+            part = factor * squares(deviations[:, own])
             images, below = images + part, below + part**2 / max(freedom, 1.0)
         if (size == 1).any():
-            part, freedom = self._of_lone_images(image, apart, squares)
+            part, freedom = self._of_lone_images(image, deviations, squares)
             images, below = images + part, below + part**2 / freedom
         means, roots = [], np.sqrt(self._of_both)[owner]
-        for here, x, answers in zip(self.there, there, self._queries_of_class, strict=True):
-            of_class = (into @ x.T).T / answers
+        for here, x, queries in zip(self.there, there, self._queries_of_class, strict=True):
+            of_class = (into @ x.T).T / queries
             means.append(of_class @ self._weights)
             if number > 1:
-                rest = np.where(here, roots * (x - apart - of_class[:, owner]), 0.0)
+                rest = np.where(here, roots * (x - deviations - of_class[:, owner]), 0.0)
                 both = both + squares(rest)
         of_methods = np.transpose(means)
         centred = of_methods - of_methods.mean(axis=1, keepdims=True)
@@ -217,7 +217,7 @@ class AllWayDesign:
     """Share of a class's training images that a draw takes for support."""
     unit: str = "images"
     second: bool = False
-    """Whether it is known of some method what it would answer without each class."""
+    """Whether some method's predictions without each class are known."""
     alike: bool = True
     """As of :class:`Cells`."""
 
@@ -260,14 +260,14 @@ class AllWayDesign:
 
     @cached_property
     def cells(self) -> Cells:
-        """Which draw answers which image."""
+        """The images that are queries of each draw."""
         there = np.zeros((self.tasks, self.class_of_image.size + 1), bool)
         np.put_along_axis(there, self.queries_of, True, axis=1)
         return Cells(there[:, :-1], self.class_of_image, self.alike, self.overlap)
 
 
 class AllWaySums:
-    """What intervals of methods and of pairs are made of; NaN where answers are unknown.
+    """What intervals of methods and of pairs are made of; NaN where predictions are unknown.
 
     It is T and df for new images, the part of T that is of draws, and where it is known the same
     two for new classes. It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
@@ -281,7 +281,7 @@ class AllWaySums:
 
     @property
     def means(self) -> Floats:
-        """Mean of each method in each draw (M, R), all of whose answers are known."""
+        """Mean of each method in each draw (M, R), whose predictions are all known."""
         methods = np.arange(len(self._right))
         return self._design.cells.variances(self._draws(methods), of_each).means
 
@@ -316,8 +316,8 @@ class AllWaySums:
             both = np.array([rows[of_row[k]], columns[of_column[k]]])
             draws = [x[:1] - x[1:] for x in self._draws(both)]
             without = self._without(both)
-            apart = without if without is None else without[:1] - without[1:]
-            for values, found in zip(made, self._found(draws, apart, of_each), strict=True):
+            difference = without if without is None else without[:1] - without[1:]
+            for values, found in zip(made, self._found(draws, difference, of_each), strict=True):
                 values[of_row[k], of_column[k]] = found[0]
         return made
 
@@ -346,33 +346,33 @@ class AllWaySums:
         if without is None:
             return [*found[:3]]
         number = without.shape[1]
-        apart = squares(without - without.mean(axis=1, keepdims=True)) * (number - 1) / number
-        below = apart**2 / (number - 1) + found.draws**2 / max(self._design.tasks - 1, 1)
-        whole = apart + found.draws
+        variance = squares(without - without.mean(axis=1, keepdims=True)) * (number - 1) / number
+        below = variance**2 / (number - 1) + found.draws**2 / max(self._design.tasks - 1, 1)
+        whole = variance + found.draws
         df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)
         return [*found[:3], whole, df]
 
     def _draws(self, methods: Ints) -> list[Floats]:
-        """Return the share of runs that are right in each draw (M, n), 0 where it does not ask."""
-        told = [own for i in methods if (own := self._right[i]) is not None]
-        return [self._on_images([own.counts[r] / own.runs for own in told], r) for r in self._every]
+        """Return the share of right runs by draw and image (M, n), 0 where it is no query."""
+        shares = [own.shares for i in methods if (own := self._right[i]) is not None]
+        return [self._on_images([own[r] for own in shares], r) for r in self._every]
 
     def _without(self, methods: Ints) -> Floats | None:
         """Return the methods' means without each class (M, C), NaN of those without second-bests.
 
-        None if no method tells them.
+        None if no method has them.
         """
         if not self._design.second:
             return None
         x, cells = np.stack(self._draws(methods)), self._design.cells
         made = np.full((len(methods), int(self._design.class_of_image.max()) + 1), np.nan)
         for k, method in enumerate(methods):
-            told = self._right[method]
-            if told is None or told.regained is None:
+            right = self._right[method]
+            if right is None or right.regained is None:
                 continue
             runs = [
                 np.stack([self._on_images([own[r]], r, -1)[0] for r in self._every]).astype(int)
-                for own in told.regained
+                for own in right.regained
             ]
             made[k] = np.mean([cells.means_without(x[:, k], regained) for regained in runs], axis=0)
         return made
@@ -384,6 +384,6 @@ class AllWaySums:
     def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
         """Put what is known of a draw's queries where the images are (M, n)."""
         x = np.full((len(values), self._design.class_of_image.size + 1), float(nothing))
-        if values:  # else no method says which queries were right
+        if values:  # else no method has known queries
             x[:, self._design.queries_of[draw]] = values
         return x[:, :-1]  # the last is of places without an image

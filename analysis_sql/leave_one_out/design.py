@@ -26,13 +26,13 @@ LeftOut = Literal["images", "classes", "superclasses"]
 LEFT_OUT: tuple[LeftOut, ...] = ("images", "classes", "superclasses")
 
 LEAST_APPEARANCES = 0.2
-"""Tasks that a unit is in on average, below which the jackknife has not been shown to hold."""
+"""Tasks that a unit is in on average, below which the jackknife has not been tested."""
 
 LEAST_TASKS = 30
-"""Tasks without a class (superclass): fewer do not tell what the mean without it is."""
+"""Tasks without a class (superclass): of fewer the mean without it is hardly known."""
 
 LEAST_USES = 3
-"""Tasks with a class: fewer do not tell what its images, or the class, change."""
+"""Tasks with a class: of fewer the effects of its images, or of the class, are hardly known."""
 
 LEAST_SUPERCLASSES = 6
 
@@ -42,7 +42,7 @@ what images do: V comes out too small by the square of 1 less this share, 19 % a
 with 20 classes in 600 tasks."""
 
 FEW_LEFT = 3.0
-"""(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
+"""(N_c-1)/(N_c-m) of a class, above which tasks use nearly all of its images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +190,14 @@ class TaskDesign:
 
     @cached_property
     def queries(self) -> QueryDesign | None:
-        """What roles of images say, where they are known; None where whole tasks must do."""
+        """The design by roles of images, where they are known; None where whole tasks must do."""
         return QueryDesign.of(self.membership, self.shots) if self.takes_queries else None
 
     def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
         """Take from values (M, B) their least-squares fit by the classes of tasks, or their mean.
 
         For images the fit, which lessens noise, unless it has too few tasks for it
-        (:data:`FITTED`); for classes and superclasses, whose part it is, the mean alone.
+        (:data:`FITTED`); for classes and superclasses, which the fit would remove, the mean alone.
         """
         if name != "images" or self.membership.class_names.size > FITTED * self.tasks:
             return np.asarray(values - values.mean(axis=1, keepdims=True))

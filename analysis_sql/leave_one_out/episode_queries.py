@@ -72,20 +72,20 @@ class EpisodeQueries:
         tasks, every = len(classes), sizes.astype(np.float64)
         task, place = np.nonzero(classes >= 0)
         label, shot = classes[task, place], shots[task, place]
-        shown = images[task, place]
-        at = np.arange(shown.shape[1])
-        asked = (shown >= 0) & (at >= shot[:, None])
-        number = asked.sum(axis=1)
+        drawn = images[task, place]
+        at = np.arange(drawn.shape[1])
+        is_query = (drawn >= 0) & (at >= shot[:, None])
+        number = is_query.sum(axis=1)
         n = every[label]
         left = n - shot
         odds = shot / left
-        support = shown[at < shot[:, None]]
+        support = drawn[at < shot[:, None]]
         of_image, of_class, own = loadings(task, label, odds, shot, support, class_of_image, tasks)
         weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
         factor = (n - 1.0) / n
         cross = -factor * shot * (1.0 + odds) * weight / n
         squares = np.asarray(np.bincount(task, factor * (shot + left * odds**2), tasks), np.float64)
-        queries = shown[asked]
+        queries = drawn[is_query]
         other = np.bincount(queries, np.repeat(weight**2, number), own.size)
         share = ((every - 1.0) / every)[class_of_image]
         return cls(
@@ -113,21 +113,21 @@ def loadings(
     label: Ints,
     odds: Floats,
     number: Ints,
-    shown: AnyInts,
+    present: AnyInts,
     class_of_image: Ints,
     tasks: int,
 ) -> tuple[csr_array, csr_array, Floats]:
     """Return by how much leaving out images changes tasks, of places (P,), each with some images.
 
-    x is 1 where an image is shown, and -odds where its class is, without it: what is more than the
-    latter (B, R), odds (B, C), and Σ_b x² (R,). `shown` has the images of one place after another.
+    x is 1 where an image is present, and -odds where its class is, without it: the excess over the
+    latter (B, R), odds (B, C), and Σ_b x² (R,). `present` has the images place by place.
     """
     units, classes = len(class_of_image), int(class_of_image.max()) + 1
-    of_shown = np.repeat(odds, number)
+    of_present = np.repeat(odds, number)
     squares = np.asarray(np.bincount(label, odds**2, classes)[class_of_image], np.float64)
-    squares += np.bincount(shown, 1.0 - of_shown**2, units)
+    squares += np.bincount(present, 1.0 - of_present**2, units)
     return (
-        csr_array((1.0 + of_shown, (np.repeat(task, number), shown)), (tasks, units)),
+        csr_array((1.0 + of_present, (np.repeat(task, number), present)), (tasks, units)),
         csr_array((odds, (task, label)), (tasks, classes)),
         squares,
     )

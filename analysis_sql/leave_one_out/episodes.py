@@ -9,9 +9,9 @@ p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted 
 
 with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b, if
 tasks are many (:data:`.design.FITTED`), and on its shape (K, 1/K, mean images a class, inverse);
-for classes on its shape alone. Where a task shows all images of a class none can be left out: x = 0
-there, and what the class's images change is scaled up to all its tasks. Tasks with all classes say
-nothing of classes. Where all tasks have as many classes and images, V differs from that of
+for classes on its shape alone. Where a task has all images of a class none can be left out: x = 0
+there, and what the class's images change is scaled up to all its tasks. Tasks with all classes do
+not count for classes. Where all tasks have as many classes and images, V differs from that of
 :mod:`.jackknife` in its denominators alone.
 """
 
@@ -50,7 +50,7 @@ def padded(values: AnyInts, lengths: Ints) -> NDArray[np.int32]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EpisodeJackknife(Jackknife):
-    """A jackknife whose loadings are, but for a few entries, the same for all units of a class."""
+    """A jackknife with loadings that are, but for a few, the same for all units of a class."""
 
     of_class: csr_array
     """(B, C): what is taken from the loadings of every unit of a class."""
@@ -215,7 +215,7 @@ class EpisodeDesign:
             self.class_of_image,
             tasks,
         )
-        # a class of which some tasks show all images is scaled up from the others, by what one
+        # a class of which some tasks have all images is scaled up from the others, by what one
         # image does to a task's mean: p/(K m) = 1/(K N)
         part = np.repeat(1.0 / self.ways[:, None], self.classes.shape[1], axis=1)
         every, kept = (
@@ -245,8 +245,8 @@ class EpisodeDesign:
         some = self.ways < classes
         odds = np.where(some, self.ways / np.maximum(classes - self.ways, 1), 0.0)
         rows, places = np.nonzero((self.classes >= 0) & some[:, None])
-        shown = self.classes[rows, places]
-        units = csr_array(((1.0 + odds)[rows], (rows, shown)), (tasks, classes))
+        present = self.classes[rows, places]
+        units = csr_array(((1.0 + odds)[rows], (rows, present)), (tasks, classes))
         whole = (odds, (np.arange(tasks), np.zeros(tasks, np.int64)))
         number, factor = max(int(some.sum()), 2), (classes - 1) / classes
         squares = np.where(some, self.ways + (classes - self.ways) * odds**2, 0.0)

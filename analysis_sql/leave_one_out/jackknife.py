@@ -202,7 +202,7 @@ def per_unit(membership: Membership, of_class: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Jackknife:
-    """What leaving out one unit at a time says of a mean over B tasks.
+    """The leave-one-out variance of a mean over B tasks, as quadratic forms.
 
     With x the values of tasks and a = x'L how far each of R units moves the mean, V = Σ_r w_r a_r²
     + Σ_b d_b x_b² is the variance, noise of finitely many tasks removed, and tot = Σ_r t_r a_r²
@@ -224,14 +224,14 @@ class Jackknife:
     centred: bool = False
     """Whether a is taken about its mean over the units."""
     of_noise: bool = False
-    """Whether it is of tot - V."""
+    """Whether τ is in parts of tot - V."""
     tails: bool = False
     """Whether long tails of a lower the degrees of freedom."""
 
     def error(self, variance: Floats, total: Floats) -> Floats:
         """Return τ of V and tot."""
-        apart = total - variance if self.of_noise else total
-        return np.asarray(self.scale * np.maximum(apart, 0.0))
+        base = total - variance if self.of_noise else total
+        return np.asarray(self.scale * np.maximum(base, 0.0))
 
     def coordinates(self, values: Floats) -> Floats:
         """Compute a (M, R) of values (M, B)."""

@@ -68,7 +68,7 @@ class Spread:
     monte_carlo_share: Floats
     """v_mc/T: the part of the variance that more tasks of the same images would take away."""
     widened: Bools
-    """Whether τ > T: too few tasks to tell the variance from noise, so that h is wide."""
+    """Whether τ > T: too few tasks to separate the variance from noise, so that h is wide."""
     is_bound: bool
     """Whether the half-width is an upper bound (:meth:`TaskDesign.bound`), and no estimate."""
     _mean: Floats
@@ -76,7 +76,7 @@ class Spread:
 
     @cached_property
     def p(self) -> Floats:
-        """Two-sided p-values: 1 minus the largest level whose interval leaves out 0; 1 if none."""
+        """Two-sided p-values: 1 minus the largest level at which h excludes 0; 1 if none."""
         p = np.zeros_like(self._mean)
         for variance, tau, df in self._laws:
             p = np.maximum(p, p_value(self._mean, variance, tau, df))
@@ -106,7 +106,7 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Compute the intervals of M methods and of all pairs, from values (M, B) of the tasks.
 
-    `right` says of inductive methods which queries were right, None of others.
+    `right` has which queries were right for inductive methods, None for others.
     """
     everything = np.arange(len(np.atleast_2d(y)))
     return Influences(design, y, right).block(everything, everything, level)
@@ -128,22 +128,22 @@ class Influences:
         self._queries: ProductSums | None = None
         self._width = 1
         self._right = [own and own.first(tasks) for own in right] or [None] * len(values)
-        told = [own for own in self._right if own is not None]
+        given = [own for own in self._right if own is not None]
         self._all_ways = (
             AllWaySums(design, self._right) if isinstance(design, AllWayDesign) else None
         )
-        if told and design.queries is not None:
+        if given and design.queries is not None:
             self._known[:] = [own is not None for own in self._right]
             u = design.residuals(values[self._known])
-            self._queries = design.queries.sums(u, told)
-            self._width = told[0].counts.shape[1]
-        self._place = np.cumsum(self._known) - 1  # of a method among those whose queries are known
+            self._queries = design.queries.sums(u, given)
+            self._width = given[0].counts.shape[1]
+        self._place = np.cumsum(self._known) - 1  # of a method among those with known queries
         known = self._queries is not None and self._known.all()  # whole tasks say nothing of images
         self._whole = [name for name in design.jackknives if name != "images" or not known]
         self._sums: dict[LeftOut, Sums] = {}
 
     def _sums_of(self, name: LeftOut) -> Sums:
-        """Return the sums of whole tasks, made once they are asked for."""
+        """Return the sums of whole tasks, made at their first use."""
         if name not in self._sums:
             self._sums[name] = Sums(self._design, name, self._y)
         return self._sums[name]
@@ -155,7 +155,7 @@ class Influences:
         found: tuple[Floats, Floats],
         shape: tuple[int, ...],
     ) -> None:
-        """Put V and τ of methods whose queries are known, in place of those of whole tasks."""
+        """Put V and τ of methods with known queries in place of those of whole tasks."""
         if "images" not in parts:
             parts["images"] = tuple(np.zeros(shape) for _ in range(4))
         for sums, own in zip(parts["images"], found, strict=False):
@@ -166,18 +166,18 @@ class Influences:
         parts: Mapping[LeftOut, tuple[Floats, ...]],
         pairs: tuple[Ints, Ints],
         where: tuple[Ints, Ints],
-        apart: Floats,
+        differences: Floats,
     ) -> None:
-        """Put the same of pairs that hardly differ, from their differences `apart` (P, B)."""
+        """Put the same of pairs that hardly differ, from their differences (P, B)."""
         both = np.flatnonzero(self._known[pairs[0]] & self._known[pairs[1]])
         if not both.size or self._design.queries is None:
             return
-        told = [
+        right = [
             RightQueries(self._right[j].shares - self._right[k].shares, 1)
             for j, k in zip(*(side[both].tolist() for side in pairs), strict=True)
         ]
-        u = self._design.residuals(apart[both])
-        found = self._design.queries.sums(u, told).own
+        u = self._design.residuals(differences[both])
+        found = self._design.queries.sums(u, right).own
         for sums, own in zip(parts["images"], found, strict=False):
             sums[where[0][both], where[1][both]] = own
 
@@ -202,15 +202,15 @@ class Influences:
         for start in range(0, len(hardly), step):
             at = hardly[start : start + step]
             where = (at[:, 0], at[:, 1])
-            apart = self._y[rows[at[:, 0]]] - self._y[columns[at[:, 1]]]
-            mean[where] = apart.mean(axis=1)
-            still[where] = np.ptp(apart, axis=1) <= _CONSTANT
-            noise[where] = Forms(centred(apart), self._noise.weights).diagonal
+            differences = self._y[rows[at[:, 0]]] - self._y[columns[at[:, 1]]]
+            mean[where] = differences.mean(axis=1)
+            still[where] = np.ptp(differences, axis=1) <= _CONSTANT
+            noise[where] = Forms(centred(differences), self._noise.weights).diagonal
             for name in self._whole:
-                direct = Sums(self._design, name, apart).own
+                direct = Sums(self._design, name, differences).own
                 for sums, own_sums in zip(parts[name], direct, strict=True):
                     sums[where] = own_sums
-            self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, apart)
+            self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, differences)
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         if self._all_ways is not None:
@@ -289,10 +289,10 @@ class Influences:
                     df = np.full(mean.shape, self._design.tasks - 1.0)
             laws = (*laws, (whole, tau, df))
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
-            shown = np.where(identical, 0.0, np.where(still, np.inf, widest))
+            widths = np.where(identical, 0.0, np.where(still, np.inf, widest))
             share = np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0)
             spreads[name] = Spread(
-                shown,
+                widths,
                 np.full(mean.shape, np.inf) if df is None else df,
                 share,
                 tau > whole,
@@ -336,7 +336,7 @@ def halfwidth(variance: Floats, tau: Floats, df: Floats | None, level: float) ->
 
 
 def p_value(mean: Floats, variance: Floats, tau: Floats, df: Floats | None) -> Floats:
-    """Return 1 minus the largest level whose interval leaves out 0, by the mean and its variance.
+    """Return 1 minus the largest level at which the interval of a mean excludes 0.
 
     z with h(z) = |mean| solves a quadratic equation in z² for the normal law, and else lies between
     0 and that root.
@@ -354,7 +354,7 @@ def p_value(mean: Floats, variance: Floats, tau: Floats, df: Floats | None) -> F
 
 
 def _students_z(highest: Floats, size: Floats, variance: Floats, c: Floats, df: Floats) -> Floats:
-    """Return the z (N,) whose interval ends at 0, by Steffensen's method between bounds."""
+    """Return the z (N,) at which intervals end at 0, by Steffensen's method between bounds."""
 
     def own(at: Floats) -> Floats:
         width = np.sqrt(variance + (at * at + 1.0) / 4.0 * c)
@@ -412,8 +412,8 @@ class Forms:
     def block(self, rows: Ints, columns: Ints, same: Bools) -> Floats:
         """Return G_jj + G_kk - 2 G_jk (R, S), or G_jj where the two are the same."""
         product = (self._values[rows] * self.weights) @ self._values[columns].T
-        apart = self.diagonal[rows, None] + self.diagonal[columns] - 2.0 * product
-        return np.asarray(np.where(same, self.diagonal[rows, None], apart))
+        differences = self.diagonal[rows, None] + self.diagonal[columns] - 2.0 * product
+        return np.asarray(np.where(same, self.diagonal[rows, None], differences))
 
 
 class Sums:
@@ -484,7 +484,7 @@ class FirstTasks:
         return None if name in self._designs[tasks].why else self._designs[tasks]
 
     def pairs(self, counts: Counts, level: float) -> _AllPairs:
-        """Return all pairs of some methods; the last that were asked for are kept for all kinds.
+        """Return all pairs of some methods; the last ones are kept for all kinds.
 
         What they have at every level is kept, too.
         """
@@ -534,7 +534,7 @@ def _own(
     for tasks in np.unique(counts.tasks).tolist():
         rows = np.flatnonzero(counts.tasks == tasks)
         every = (
-            design.pairs(counts, level)  # whose pairs are often compared too, and are kept
+            design.pairs(counts, level)  # kept, since their pairs are often compared too
             if len(rows) == len(counts)
             else _AllPairs(design, counts.some(rows), level, {})
         )

@@ -1,6 +1,6 @@
 """Leaving out one image at a time, where it is known which queries were answered rightly.
 
-What a query image does to a task of an inductive method is its own answer, seen without the noise
+What a query image does to a task of an inductive method is its own prediction, without the noise
 of the task's other images; only what a support image does must be read from whole tasks. With u the
 residuals of tasks on their classes or mean (:attr:`.design.FITTED`), e whether a query is right
 less the mean of its class, and ē the mean of e over a class's queries in a task, sums over pairs of
@@ -56,7 +56,7 @@ LEAST_SIZE = 3
 
 
 def takes_queries(tasks: Membership, shots: int) -> bool:
-    """Tell whether roles are known, no task has two images of a unit, and some class is large."""
+    """Return whether roles are known, no task has two images of a unit, and some class is large."""
     return 0 < shots < tasks.per_class and tasks.one_each and bool(_large(tasks).any())
 
 
@@ -66,7 +66,7 @@ def _large(tasks: Membership) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class QueryDesign:
-    """What the tasks of a set say of images by their roles, for all methods."""
+    """The images of a set's tasks by their roles, for all methods."""
 
     support: csr_array
     """(B, U): which units are support."""

@@ -47,12 +47,12 @@ from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
 
 _DEVIATIONS = 12.0
-"""How far from its mean a binomial number is looked at."""
+"""Standard deviations from the mean to which a binomial law is summed."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a pilot says of one kind, in fractions squared."""
+    """A pilot's variances of one kind, in fractions squared."""
 
     variance: float
     noise: float
@@ -69,7 +69,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class LeftOutPilot:
-    """What B tasks that reuse images say of variances; made by :meth:`of`."""
+    """The variances estimated from B tasks that reuse images; made by :meth:`of`."""
 
     tasks: int
     between: float
@@ -210,7 +210,7 @@ class PlannedWidth:
     monte_carlo_share: float | None
     """v_mc/T, what more tasks would take away of the variance."""
     widened: bool
-    """Whether τ > T: too few tasks to tell the variance from noise."""
+    """Whether τ > T: too few tasks to separate the variance from noise."""
     why: str = ""
     """Why there is no interval; empty where there is."""
     of_tasks: float | None = None

@@ -1,4 +1,4 @@
-"""What an experiment will be able to say, before it is made (docs/planning.md).
+"""Expected half-widths and detectable differences of a planned experiment (docs/planning.md).
 
 From the sizes of a data set's classes follow, for each number of queries Q, how many tasks there
 will be and which of them share classes; from a pilot, what an accuracy or a paired difference
@@ -119,7 +119,7 @@ def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
     offsets = stream.words(tasks).tolist()
     for at, order in enumerate(orders):
         to_go = tasks - at
-        # no class has more uses left: marks this far apart fall on different ones
+        # no class has more uses left: marks at this distance fall on different ones
         marks = offsets[at] % to_go + to_go * np.arange(way)
         classes[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
         left[classes[at]] -= 1
@@ -138,10 +138,10 @@ def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
 
 
 MORE = (2, 3, 5, 10, 20)
-"""Numbers of runs of which a plan tells the half-width, if they are more than are planned."""
+"""Numbers of runs of which a plan has the half-width, if they are more than are planned."""
 
 _POINTS = 201
-"""Half-widths of tasks among which the one with the narrowest interval is looked for."""
+"""Half-widths of tasks that are searched for the one with the narrowest interval."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class WithRuns:
     tasks_alone: float
     """The narrowest that more tasks can make it with the planned runs."""
     more: tuple[tuple[int, float], ...]
-    """With more runs of every method whose runs differ: ``(runs, half-width)``."""
+    """With more runs of every method with differing runs: ``(runs, half-width)``."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Planned:
     classes), or nothing varies."""
     detectable_open: float | None
     detectable_class_aware: float | None
-    """The smallest true difference that the interval excludes 0 for with the power asked for."""
+    """The smallest true difference for which the interval excludes 0 with the requested power."""
     budget: Shares
     open_budget: Shares
     """Shares of the variance of the mean over new classes, and of the open interval's squared

@@ -12,7 +12,7 @@ class in a task (for one method D = E = X, its correct queries)::
 
     w^ = (1/K) mean of (Q·E - D²)/(Q(Q-1))     α^ = s² - w^/Q     s² = sample Var(Δ_t)
 
-Methods must answer a query without looking at the others, and Q >= 2.
+Methods must predict each query without the others, and Q >= 2.
 
 Q* minimises t(T-1) · sqrt((α + w/Q)/T) over the Q whose number of tasks T is given; for large T it
 is sqrt(S·w/α). Only w/α matters, and Q* never falls as it grows, so a confidence interval of the
@@ -98,10 +98,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class SetEstimate(Estimate):
-    """What one task set of T tasks of Q queries says; `variance` is s², of the tasks' accuracies.
+    """The estimate of one task set, T tasks of Q queries; `variance` is s², of their accuracies.
 
     `m1` and `m2` estimate E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries
-    that one method alone answers rightly.
+    that one method alone has right.
     """
 
     query: int
@@ -197,14 +197,14 @@ def _counts(correct: AnyInts, query: int, most: int) -> Ints:
 
 @dataclass(frozen=True)
 class PooledEstimate(Estimate):
-    """What several task sets of the same images say together."""
+    """The estimate of several task sets of the same images together."""
 
     seeds: int
     sets: int
     """How many of each; a seed has a set for each Q."""
     seed_errors: tuple[float, float] | None
     """Monte Carlo standard errors of (alpha, w): what more seeds would change.  None for a single
-    seed.  They say nothing of new images; `covariance` does."""
+    seed.  They are not about new images; `covariance` is."""
     parts: int = 0
     """0 where `covariance` is the bound of :func:`pool`, else how many parts of the images
     :func:`jackknife_images` left out in turn."""
@@ -303,7 +303,7 @@ class Cost:
 class QueryChoice:
     """The number of queries with the narrowest open interval, all intervals at one level.
 
-    Of comparisons, `costs` are means over pairs, whose ends have every pair's ratio at its own end;
+    Of comparisons, `costs` are means over pairs, with every pair's ratio at its own end;
     `ratio` and `root` are those of one method or pair, else undetermined.
     """
 

@@ -5,7 +5,7 @@ A task's accuracy (or paired difference) is y_t = θ + Σ_{c in t} b_c + e_t, as
 
     Var(b_c) = σ_b²            classes
     Var(e_t) = a + w/Q         images: luck of the support and query images with endless queries, a;
-                               queries: that only Q of a class are asked, w/Q
+                               queries: that there are only Q of a class, w/Q
     Var(mean) = σ_b²·V   + (a + w/Q)/T              V = n'n/T²
     E[s²]/T   = σ_b²·R/T + (a + w/Q)/T              R = (TK - n'n/T)/(T-1)
 

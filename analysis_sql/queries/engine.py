@@ -1,8 +1,8 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
 The files in ``queries/`` are views of the connection. A rule in ``rules/`` is a SELECT of the first
-rows that break it, in the order of the file, and of how many they are. Before it may stand one that
-finds out by groups of rows whether there are any; what that gives the second may use.
+rows that break it, in the order of the file, and of how many they are. Another may precede it,
+which finds by groups of rows whether there are any; the second may use its result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def query_names() -> list[str]:
 
 
 def query_text(name: str) -> str:
-    """Return the SQL of a query; an UnknownNameError says which there are."""
+    """Return the SQL of a query; an UnknownNameError lists the names there are."""
     if name not in query_names():
         fix = "fslbench sql --list describes the tables that are not made in SQL, too"
         raise UnknownNameError("query", name, query_names(), fix=fix)
@@ -51,7 +51,7 @@ def query_text(name: str) -> str:
 
 
 def query_question(name: str) -> str:
-    """Say what a query asks: its first line."""
+    """Return the first line of a query: the question."""
     return query_text(name).splitlines()[0].removeprefix("-- ")
 
 
@@ -117,7 +117,7 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
     """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
 
-    Gives at least one batch; columns of one name are told apart by ``_1``, ``_2``, ... Values of
+    Gives at least one batch; columns of one name get ``_1``, ``_2``, ... Values of
     types that Arrow or Python has not come as DuckDB writes them. Raises a QueryError for anything
     else, and a MemoryError if there is not even the memory that the connection may take.
     """
@@ -155,7 +155,7 @@ def _worded(error: Exception) -> QueryError:
 def _check_kind(sql: str) -> None:
     """Raise QueryError unless it is one SELECT, or EXPLAIN of one.
 
-    What EXPLAIN explains its own type does not tell, and EXPLAIN ANALYZE does it.
+    The type of EXPLAIN does not include what it explains, and EXPLAIN ANALYZE runs it.
     """
     kinds, texts = _statements(sql)
     if kinds == ["EXPLAIN"]:
@@ -197,7 +197,7 @@ def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
-    """Tell whether a type of DuckDB is plain, and what it is made of."""
+    """Return whether a type of DuckDB is plain, and what it is made of."""
     if kind.id in ("list", "array", "struct") and depth < _DEEPEST:
         inner = kind.children if kind.id == "struct" else kind.children[:1]
         # a struct of nothing is not for Parquet

@@ -29,17 +29,17 @@ from analysis_sql.intervals.sign_flip import sign_flips
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
-"""Below so many tasks the sign-flip test stands beside Student's interval."""
+"""Below so many tasks the sign-flip test is reported with Student's interval."""
 
 POWER = 0.8
-"""How often the detectable difference is found; at levels of at most 20 % none is told."""
+"""Power of the detectable difference; at levels of at most 20 % there is none."""
 
 
 class Evidence(Struct, frozen=True):
-    """What stands beside the interval of a paired difference."""
+    """The statistics that accompany the interval of a paired difference."""
 
     p: float | None
-    """Two-sided, of the test whose interval it is; None where T < 2."""
+    """Two-sided, of the test that the interval inverts; None where T < 2."""
     p_sign_flip: float | None
     """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test, about new images of
     these classes, tasks taken as independent; None where training runs of one of the two differ, of
@@ -47,9 +47,9 @@ class Evidence(Struct, frozen=True):
     detectable: float | None
     """The smallest true difference that these tasks would show four times in five, for new images
     of these classes, the tasks' standard deviation taken as true (percentage points); None where it
-    cannot be told."""
+    is unknown."""
     identical: Saturation | None
-    """Where the two agree on every task: on how many others they may differ."""
+    """Where the two agree on every task: bounds on how many others they may differ."""
 
 
 def evidence(
@@ -88,7 +88,7 @@ def _or_none(value: float) -> float | None:
 
 
 def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | None:
-    """Say what T tasks without an error, or a difference, leave open; None for closed sets."""
+    """Bound the errors, or differences, of others, given none on T tasks; None for closed sets."""
     if design is None or tasks < 1:
         return None
     disjoint = design.prefix(tasks).disjoint_tasks
@@ -149,12 +149,12 @@ class AdjustedPairs:
     """Whether by Holm's procedure; else by Bonferroni's, which finds no more."""
 
     def of(self, method: int, level: float) -> Bools:
-        """Return who is told apart from a method, (M,)."""
-        told = np.zeros(self.methods, np.bool_)
+        """Return which methods differ significantly from a method, (M,)."""
+        significant = np.zeros(self.methods, np.bool_)
         with_it = (self.first == method) | (self.second == method)
         others = (self.first + self.second - method)[with_it]
-        told[others] = conclusive(self.p, level)[with_it]
-        return told
+        significant[others] = conclusive(self.p, level)[with_it]
+        return significant
 
 
 def adjusted_pairs(
@@ -196,30 +196,30 @@ class Ties:
     best: str
     """The method with the highest mean."""
     tied: Mapping[IntervalKind, tuple[str, ...]]
-    """By kind of interval, methods that cannot be told from it, itself included, from the highest
-    mean down; first the primary kind, then others that are computed."""
+    """By kind of interval, methods that do not differ significantly from it, itself included, from
+    the highest mean down; first the primary kind, then others that are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """All pairs of M methods on a task set, by kind, whose p-values serve for every level."""
+    """All pairs of M methods on a task set, by kind, with p-values that serve for every level."""
 
     methods: tuple[str, ...]
     means: NDArray[np.float64]
     pairs: Mapping[IntervalKind, AdjustedPairs]
 
     def at(self, level: float) -> Ties:
-        """Say who cannot be told from the best at a level."""
+        """Return which methods do not differ significantly from the best at a level."""
         order = np.argsort(-self.means, kind="stable").tolist()  # of equal means the first first
-        carried, *_ = self.pairs.values()
-        apart = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
+        primary, *_ = self.pairs.values()
+        significant = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
         return Ties(
             methods=self.methods,
-            family=carried.family,
+            family=primary.family,
             best=self.methods[order[0]],
             tied={
-                kind: tuple(self.methods[i] for i in order if not told[i])
-                for kind, told in apart.items()
+                kind: tuple(self.methods[i] for i in order if not differs[i])
+                for kind, differs in significant.items()
             },
         )
 
@@ -245,7 +245,7 @@ def contest(
 
 
 def claim(level: float) -> str:
-    """Say what a table of such a set claims, and all that it does."""
+    """Return what a table of such a set claims, and no more."""
     return (
         f"with {100 * level:.8g} % confidence a best method is among those marked yes, and for "
         "each of the others there is a method that is at least as good; that they are worse than "
@@ -255,7 +255,7 @@ def claim(level: float) -> str:
 
 
 def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
-    """Find the highest mean of the ordinary methods with most tasks; the first of equals."""
+    """Return the row of the highest mean of the ordinary methods with most tasks, the first one."""
     most = tasks[ordinary].max()
     return int(np.argmax(np.where(ordinary & (tasks == most), np.asarray(means, float), -np.inf)))
 
@@ -264,12 +264,12 @@ def lead(leader: Counts, others: Counts) -> Counts:
     """Return by how much the leader is ahead of each other, over the tasks that both answered."""
     width = others.correct.shape[1]
     ahead = leader.correct[0, :width]
-    apart, common = subtract(
+    difference, common = subtract(
         ahead, leader.queries_per_task, others.correct, others.queries_per_task
     )
-    apart[np.arange(width) >= others.tasks[:, None]] = 0
+    difference[np.arange(width) >= others.tasks[:, None]] = 0
     variance = leader.run_variance + others.run_variance
-    return Counts(apart, others.tasks, common, variance, leader.run_square + others.run_square)
+    return Counts(difference, others.tasks, common, variance, leader.run_square + others.run_square)
 
 
 def ahead_p(ahead: Counts, kind: IntervalKind, design: Any = None) -> NDArray[np.float64]:
