@@ -1,7 +1,7 @@
-"""Read what files declare into the types that declare it; what does not fit is named by its place.
+"""Read the values of files into declared types; an error names the place of what does not fit.
 
-A type is a `msgspec.Struct` or a dataclass.  A ``Meta(description=...)`` says what is expected
-where a type alone does not say it well.
+A type is a `msgspec.Struct` or a dataclass.  A ``Meta(description=...)`` is what an error gives as
+expected, where the type alone is not clear.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MISSING = "missing"
 
 
 class MisfitError(ValueError):
-    """A declared value that is not what was expected; as a text it says so with its place.
+    """A declared value that is not what was expected; its text has the place.
 
     `places` lead to it from outside in; `known` are the fields there are, of an unknown one.
     """
@@ -79,26 +79,26 @@ def declared_in(raw: Any, kind: type[T], where: str) -> T:
         raise error.at(where) from None
 
 
-def _misfit(raw: Any, kind: Any, said: str) -> MisfitError:
-    """Find what msgspec's message is about: the place, its value and what it should be."""
-    message, at, steps = said, _AT.search(said), list[tuple[str, str, str]]()
+def _misfit(raw: Any, kind: Any, text: str) -> MisfitError:
+    """Return the place that msgspec's message is about, its value and what is expected."""
+    message, at, steps = text, _AT.search(text), list[tuple[str, str, str]]()
     if at:
-        message, steps = said[: at.start()], _STEP.findall(at[1])
+        message, steps = text[: at.start()], _STEP.findall(at[1])
     try:
-        return _misfit_at(steps, raw, kind, said, message)
+        return _misfit_at(steps, raw, kind, text, message)
     except (LookupError, TypeError, StopIteration):  # a name of the file looks like a place
-        return MisfitError([], quoted(raw, 60), said)
+        return MisfitError([], quoted(raw, 60), text)
 
 
 def _misfit_at(
-    steps: list[tuple[str, str, str]], raw: Any, kind: Any, said: str, message: str
+    steps: list[tuple[str, str, str]], raw: Any, kind: Any, text: str, message: str
 ) -> MisfitError:
     from msgspec import inspect  # only where something is wrong
 
     value, places = raw, list[str]()
     words, info = _described(inspect.type_info(kind))
     for name, index, _ in steps:
-        step = name or (int(index) if index else _refused_key(value, raw, kind, said))
+        step = name or (int(index) if index else _refused_key(value, raw, kind, text))
         value, (words, info) = value[step], _described(_inside(info, step))
         if name:
             places.append(name)
@@ -115,7 +115,7 @@ def _misfit_at(
 
 
 def _in_words(message: str) -> str:
-    """Say what msgspec expected, such as ``Expected `int | null` >= 1, got `str```."""
+    """Return what msgspec expected, from such as ``Expected `int | null` >= 1, got `str```."""
     expected = re.sub("^Expected |, got .*$", "", message)
     names = re.compile("`(.*?)`")
     return names.sub(lambda m: " or ".join(_WORDS.get(t, t) for t in m[1].split(" | ")), expected)
@@ -140,7 +140,7 @@ def _inside(info: Any, step: str | int) -> Any:
     return info.item_types[step] if hasattr(info, "item_types") else info.item_type
 
 
-def _refused_key(table: dict[str, Any], raw: Any, kind: type, said: str) -> str:
+def _refused_key(table: dict[str, Any], raw: Any, kind: type, text: str) -> str:
     """Find the key of the value that msgspec refuses and does not name; other keys are dropped."""
     for key, value in dict(table).items():
         table.clear()
@@ -148,21 +148,21 @@ def _refused_key(table: dict[str, Any], raw: Any, kind: type, said: str) -> str:
         try:
             msgspec.convert(raw, kind)
         except msgspec.ValidationError as error:
-            if str(error) == said:
+            if str(error) == text:
                 return key
-    raise LookupError(said)
+    raise LookupError(text)
 
 
 def parsed_json(text: str | bytes, kind: Any = Any) -> Any:
     """Parse a JSON text that declares a type, or any.
 
-    Raises a ValueError if it is no JSON, is nested deeper than the parser goes, or holds a number
-    that is none, or too large; a MisfitError if it is not of the type.
+    Raises a ValueError if it is not JSON, is nested too deep for the parser, or has a number that
+    is not finite, or too large; a MisfitError if it is not of the type.
     """
     try:
         try:
             return msgspec.json.decode(text, type=kind)
-        except msgspec.ValidationError:  # whose value and place are looked for in what it holds
+        except msgspec.ValidationError:  # convert again, to find its value and place
             return declared(msgspec.json.decode(text), kind)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
@@ -183,7 +183,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def parsed_toml(text: str) -> dict[str, Any]:
     """Parse a TOML text.
 
-    Raises a ValueError if it is none, is nested deeper than the parser goes, or holds a number of
+    Raises a ValueError if it is not TOML, is nested too deep for the parser, or has a number of
     thousands of digits.
     """
     try:

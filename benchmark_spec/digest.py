@@ -1,4 +1,4 @@
-"""Digests of what a table says, whatever file it came from.
+"""Digests of the content of a table, whatever file it came from.
 
 The content digest covers column names, logical types, lengths, nulls and values.  It does not
 depend on chunks, row groups, encodings, compression, nullability flags or metadata, so that a

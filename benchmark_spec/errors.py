@@ -1,6 +1,6 @@
 """Everything that can be wrong with a user's input, as one family of exceptions.
 
-An error says what was wrong, where, what was expected and what to do about it.  The command line
+An error has what was wrong, where, what was expected and what to do about it.  The command line
 prints it without a traceback and exits with 2; libraries catch :class:`FSLBenchError` or a kind.
 """
 
@@ -45,9 +45,9 @@ def fitting(text: str) -> str:
 
 def listing(items: Sequence[object], most: int = 8) -> str:
     """Join items for a message, naming at most `most` and counting the rest."""
-    shown = ", ".join(str(item) for item in items[:most])
+    text = ", ".join(str(item) for item in items[:most])
     left = len(items) - most
-    return f"{shown} and {left} more" if left > 0 else shown
+    return f"{text} and {left} more" if left > 0 else text
 
 
 def many(number: int, what: str, plural: str = "") -> str:
@@ -86,7 +86,7 @@ class FSLBenchError(Exception):
     fix : str, optional
         What to do about it.
 
-    All four are :func:`printable`: what other programs and files say is often repeated here.
+    All four are :func:`printable`: texts of other programs and files are often quoted here.
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
@@ -119,7 +119,7 @@ def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, An
 
 
 class FSLBenchWarning(UserWarning):
-    """Something that the user may want to fix; the command line prints it and goes on."""
+    """Something that the user may want to fix; the command line prints it and continues."""
 
 
 class SpecError(FSLBenchError):
@@ -176,11 +176,11 @@ class ReleaseError(FSLBenchError):
 
 
 class ReleaseNotFoundError(ReleaseError):
-    """No release where one was asked for."""
+    """No release where one was expected."""
 
 
 class CorruptReleaseError(ReleaseError):
-    """A release whose files differ from its manifest."""
+    """A release with files that differ from its manifest."""
 
 
 class LicenceError(ReleaseError):
@@ -255,19 +255,19 @@ class PredictionError(SubmissionError):
 
 
 class ContradictionError(SubmissionError):
-    """Counts that contradict the predictions or per-class counts beside them."""
+    """Counts that contradict the predictions or per-class counts of the same row."""
 
 
 class FingerprintError(SubmissionError):
-    """Answers that were made on other tasks than the release's."""
+    """Results on other tasks than the release's."""
 
 
 class DriftError(SubmissionError):
-    """A rule to stop early on a task set whose classes drift along it."""
+    """A rule to stop early on a task set with classes that drift along it."""
 
 
 class UnboundError(SubmissionError):
-    """Answers that do not say which tasks they were made on."""
+    """Results that do not name the tasks they were made on."""
 
 
 class MethodNameError(SubmissionError):
@@ -295,7 +295,7 @@ class EngineError(FSLBenchError):
 
 
 class BackboneError(FSLBenchError):
-    """A backbone whose weights are not to be had, are not the right ones, or do not fit it."""
+    """A backbone with weights that are missing, are not the right ones, or do not fit it."""
 
 
 class MissingPackageError(FSLBenchError):
@@ -320,7 +320,7 @@ class TaskLogError(FSLBenchError):
 
 
 class NoIntervalError(FSLBenchError, KeyError):
-    """A kind of interval that there is not, of a mapping of them; says why."""
+    """A kind of interval that a mapping of them lacks, with the reason."""
 
     __str__ = Exception.__str__  # not quoted, as a key would be
 
@@ -334,4 +334,4 @@ class ResultsError(FSLBenchError):
 
 
 class OutputError(FSLBenchError):
-    """A result that cannot be written where it was asked for."""
+    """A result that cannot be written to the requested place."""

@@ -13,7 +13,7 @@ from benchmark_spec.version import __version__
 
 
 def require(module: str, extra: str = "builders") -> Any:
-    """Import `module`, or say which extra installs it."""
+    """Import `module`, or raise an error that names the extra that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -33,7 +33,7 @@ def require(module: str, extra: str = "builders") -> Any:
 
 
 def install_line(extra: str) -> str:
-    """Say how to install an extra: from where the package came, such as the folder of a clone."""
+    """Return how to install an extra: from where the package came, such as a clone's folder."""
     origin = _origin()
     if "dir_info" in origin:
         from urllib.parse import urlsplit
@@ -45,7 +45,7 @@ def install_line(extra: str) -> str:
 
 
 def own_requirement() -> str:
-    """Say what pip installs this very package by on another machine; empty if nothing does.
+    """Return what pip installs this very package by on another machine; empty if nothing does.
 
     It is what pip installed it by here: an index, a repository at a commit, or an address.  What
     came from a folder, such as a clone, or from a file cannot be had elsewhere by that.
@@ -58,7 +58,7 @@ def own_requirement() -> str:
 
 
 def _source(origin: dict[str, Any]) -> str:
-    """Say where pip got the package from, as a requirement says it."""
+    """Return where pip got the package from, as a requirement."""
     if not origin:
         return ""
     repository = origin.get("vcs_info")
@@ -68,7 +68,7 @@ def _source(origin: dict[str, Any]) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return where pip got the package from, as PEP 610 says it; empty for an index."""
+    """Return where pip got the package from, as PEP 610 has it; empty for an index."""
     try:
         text = metadata.distribution("fslbench").read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # run from a folder that is not installed

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["classes", "images", "pictures", "tasks", "features", "attributes", "results"]
 RESULTS_SPLIT = "test"
-"""The split of the configuration ``results``, whose rows name their data set themselves."""
+"""The split of the configuration ``results``; its rows name their data set themselves."""
 
 Redistribution = Literal["images", "features", "tables"]
 """What a data set's licence lets others pass on.
@@ -62,8 +62,8 @@ _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 class Dataset:
     """A data set of a release: where its images come from and on what terms.
 
-    A manifest that does not say what may be redistributed means ``tables``; one that does not say
-    how many superclasses there are means that the classes have none.
+    What may be redistributed is ``tables`` by default; without a number of superclasses the classes
+    have none.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Table:
 
     `name` is the task set's, backbone's, attributes' or method's, empty for classes, images and
     pictures; `dataset` is empty for results. `digest` is of the content, `fingerprint` of a task
-    set. `provenance` says how it was made. A `drawn` task set has no file: it is drawn again from
+    set. `provenance` is how it was made. A `drawn` task set has no file: it is drawn again from
     its provenance and compared with its digest.
     """
 
@@ -120,7 +120,7 @@ class Table:
 
 
 def _within(value: Any, levels: int) -> bool:
-    """Tell whether tables and lists are nested at most so deep."""
+    """Return whether tables and lists are nested at most so deep."""
     inside = value.values() if isinstance(value, Mapping) else value
     return levels > 0 and all(
         _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
@@ -133,7 +133,7 @@ def shard_file(dataset: str, shard: int, shards: int) -> str:
 
 
 def shard_of(path: str) -> tuple[int, int]:
-    """Tell which shard a path names, from 0, and of how many; (0, 1) for a path that names none."""
+    """Return which shard a path names, from 0, and of how many; (0, 1) if it names none."""
     match = _SHARD.search(path)
     return (int(match[1]), int(match[2])) if match else (0, 1)
 
@@ -176,7 +176,7 @@ def named_config_and_split(table: Table) -> tuple[str, str]:
 
 
 def check_redistribution(value: str, where: str) -> Redistribution:
-    """Return `value` if it says what may be redistributed.
+    """Return `value` if it names what may be redistributed.
 
     Raises a SpecError if it is none of ``images``, ``features`` and ``tables``.
     """
@@ -211,21 +211,21 @@ def number_of_picture_shards(images: int) -> int:
 
 
 def check_shards(tables: Iterable[Table]) -> None:
-    """Refuse features or pictures whose shards are not all there, once each, in order.
+    """Refuse features or pictures without all of their shards, once each, in order.
 
-    Raises a ReleaseError naming it, and which shards are missing, too many or misplaced.
+    Raises a ReleaseError that names them and the shards there are.
     """
     sets: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
     for table in tables:
         if table.kind in ("pictures", "features"):
             key = (table.kind, table.dataset, table.name)
             sets.setdefault(key, []).append(shard_of(table.path))
-    for (kind, dataset, name), listed in sets.items():
-        counts = sorted({shards for _, shards in listed})
+    for (kind, dataset, name), entries in sets.items():
+        counts = sorted({shards for _, shards in entries})
         about = f"{kind} of {dataset}{f' by {quoted(name, 60)}' if name else ''}"
         if len(counts) > 1:
             raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
-        numbers = [shard for shard, _ in listed]
+        numbers = [shard for shard, _ in entries]
         if numbers != list(range(counts[0])):
             raise ReleaseError(
                 f"{about}: of {counts[0]} shards {listing(numbers)} are listed, not each once in "
@@ -237,7 +237,7 @@ def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> fl
     """Return what one step of float32 features stands for; None of float16 features.
 
     Raises a ReleaseError if steps have no positive scale in their table's provenance, or float16
-    features have any; `where` says whose.
+    features have any; `where` names the table.
     """
     scale = provenance.get("scale")
     if str(kind) not in ("float", "float32"):
@@ -263,7 +263,7 @@ class Manifest:
     """A release's name, version, data sets and tables.
 
     `made_with` is the package that wrote it, such as ``fslbench 0.1.0``, and `specification` a
-    SHA-256 (hex) of what it was asked to make; older ones do not say.
+    SHA-256 (hex) of the specification it was made from; older ones have none.
     """
 
     name: str
@@ -290,7 +290,7 @@ class Manifest:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def configs(self) -> dict[str, dict[str, list[str]]]:
-        """Return paths of files by configuration of the card, and split; task sets stand twice."""
+        """Return paths of files by configuration of the card, and split; task sets are in two."""
         stored = [table for table in self.tables if not table.drawn]
         places = [(config_and_split(table), table.path) for table in stored]
         places += [(named_config_and_split(t), t.path) for t in stored if t.kind == "tasks"]

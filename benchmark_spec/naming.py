@@ -95,7 +95,7 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
 
 
 def _most_marks(name: str) -> int:
-    """Count the most combining marks that stand on one letter."""
+    """Count the most combining marks on one letter."""
     most = run = 0
     for character in name:
         run = run + 1 if unicodedata.category(character).startswith("M") else 0
@@ -104,7 +104,7 @@ def _most_marks(name: str) -> int:
 
 
 def check_text(text: str, what: str, *, lines: bool = False) -> str:
-    """Return `text` if it can be shown anywhere: printable, perhaps of several lines, not long.
+    """Return `text` if it is safe to display: printable, perhaps of several lines, not long.
 
     Raises a SpecError naming the first character that a terminal or a page might obey or hide.
     """
@@ -132,5 +132,5 @@ def one_line(text: str, most: int = 300) -> str:
     no text are among what cannot be printed.
     """
     cut = text[: most + 1]
-    shown = "".join(c if c.isprintable() else " " if c in "\n\r\t" else "?" for c in cut)
-    return shown if len(text) <= most else f"{shown[: most - 1]}…"
+    line = "".join(c if c.isprintable() else " " if c in "\n\r\t" else "?" for c in cut)
+    return line if len(text) <= most else f"{line[: most - 1]}…"

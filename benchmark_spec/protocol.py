@@ -25,15 +25,15 @@ class Suite:
     Attributes
     ----------
     interval
-        The confidence interval that such a set can carry: ``open`` where no image is used
-        twice, so that tasks are a sample of new images; ``closed`` where images recur, so
-        that an interval only speaks of new tasks of the same images.
+        The primary kind of interval: ``open`` where no image is used twice, so that tasks are a
+        sample of new images; ``closed`` where images recur, so that an interval is only about new
+        tasks of the same images.
     family, step, attributes
         Of a suite made with attributes of images: one of :data:`FAMILIES`, its step, and which
         attributes; else empty.
     uniform
         Whether every task is an independent uniform draw of classes and of images (or groups of
-        images) of each, so that intervals by leaving one image or class out hold.
+        images) of each, so that leave-one-out intervals are valid.
     whole
         Whether every task has all classes, and for queries all images that are not for support.
     """
@@ -112,7 +112,7 @@ OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", 
 """The tasks of a researcher's own log; no release has such sets."""
 
 EPISODES = SUITES["episodes"]
-"""Tasks that differ in shape; names of such sets say the most ways, shots and queries."""
+"""Tasks that differ in shape; names of such sets have the most ways, shots and queries."""
 
 LADDER = {
     "random": "support and queries are random images of the class",
@@ -136,7 +136,7 @@ ABLATION = {
     "sc1": "queries as biased; support images are random ones of the class",
     "sc2": "queries as biased; support images share a_c, and may have other classes' attributes",
 }
-"""The support ablation of FewSTAB, beside the tasks of ``biased``, whose queries these have."""
+"""The support ablation of FewSTAB; the queries are those of ``biased``."""
 
 FEWSTAB = {
     "matched": "random images of the classes of released, task by task",
@@ -151,10 +151,10 @@ FAMILIES = {
     "ablation": ABLATION,
     "fewstab": FEWSTAB,
 }
-"""Suites made with attributes, by what they stand for together; steps have different names."""
+"""Suites made with attributes, by their common name; steps have different names."""
 
 INTER_CLASS = ("inter", "biased", *ABLATION, "released")
-"""Steps whose queries are asked to have the attribute of another class, where there are enough."""
+"""Steps with queries that have the attribute of another class, where there are enough."""
 
 _FAMILY_OF = {step: family for family, steps in FAMILIES.items() for step in steps}
 ALONE = ("ladder", "counterfactual")
@@ -181,7 +181,7 @@ def suite_of(name: str, where: str = "") -> Suite:
 
 
 def suites_of(name: str, where: str = "") -> tuple[str, ...]:
-    """List the suites that a name stands for: itself, or all steps of a family.
+    """List the suites of a name: itself, or all steps of a family.
 
     ``[open_]ladder_<attributes>`` are the steps of :data:`LADDER`, and so on.
     """
@@ -261,7 +261,7 @@ class Protocol:
 class LoggedProtocol(Protocol):
     """The size of tasks that were drawn elsewhere: of any number of ways and queries.
 
-    `shot` is 0, and `query` all images of a class, where nothing says which of them are support.
+    `shot` is 0, and `query` all images of a class, where it is unknown which are support.
     """
 
     def __post_init__(self) -> None:
@@ -272,7 +272,7 @@ class LoggedProtocol(Protocol):
 class WholeProtocol(Protocol):
     """The size of a task of all classes: `query` counts all its queries, of whatever class.
 
-    `shot` is 0 where a log does not say it.
+    `shot` is 0 where a log does not have it.
     """
 
     def __post_init__(self) -> None:
@@ -300,7 +300,7 @@ PUBLISHED_PROTOCOLS = (Protocol(5, 1, 1), Protocol(5, 5, 5), Protocol(5, 10, 7))
 
 
 def task_sets_of(name: str, where: str = "") -> tuple[str, ...]:
-    """List the task sets that a name such as ``open_ladder_titles-5w5s5q`` stands for."""
+    """List the task sets of a name, such as ``open_ladder_titles-5w5s5q``."""
     suite, dash, protocol = name.rpartition("-")
     names = [f"{one}-{protocol}" for one in suites_of(suite, where)] if dash else [name]
     return tuple(str(TaskSetName.parse(whole)) for whole in names)
@@ -342,7 +342,7 @@ class TaskSetName:
 
     @property
     def interval(self) -> IntervalKind:
-        """The interval that results on this task set carry."""
+        """The primary kind of interval of results on this task set."""
         return suite_of(self.suite).interval
 
     def declared_tasks(self, tasks: int) -> tuple[int, ...]:

@@ -82,9 +82,9 @@ SUBMISSION_OPTIONAL = pa.schema(
     ]
 )
 """The columns that a submission may have besides.  `second` has the second-best classes of queries
-of tasks of all classes, `correct` says 1 or 0 of each query in place of `predictions`, `run` names
-training seeds of one method, and `transductive` and `inductive` say of a method what its metadata
-says."""
+of tasks of all classes, `correct` is 1 or 0 for each query in place of `predictions`, `run` names
+training seeds of one method, and `transductive` and `inductive` are those of a method's
+metadata."""
 
 WIDE_PREDICTIONS = pa.list_(pa.int16())
 """Of ``predictions`` and ``second`` where some task has more than 127 classes."""
@@ -150,7 +150,7 @@ FEATURE_VALUES = (pa.float16(), pa.float32())
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
     """Return the schema of a feature table: one row an image, `dimensions` values each.
 
-    Values are float16, or what `kind` says: float32 that are steps of ``scale`` in the table's
+    Values are float16, or of `kind`: float32 that are steps of ``scale`` in the table's
     provenance (:mod:`benchmark_spec.manifest`).
     """
     values = pa.list_(kind or pa.float16(), dimensions)

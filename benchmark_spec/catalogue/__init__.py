@@ -2,7 +2,7 @@
 
 Class names are in their frozen order, counts are of images.  Facts from the lists that authors and
 others publish: of Meta-Dataset from its specification files (Triantafillou et al., ICLR 2020), of
-MS COCO from its annotations; `counts_from` says where each was read.
+MS COCO from its annotations; `counts_from` is where each was read.
 """
 
 from __future__ import annotations
