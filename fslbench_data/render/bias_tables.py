@@ -33,11 +33,11 @@ OF_RANKINGS = (
     "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
     "over tasks in brackets."
 )
-"""Stands below tables that compare rankings."""
+"""The note of tables that compare rankings."""
 
 
 MOST = 0.5
-"""The share of (task, class) with inter-class queries below which a step says nothing of them."""
+"""The share of (task, class) with inter-class queries below which a step is not about them."""
 
 
 def bias_notes(report: BiasReport) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _of(ladder: LadderReport) -> Iterator[Table]:
 
 
 def inter_class_note(ladder: LadderReport) -> str:
-    """Say of how many classes of tasks the queries really have another class's attribute."""
+    """Return the share of classes of tasks with queries that have another class's attribute."""
     shares = {step: f"{100 * share:.0f} %" for step, share in ladder.results.inter_class.items()}
     if len(set(shares.values())) == 1:
         shares = {" and ".join(shares): next(iter(shares.values()))}
@@ -215,10 +215,10 @@ def bias_csv(report: BiasReport) -> str:
     Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess, and on
     all steps but the first excess_of_level and excess_beyond_level.  Of a gap, from `step` to `to`:
     accuracy_lost, worst_class_lost, excess_gained, excess_gained_beyond_level.  Where there is a
-    `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` says
+    `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` is
     why nothing is concluded from it, and `of_one_model` which of the two has one training run and
     may differ from run to run: method, versus or both.  Of no method are inter_class, the share in
-    per cent of (task, class) of a step whose queries have another class's attribute, and spearman,
+    per cent of (task, class) of a step with queries of another class's attribute, and spearman,
     the correlation of the methods' ranks by two metrics, from `low` to `high`.
     """
     columns = tuple(Column(name, itemgetter(name)) for name in (*COLUMNS, "low", "high"))
@@ -268,26 +268,26 @@ def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
-        answers, prefixes = ladder.results, {*ladder.results.prefixes}
+        results, prefixes = ladder.results, {*ladder.results.prefixes}
         about: dict[str, Any] = {"dataset": ladder.dataset, "ladder": ladder.name}
         about["level"] = report.signature.level
         empty = "method", "versus", "interval", "of_one_model", "reason"
         of_none = dict.fromkeys(empty, "") | {"is_reference": False}
-        tasks = {step_of(info): info.n_tasks for info in answers.infos}
-        for step, share in answers.inter_class.items():
-            told = {"step": step, "to": "", "measure": "inter_class", "mean": 100 * share}
-            yield about | of_none | told | {"halfwidth": None, "T": tasks[step]}
+        tasks = {step_of(info): info.n_tasks for info in results.infos}
+        for step, share in results.inter_class.items():
+            values = {"step": step, "to": "", "measure": "inter_class", "mean": 100 * share}
+            yield about | of_none | values | {"halfwidth": None, "T": tasks[step]}
         for method in ladder.methods:
             own = {"method": method.method, "versus": "", "is_reference": method.is_reference}
             own["reason"] = PREFIX if method.method in prefixes else ""
-            own["of_one_model"] = "method" if method.method in answers.of_one_model else ""
+            own["of_one_model"] = "method" if method.method in results.of_one_model else ""
             steps = ((step, "", score) for step, score in method.steps.items())
             for row in (*_figures(steps, OF_STEP), *_figures(method.gaps, LOST)):
                 yield about | own | row
         for pair in ladder.pairs:
             both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
             both["reason"] = PREFIX if {pair.method, pair.versus} & prefixes else ""
-            single = answers.of_one_model
+            single = results.of_one_model
             both["of_one_model"] = WHICH_OF_TWO[pair.method in single, pair.versus in single]
             contrasts = ((step, "", contrast) for step, contrast in pair.steps.items())
             for row in (*_figures(contrasts, MEASURES), *_figures(pair.gaps, LOST)):

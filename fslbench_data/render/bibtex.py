@@ -21,7 +21,7 @@ def bibtex(release: Release | None = None, submission: Submission | None = None)
     """Return BibTeX of a release, its data sets and papers, or of what some results used of it.
 
     What results used are the release, the papers of intervals and, where there are such tasks, of
-    attributes and of Meta-Dataset, the data sets, and the weights of the networks whose features
+    attributes and of Meta-Dataset, the data sets, and the weights of the networks of the features
     they name. Without a release, as for a log of one's own tasks: the package and the paper of
     intervals. Raises an UnknownNameError if there are results on a data set that the release has
     not, and a FingerprintError if on other tasks than the release's.
@@ -79,7 +79,7 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
 
 
 def _weights(provenance: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a table says of the weights behind it; empty if there are none."""
+    """Return the weights in a table's provenance; empty if there are none."""
     for place in (provenance, provenance.get("extraction"), provenance.get("network")):
         if isinstance(place, Mapping) and isinstance(place.get("weights"), Mapping):
             return dict(place["weights"])

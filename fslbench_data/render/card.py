@@ -31,7 +31,7 @@ from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.tasks.redraw import EVIDENCE
 
 NOWHERE = "ORG/NAME"
-"""What stands for the repository of a release that is not published yet."""
+"""The placeholder for the repository of a release that is not published yet."""
 
 LICENCES = {
     "MIT": "mit",
@@ -47,7 +47,7 @@ MOST_OPEN = 30
 """Task sets above which their table is folded away."""
 
 SHOT = 5
-"""Shots of the task sets whose results are shown; of a data set without any those nearest."""
+"""Shots of the task sets with displayed results; of a data set without any those nearest."""
 
 Grid = tuple[list[str], list[list[str]]]
 """The head and the rows of a table, as Markdown."""
@@ -91,7 +91,7 @@ def dataset_card(
 
 
 def repository_of(card: str) -> str:
-    """Return where a card says that its release is published, or that it does not say."""
+    """Return the repository that a card names for its release, or :data:`NOWHERE`."""
     match = re.search(r'^load_dataset\("([A-Za-z0-9._/-]+)"', card, re.MULTILINE)
     return match[1] if match else NOWHERE
 
@@ -108,7 +108,7 @@ def size_category(rows: int) -> str:
 def _declared(
     manifest: Manifest, kinds: Mapping[str, Sequence[Table]]
 ) -> dict[str, list[dict[str, str]]]:
-    """Declare the columns of configurations whose files differ in them.
+    """Declare the columns of configurations with files that differ in them.
 
     ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
     """
@@ -135,7 +135,7 @@ def _declared(
 
 
 def _loading(manifest: Manifest) -> tuple[str, str] | None:
-    """Choose the configuration and split whose loading is shown: tasks, if there are any."""
+    """Choose the configuration and split of the loading example: tasks, if there are any."""
     stored = [t for t in manifest.tables if not t.drawn]
     tasks = [named_config_and_split(t) for t in stored if t.kind == "tasks"]
     return next(iter([*tasks, *map(config_and_split, stored)]), None)
@@ -190,7 +190,7 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
 
 
 def _chosen(entry: Table) -> str:
-    """Say on what the number of queries was chosen, if it was."""
+    """Return on what the number of queries was chosen, if it was."""
     choice = choice_of(entry.dataset, entry.name, entry.provenance, entry.path)
     return "" if choice is None else markdown(choice.chosen)
 
@@ -198,25 +198,26 @@ def _chosen(entry: Table) -> str:
 def _results_of(release: Release) -> Grid | None:
     """Lay out the accuracy of each reference method on a task set of each data set.
 
-    It is the one whose tasks say most of new images: pooled, else closed, else open, else another.
+    It is the one that is most informative on new images: pooled, else closed, else open, else
+    another.
     """
     answered = {
         (dataset, task_set)
         for submission in release.references()
         for _, dataset, task_set in submission.bindings
     }
-    shown: dict[str, TaskSetInfo] = {}
+    infos: dict[str, TaskSetInfo] = {}
     for info in release.task_sets:
         if (info.dataset, str(info.name)) in answered:
-            shown[info.dataset] = min(shown.get(info.dataset, info), info, key=_rank)
-    if not shown:
+            infos[info.dataset] = min(infos.get(info.dataset, info), info, key=_rank)
+    if not infos:
         return None
-    names = {str(info.name) for info in shown.values()}
+    names = {str(info.name) for info in infos.values()}
     try:
         content = paper_table(None, release, all_references=True, task_sets=sorted(names)).content
-    except FSLBenchError:  # no method has results that carry an interval
+    except FSLBenchError:  # no method has results with an interval
         return None
-    columns = [c for c in content.columns if c.scored.task_set == str(shown[c.scored.dataset].name)]
+    columns = [c for c in content.columns if c.scored.task_set == str(infos[c.scored.dataset].name)]
     rows = [
         [markdown(row.method), *(_cell(column, i) for column in columns)]
         for i, row in enumerate(content.rows)

@@ -34,8 +34,8 @@ SHORTEST = 4
 def shortened(name: str, most: int) -> str:
     """Return a name of at most `most` characters' width: its features are cut first.
 
-    What stands behind the last slash tells a method from others on the same features, and is kept
-    where there is room for it.
+    The part behind the last slash, which names the method on these features, is kept where there
+    is room for it.
     """
     features, slash, head = name.rpartition("/")
     room = most - cell_len(head) - 1
@@ -70,7 +70,7 @@ def folded(name: str, width: int, most: int = 4) -> str:
 
 
 _PART = r"[^ /]*[ /]|[^ /]+"
-"""A word of a name, or what stands before a slash."""
+"""A word of a name, or the part before a slash."""
 
 
 def _parts(name: str, width: int) -> Iterator[str]:
@@ -88,13 +88,13 @@ def _parts(name: str, width: int) -> Iterator[str]:
 
 
 PAGE = (120, 50)
-"""Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
+"""Characters and lines of a page, unless the variables COLUMNS and LINES are set."""
 
 GAP = 2
 """Characters between columns."""
 
 HEADING = 14
-"""Characters of a line of a column's heading at least, where a table says nothing else."""
+"""Characters of a line of a column's heading at least, by default."""
 
 LEAST = 12
 """Characters of a column of names at least."""
@@ -107,7 +107,7 @@ MOST_LINES = 6
 """Lines of a name in a cell, at most."""
 
 SCREEN_LINES = 30
-"""Lines of what a command says at first sight, at most, where it is 80 characters wide."""
+"""Lines of a command's first output, at most, where it is 80 characters wide."""
 
 FEWEST_ROWS = 3
 """Rows of each table there, at least."""
@@ -123,7 +123,7 @@ def console(*, stderr: bool = False) -> Console:
     """Open standard output or error, as wide as it is, within bounds; no text is markup.
 
     Standard error shows how far a job is, for which it has to be a terminal: FORCE_COLOR, which
-    asks for colours, makes a file none.
+    sets colours, does not make a file one.
     """
     forced = _on_terminal() if stderr else None
     terminal = Console(
@@ -134,7 +134,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def _on_terminal() -> bool:
-    """Tell whether standard error is a terminal; it is None where it was closed, as for daemons."""
+    """Return whether standard error is a terminal; it is None where closed, as for daemons."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -180,8 +180,8 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
 
     terminal = console(stderr=True)
     if not terminal.is_terminal:
-        tell = line_now_and_then()
-        yield lambda step: tell(f"{title}: {step}")
+        print_line = line_now_and_then()
+        yield lambda step: print_line(f"{title}: {step}")
         return
     with terminal.status(Text(title)) as status:  # which takes a str for markup, whatever console
         yield lambda step: status.update(Text(f"{title}: {step}"))
@@ -191,13 +191,13 @@ def line_now_and_then() -> Callable[[str], None]:
     """Return what prints a line on standard error, but no line within 30 seconds of the last."""
     last = monotonic()
 
-    def tell(text: str) -> None:
+    def print_line(text: str) -> None:
         nonlocal last
         if monotonic() - last >= LINE_SECONDS:
             last = monotonic()
             click.echo(text, err=True)
 
-    return tell
+    return print_line
 
 
 def fitted(text: str) -> str:
@@ -208,7 +208,7 @@ def fitted(text: str) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break the lines of a text between words; what goes on is indented."""
+    """Break the lines of a text between words; continuation lines are indented."""
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -223,7 +223,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def screenful(console: Console) -> int:
-    """Return how many rows of a table are shown at once."""
+    """Return how many rows of a table fit on the screen, at least 10."""
     return max(10, console.height - 4)
 
 
@@ -262,11 +262,11 @@ def print_screen(
     *,
     heading: int = HEADING,
 ) -> None:
-    """Print tables, notes and what comes last in SCREEN_LINES lines, if some can be left out.
+    """Print tables, notes and a last text in SCREEN_LINES lines, if some can be left out.
 
-    The signature is one word, which is not broken.  Notes go first, from the end; then rows of long
-    tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are read than are
-    shown.
+    The signature is one word, which is not broken.  Notes are left out first, from the end; then
+    rows of long tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are
+    read than displayed.
     """
     from rich.text import Text
 
@@ -278,8 +278,8 @@ def print_screen(
         lines = sum(len(text_lines(text, console)) for text in (table.title, *table.notes))
         return fit(table, console.width, heading, most).height + lines + (most < sizes[number])
 
-    def lines_of(shown: Sequence[int]) -> int:  # with a blank one between two tables
-        return sum(height(*each) for each in enumerate(shown)) + len(shown) - 1
+    def lines_of(lengths: Sequence[int]) -> int:  # with a blank one between two tables
+        return sum(height(*each) for each in enumerate(lengths)) + len(lengths) - 1
 
     end = text_lines(last, console)
     lines_of_signature = -(-len(signature) // console.width)
@@ -287,19 +287,19 @@ def print_screen(
         kept = few(notes, most)
         below = [line for note in kept for line in text_lines(note, console)]
         room = SCREEN_LINES - len(end) - lines_of_signature - 1 - len(below) - bool(below)
-        shown = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
-        while lines_of(shown) > room and max(shown) > FEWEST_ROWS:
-            shown[shown.index(max(shown))] -= 1
-        if lines_of(shown) <= room:
+        lengths = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
+        while lines_of(lengths) > room and max(lengths) > FEWEST_ROWS:
+            lengths[lengths.index(max(lengths))] -= 1
+        if lines_of(lengths) <= room:
             break
-    while len(shown) > 1 and lines_of(shown) + (len(shown) < len(tables)) > room:
-        shown.pop()
-    for number, rows in enumerate(shown):
+    while len(lengths) > 1 and lines_of(lengths) + (len(lengths) < len(tables)) > room:
+        lengths.pop()
+    for number, rows in enumerate(lengths):
         if number:
             console.print()
         first = replace(tables[number], rows=[*islice(tables[number].rows, rows)])
         print_table(first, console, whole=True, left=sizes[number] - rows, heading=heading)
-    if more := len(tables) - len(shown):
+    if more := len(tables) - len(lengths):
         console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
     for texts, style in ((below, "dim"), (end, "")):
         if texts:
@@ -322,7 +322,7 @@ def text_lines(text: str, console: Console, width: int | None = None) -> list[Te
 
 
 def few(notes: Sequence[str], most: int) -> list[str]:
-    """Return so many notes at most; the last says how many more there are, and what shows them."""
+    """Return so many notes at most; the last counts the others, and names the option for them."""
     if len(notes) <= most:
         return [*notes]
     if not most:
@@ -331,7 +331,7 @@ def few(notes: Sequence[str], most: int) -> list[str]:
 
 
 class Fitted(NamedTuple):
-    """A table for a console, its lines, and what says for which columns there is no room."""
+    """A table for a console, its lines, and a text on the columns that have no room."""
 
     laid_out: RichTable
     height: int
@@ -386,8 +386,8 @@ def fit(table: Table, width: int, heading: int = HEADING, most: int | None = Non
         laid_out.add_row(*cells)
         lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
     dropped = [name for i, name in enumerate(table.names) if name and i not in kept]
-    said = f"no room here for {'; '.join(dropped)}: --format csv" if dropped else ""
-    return Fitted(laid_out, lines + bool(dropped), said)
+    left_out = f"no room here for {'; '.join(dropped)}: --format csv" if dropped else ""
+    return Fitted(laid_out, lines + bool(dropped), left_out)
 
 
 def _widths(
@@ -414,7 +414,7 @@ def _width(widths: Iterable[int]) -> int:
 
 
 def _kept(columns: Sequence[Column], least: Sequence[int], width: int) -> list[int]:
-    """Return the positions of the columns that have room: optional ones go first."""
+    """Return the positions of the columns that have room; optional ones are dropped first."""
     kept = [*range(len(columns))]
     goes = sorted(kept[1:], key=lambda i: (-columns[i].optional, -i))
     while goes and _width(least[i] for i in kept) > width:

@@ -37,7 +37,7 @@ COUNTS_NOTE = (
 
 
 def counts_table(report: Report) -> Table:
-    """Count conclusive comparisons: a row a task set that says something of new images, and sums.
+    """Count conclusive comparisons: a row a task set with an interval for new images, and sums.
 
     For machines: every kind of interval has a column of its own.
     """
@@ -48,7 +48,7 @@ def counts_table(report: Report) -> Table:
 def counts_tables(report: Report) -> list[Table]:
     """Return the same for people: a table of sets that share no image, one of those that do."""
     made = []
-    names = {beside.heading: beside.about for beside in ADDITIONAL_KINDS.values()} | KIND_NAMES
+    names = {kind.heading: kind.about for kind in ADDITIONAL_KINDS.values()} | KIND_NAMES
     reused = names | {"closed": CLAIMS["closed"]}
     for rows, shared, own in zip(
         _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
@@ -89,7 +89,7 @@ def _counted(each: TaskSetReport) -> Row:
     counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
     tasks = np.unique(each.pairs.tasks[each.counted]).tolist()
     kept = None
-    if any(beside.heading in counts for beside in ADDITIONAL_KINDS.values()):
+    if any(kind.heading in counts for kind in ADDITIONAL_KINDS.values()):
         codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
         kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
     same, new = _same_and_new(each)
@@ -126,7 +126,7 @@ def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
     """Return the columns of rows; those of which there is nothing are left out."""
     kinds = (
         "paired",
-        *(beside.heading for beside in ADDITIONAL_KINDS.values()),
+        *(kind.heading for kind in ADDITIONAL_KINDS.values()),
         "direct",
         "closed",
     )

@@ -52,13 +52,13 @@ CLOSED_NOTE = f"{OVERLAP_CLOSED} the same on tasks that reuse images, as papers 
 FIXED_LINES = 15
 """Lines of a task set besides its comparisons, which take two each."""
 MOST_REASONS = 1000
-"""Comparisons that are looked at for why nothing is concluded."""
+"""Comparisons that are searched for reasons why nothing is concluded."""
 MOST_METHODS = 3
-"""Methods of which it is said what their tasks could have shown."""
+"""Methods with a sentence on the power of their tasks."""
 
 
 def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
-    """Return what Markdown and LaTeX hold: the tables, the signature, and the legend."""
+    """Return the content of Markdown and LaTeX: the tables, the signature, and the legend."""
     tables = [
         replace(
             _table(each, len(each.comparisons) or len(each.scores), paper=True),
@@ -80,8 +80,8 @@ def print_details(report: Report, console: Console) -> None:
         left = (len(each.comparisons) or len(each.scores)) - limit
         if left > 0:
             what = many(left, "more comparison" if each.comparisons else "more method")
-            said = f"… {what}: --format csv or json gives all, --against chooses"
-            console.print(Text(said, style="yellow"))
+            more = f"… {what}: --format csv or json gives all, --against chooses"
+            console.print(Text(more, style="yellow"))
         for note in _notes(each, each.scores[:limit]):
             console.print(Text(note, style="dim"))
         for text in _evidence(each, limit):
@@ -110,11 +110,11 @@ def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
             right("tasks", lambda score: f"{score.accuracy.tasks} of {each.scored.n_tasks}"),
         )
         return Table("", of_methods, each.scores[:limit])
-    shown = [c.displayed for c in each.comparisons[:limit]]
+    rows = [c.displayed for c in each.comparisons[:limit]]
     tasks = np.asarray(each.pairs.tasks)[each.requested]
     partly = bool((tasks != each.scored.n_tasks).any())
     columns = _columns(each, partial_sets=partly, both=not paper)
-    return Table("", tuple(columns), shown)
+    return Table("", tuple(columns), rows)
 
 
 def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator[Column]:
@@ -146,7 +146,7 @@ def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator
 
 
 def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
-    """Say whether two separate intervals overlap."""
+    """Return a column of whether two separate intervals overlap."""
     words = {Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse", Verdict.NOT_ESTIMABLE: "n/a"}
 
     def cell(comparison: Comparison) -> str | None:
@@ -157,7 +157,7 @@ def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Colu
 
 
 def _closed_too(each: TaskSetReport) -> bool:
-    """Tell whether intervals of another set, whose tasks reuse images, are there too."""
+    """Return whether there are intervals of another set, with tasks that reuse images, too."""
     return each.interval_kind != "closed" and each.has_closed
 
 
@@ -267,24 +267,24 @@ def ties_text(ties: Ties) -> str:
 def power_text(comparisons: Sequence[Comparison], evidence: Sequence[Evidence]) -> str:
     """Say what these tasks could have shown; of few tasks, the exact test's p-values too."""
     sizes = sorted(e.detectable for e in evidence if e.detectable is not None)
-    said = []
+    texts = []
     if sizes and sizes[0] > 100:
-        said.append("no possible difference would be found 4 times in 5.")
+        texts.append("no possible difference would be found 4 times in 5.")
     elif sizes:
         size = f"{sizes[0]:.1f}"
         if f"{sizes[-1]:.1f}" != size:
             size += f" to {sizes[-1]:.1f}" if sizes[-1] <= 100 else " or far more"
-        said.append(f"a true difference of {size} points, on new images, is found 4 times in 5.")
+        texts.append(f"a true difference of {size} points, on new images, is found 4 times in 5.")
     exact = [
         (c, e.p_sign_flip)
         for c, e in zip(comparisons, evidence, strict=True)
         if e.p_sign_flip is not None and c.verdict is not Verdict.IDENTICAL
     ]
     if exact:
-        shown = listing([f"{c.versus} {p:.2g}" for c, p in exact], 6)
-        said.append(f"Few tasks; sign-flip test, p: {shown}.")
+        p_values = listing([f"{c.versus} {p:.2g}" for c, p in exact], 6)
+        texts.append(f"Few tasks; sign-flip test, p: {p_values}.")
         level = exact[0][0].difference.level
         claimed = [(c, p) for c, p in exact if c.verdict in (Verdict.BETTER, Verdict.WORSE)]
         if lost := [c.versus for c, p in claimed if not conclusive(p, level)]:
-            said.append(f"It does not confirm the verdict on {listing(lost, 4)}.")
-    return " ".join(said)
+            texts.append(f"It does not confirm the verdict on {listing(lost, 4)}.")
+    return " ".join(texts)

@@ -101,12 +101,12 @@ _GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
 def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
     """Return methods at every number of shots, each once, and the pairs that are compared."""
     order = {name: number for number, name in enumerate(log.draws)}
-    told = any(each.scored.protocol.shot for each in report.sets)
+    shots_known = any(each.scored.protocol.shot for each in report.sets)
     methods: dict[tuple[int, int], Row] = {}
     pairs: dict[tuple[int, int, int], Row] = {}
     for each in report.sets:
         shots, over = each.scored.protocol.shot, each.over_classes or each
-        logged = shots if told else None
+        logged = shots if shots_known else None
         for i, name in enumerate(each.methods):
             if (key := (shots, order[name])) not in methods:
                 draws = log.draws[name][shots]
@@ -154,12 +154,12 @@ def _of_pairs(over: str, each: TaskSetReport) -> Iterator[Row]:
 def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str]:
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
-        apart = [one["images_verdict"] in ("better", "worse") for one in differences]
+        differ = [one["images_verdict"] in ("better", "worse") for one in differences]
         p = holm(np.array([one["images_p"] for one in differences], float)).p
-        adjusted = f", {int((p[apart] < 1.0 - level).sum())} by Holm" if any(apart) else ""
+        adjusted = f", {int((p[differ] < 1.0 - level).sum())} by Holm" if any(differ) else ""
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "
-            f"{sum(apart)} significant{adjusted}."
+            f"{sum(differ)} significant{adjusted}."
         )
     yield from (f"{capital(text)}." for text in log.warnings)
 

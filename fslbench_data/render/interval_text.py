@@ -48,7 +48,7 @@ MARKS = {
     Mark.SIGNIFICANT: "",
     Mark.UNJUDGED: "?",
 }
-"""How a method stands to the highest mean."""
+"""How a method compares to the highest mean."""
 
 CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
 """What a verdict on a difference is for, by the kind of its interval."""
@@ -71,7 +71,7 @@ AT_MOST = "± is at most so much, by a bound,"
 
 
 def one_model_text(names: Sequence[str], most: int = 3) -> str:
-    """Say of which methods one training run is here; it is unknown by how much others differ."""
+    """Return which methods have one training run here; how much others differ is unknown."""
     if not names:
         return ""
     of = "this one trained model" if len(names) == 1 else "these trained models alone"
@@ -85,20 +85,20 @@ def runs_word(scores: Iterable[Score]) -> str:
 
 
 GROUPED = "a group of images counts as one image"
-"""What is said of data sets whose images come in groups."""
+"""The note for data sets with groups of images."""
 
 PER_QUERY = "per query"
-"""What a leave-one-out interval is called that uses which queries were right."""
+"""The name of a leave-one-out interval that uses which queries were right."""
 
 
 def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
-    """Say whose intervals for new images, of so many methods, use which queries were right."""
-    whose = f": {listing(names, most)}" if len(names) < of else ""
-    return f"± for new images uses which queries were right{whose}" if names else ""
+    """Return which of so many methods have intervals for new images that use their queries."""
+    which = f": {listing(names, most)}" if len(names) < of else ""
+    return f"± for new images uses which queries were right{which}" if names else ""
 
 
 QUERIES_HINT = "± for new images is usually narrower, by a fifth at 600 tasks"
-"""What it would give to say which queries were right; a few hundredths at 4,000 tasks."""
+"""The gain of recording which queries were right; a few hundredths at 4,000 tasks."""
 
 
 def span(numbers: Iterable[int]) -> str:
@@ -156,34 +156,34 @@ def difference_text(comparison: Comparison) -> str:
     difference = comparison.difference
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
         return f"{difference.mean:+z.2f} on every task"
-    beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
-    return plus_minus(difference, signed=True) + bracket(beside)
+    additional = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
+    return plus_minus(difference, signed=True) + bracket(additional)
 
 
 def comparison_text(comparison: Comparison) -> str:
     """Say in a sentence what the difference is, and for what it is significant."""
-    shown = comparison.displayed
-    where = f"{shown.method} against {shown.versus} on {shown.dataset}/{shown.task_set}"
-    if shown.verdict is Verdict.IDENTICAL:
-        return f"{where}: the same on all {shown.difference.tasks} tasks."
+    c = comparison.displayed
+    where = f"{c.method} against {c.versus} on {c.dataset}/{c.task_set}"
+    if c.verdict is Verdict.IDENTICAL:
+        return f"{where}: the same on all {c.difference.tasks} tasks."
     parts = [
         f"± {width_text(width)} for {ABOUT[kind]} ({_IN_FULL[pair.verdict]})"
-        for kind, pair in shown.intervals.items()
+        for kind, pair in c.intervals.items()
         if (width := pair.difference.halfwidth) is not None
     ]
-    text = f"{where}: {shown.difference.mean:+z.2f} points, {', '.join(parts) or 'no interval'}."
-    return f"{text} Nothing is concluded: {shown.reason}." if shown.reason else text
+    text = f"{where}: {c.difference.mean:+z.2f} points, {', '.join(parts) or 'no interval'}."
+    return f"{text} Nothing is concluded: {c.reason}." if c.reason else text
 
 
 def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[IntervalKind]) -> str:
     """Return an accuracy with the first of some kinds, half-widths of the others in brackets."""
-    carried, *beside = (intervals[kind] for kind in kinds)
-    return plus_minus(carried) + bracket(beside)
+    primary, *additional = (intervals[kind] for kind in kinds)
+    return plus_minus(primary) + bracket(additional)
 
 
-def bracket(beside: Iterable[Interval]) -> str:
+def bracket(additional: Iterable[Interval]) -> str:
     """Return half-widths of additional kinds, in brackets; nothing without any."""
-    widths = [i.halfwidth for i in beside if i.halfwidth]
+    widths = [i.halfwidth for i in additional if i.halfwidth]
     return f" ({'; '.join(map(width_text, widths))})" if widths else ""
 
 
@@ -253,7 +253,7 @@ def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
 
 
 def stopped_text(scores: Iterable[Score]) -> list[str]:
-    """Say what holds of runs that were stopped when they were conclusive."""
+    """Return the results of runs that were stopped when they were conclusive."""
     sentences = []
     for s in scores:
         if s.stopped is None:
@@ -280,7 +280,7 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
 
 
 def unseen_text(classes: int, level: float) -> str:
-    """Say what verdicts for new classes cannot know: of kinds of classes that the set lacks."""
+    """Return what verdicts for new classes do not cover: kinds of classes that the set lacks."""
     bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "

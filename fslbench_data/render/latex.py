@@ -34,13 +34,13 @@ def latex(
     page: bool | None = None,
     label: str = "",
 ) -> str:
-    r"""Write tables as LaTeX; the signature and what stands below them all are comments.
+    r"""Write tables as LaTeX; the signature and the notes below them all are comments.
 
     Parameters
     ----------
     page
         Let floats be as wide as the page in a paper of two columns, or not; None where it has one
-        column, in which a tall table may go over pages.
+        column, in which a tall table may span pages.
     label
         Of the first float; others have it with their number.  By default they follow from titles.
     """
@@ -109,7 +109,7 @@ def lines_of_caption(table: Table) -> int:
 
 
 def _over_pages(table: Table, align: str, caption: str) -> Iterator[str]:
-    """Give the lines of a table that is too tall for a page; its headings stand on each."""
+    """Give the lines of a table that is too tall for a page; each page repeats its headings."""
     headings = [r"\toprule", *_headings(table)]
     yield r"{\footnotesize\setlength{\tabcolsep}{4pt}"
     yield rf"\begin{{longtable}}{{{align}}}"
@@ -176,7 +176,7 @@ TEX = {
     "[": "{[}",  # which a row's end, and a rule, would take for their option
     "]": "{]}",
 }
-"""What stands for characters that LaTeX, or a table in it, would take for something else."""
+"""Replacements of characters that are special to LaTeX, or to a table in it."""
 
 _LETTERS = r"""
     α \alpha β \beta γ \gamma δ \delta ε \varepsilon ζ \zeta η \eta θ \theta ι \iota κ \kappa
@@ -200,11 +200,11 @@ _KNOWN = frozenset(
     "ǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚțȲȳȷḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ"
     "¡¢£¤¥¦§¨©¬®¯°±²³´¶·¸¹¼½¾¿×÷‐‑‒–—―‖‘’“”†‡•…‰‱※‽⁄⁎⁒₡₤₦₩₫€₱℃№℗℞℠™Ω℧℮"
 )
-"""What pdfLaTeX sets in UTF-8 with no package, besides ASCII; found by setting each."""
+"""Characters that pdfLaTeX sets in UTF-8 with no package, without ASCII; found by setting each."""
 
 
 def tex_of(character: str) -> str:
-    """Return what stands for a character in LaTeX."""
+    """Return a character in LaTeX."""
     if character in TEX:
         return TEX[character]
     styled = character == "µ" or "\U0001d400" <= character <= "\U0001d7ff"  # an italic alpha
@@ -221,7 +221,7 @@ def beyond_pdflatex(text: str) -> list[str]:
 
 _SIGNED = re.compile(r"^[+-](?=\d|$)")
 _MARKS = re.compile(r"[-+0=?·]+")
-"""Several verdicts, whose signs would else become dashes."""
+"""Several verdicts, which would else become dashes."""
 
 
 def tex(text: str) -> str:
@@ -266,7 +266,7 @@ _BOLD = 1.16
 """Bold digits are so much wider."""
 
 GAP = 8.0
-"""Points between two columns, of which one half stands before the first and behind the last."""
+"""Points between two columns, of which one half is before the first and behind the last."""
 
 
 def text_width(text: str) -> float:
@@ -299,15 +299,15 @@ def in_parts(
     """Part the columns of a table behind its first `heads`, which each part has.
 
     Parts are at most `points` wide if a single column is, and have at most `most` columns of
-    numbers.  What belongs to one group stays together if it fits.  Parts stand below each other in
-    floats of so many `lines`, each with the table's notes.
+    numbers.  Columns of one group stay together if they fit.  Parts are stacked in floats of so
+    many `lines`, each with the table's notes.
     """
     rows, behind = [*table.rows], table.columns[heads:]
     together = [
         [column for _, column in some]
         for _, some in groupby(enumerate(behind), lambda at: at[1].group or at[0])
     ]
-    if most is None:  # parts stand below each other: all columns as wide as the widest
+    if most is None:  # parts are stacked: all columns as wide as the widest
         left = points - sum(column_width(head, rows) for head in table.columns[:heads])
         widest = max(column_width(column, rows) for column in behind)
         named = (

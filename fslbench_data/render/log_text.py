@@ -60,12 +60,12 @@ def print_log(report: Report, log: LogFacts, console: Console) -> None:
 
 
 def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table], str, list[str]]:
-    """Return what Markdown and LaTeX hold: all tables, the signature, notes and the sentence."""
+    """Return the content of Markdown and LaTeX: tables, the signature, notes and the sentence."""
     if isinstance(log, DrawFacts):
         return draw_tables(report, log, form), str(report.signature), []
     level = f"{100 * report.signature.level:.8g} %"
-    told = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
-    tables = _tables(report, log, f"{told}worse: significant; ns: no significant difference")
+    title = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
+    tables = _tables(report, log, f"{title}worse: significant; ns: no significant difference")
     return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
 
 
@@ -87,25 +87,25 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     else:
         seen += " seen, taken for all"
     what = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
-    told = [f"Beware: {text}." for text in log.warnings]
-    told += _notes_of_methods(report.scores, log)
+    lines = [f"Beware: {text}." for text in log.warnings]
+    lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
-        told += _notes_of_set(each, log)
-    told.append(
+        lines += _notes_of_set(each, log)
+    lines.append(
         f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
         f"same images, as papers print it; {what}. {LEGEND}."
     )
     if not log.roles:
-        told.append(
+        lines.append(
             "Which images are support and which query was not logged; that all are there is "
             "taken on trust (support_ids and query_ids say it)."
         )
     if any(score.by_queries is False for score in report.scores):
-        told.append(
+        lines.append(
             f"{QUERIES_HINT}, with --inductive, where no answer depends on the task's other "
             "queries, and the column correct (1 or 0 for each of query_ids)."
         )
-    return [*dict.fromkeys(told)]
+    return [*dict.fromkeys(lines)]
 
 
 def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
 
 
 def _upto(each: TaskSetReport) -> str:
-    """Say before a number that it is the largest one of tasks that differ."""
+    """Return the words before a number that is the largest of tasks that differ."""
     return "up to " if each.scored.name.suite == EPISODES.name else ""
 
 
@@ -334,17 +334,17 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
 
 
 def _parts(
-    each: TaskSetReport, kind: LeftOut, i: int, j: int, shown: Interval, *, identical: bool = False
+    each: TaskSetReport, kind: LeftOut, i: int, j: int, value: Interval, *, identical: bool = False
 ) -> dict[str, Any]:
     """Return a half-width with what it is made of; see docs/schemas.md."""
-    found, row = each.designs[kind].pairs(each.counts, each.level).row(kind, i, shown.tasks)
+    found, row = each.designs[kind].pairs(each.counts, each.level).row(kind, i, value.tasks)
     terms = (
-        each.counts.some([i]) if i == j else each.counts.differences(i, np.array([j]), shown.tasks)
+        each.counts.some([i]) if i == j else each.counts.differences(i, np.array([j]), value.tasks)
     )
     spread, variance = getattr(found, kind), float(terms.run_variance[0])
     df = float(spread.df[row, j])
-    halfwidth, tasks = shown.halfwidth, 100.0 * float(spread.halfwidth[row, j])
-    if shown.constant and not halfwidth and not identical:
+    halfwidth, tasks = value.halfwidth, 100.0 * float(spread.halfwidth[row, j])
+    if value.constant and not halfwidth and not identical:
         halfwidth = None
     share = 0.0
     if halfwidth is not None and isfinite(tasks) and variance > 0:

@@ -76,7 +76,7 @@ def table(
     Parameters
     ----------
     results
-        A report, whose level and data are then those of the table; or what
+        A report, which then sets the level and data of the table; or what
         :func:`fslbench_data.score` takes.
     kind
         What half-widths are about; ``closed`` is the field's habit, only about tasks of the very
@@ -97,8 +97,7 @@ def table(
     transpose
         Let a row be a task set, and a column a method.
     columns
-        How many columns of numbers stand beside each other, others below; by default as many as
-        fit.
+        How many columns of numbers are side by side, others below; by default as many as fit.
     width
         What they fit: ``column``, one of a paper of two columns, or ``page``.
     label
@@ -112,7 +111,7 @@ def table(
     _check(width, label)
     if columns is not None and columns < 1:
         raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
-    asked = TableRequest(
+    request = TableRequest(
         about=kind,
         methods=names_of(methods),
         against=names_of(against),
@@ -133,7 +132,7 @@ def table(
         )
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
-    return PaperTable(paper_content(results, asked), transpose, columns, width, label)
+    return PaperTable(paper_content(results, request), transpose, columns, width, label)
 
 
 def _check(width: Width, label: str) -> None:
@@ -148,7 +147,7 @@ def _points(width: Width) -> float:
 
 @dataclass(frozen=True, repr=False)
 class PaperTable(AsFrame):
-    """A table for a paper, written in the form of a format when asked; ``str`` gives Markdown.
+    """A table for a paper, in several formats; ``str`` gives Markdown.
 
     Attributes
     ----------
@@ -157,7 +156,7 @@ class PaperTable(AsFrame):
     transposed
         Whether a row is a task set, and a column a method.
     most
-        Columns of numbers beside each other, by default as many as fit; others stand below.
+        Columns of numbers side by side, by default as many as fit; others are below.
     width
         What they are to fit: a column of a paper, or the page.
     label
@@ -216,7 +215,7 @@ class PaperTable(AsFrame):
         return plain.csv_text(_line_table(self.content), str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
-        """Return what :meth:`csv` holds as a table."""
+        """Return the content of :meth:`csv` as a table."""
         return pa.Table.from_pylist(plain.objects(_line_table(self.content)))
 
     def __str__(self) -> str:
@@ -231,12 +230,12 @@ class PaperTable(AsFrame):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What stands below it: what its marks mean, and a sentence to cite."""
+        """The notes below it: what its marks mean, and a sentence to cite."""
         return (*self._caption, cite_text(self.content))
 
     @cached_property
     def _displayed(self) -> tuple[PaperContent, str]:
-        """The content with names as they are shown, and what these are without."""
+        """The content with shortened names, and a note on what is left out of them."""
         return _with_short_names(self.content, self.width)
 
     @property
@@ -246,7 +245,7 @@ class PaperTable(AsFrame):
         return (*notes, *([left_out] if left_out else []), release)
 
     def tables(self) -> list[Table]:
-        """Return the table in blocks of as many columns as LaTeX sets beside each other."""
+        """Return the table in blocks of as many columns as LaTeX sets side by side."""
         content, columns = self._displayed[0], self.content.columns
         rows = range(len(columns if self.transposed else content.rows))
         names = [label_of(content, row) for row in content.rows]
@@ -281,14 +280,14 @@ def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Co
         return lambda row: missing if (cell := cells[row]) is None else what(cell)
 
     text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
-    shown = right(name, text, missing="–")
-    return replace(shown, group=group, strong=strong, marks=marks)
+    column = right(name, text, missing="–")
+    return replace(column, group=group, strong=strong, marks=marks)
 
 
 def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent, str]:
-    """Leave out what the names of methods begin with, if all that have a slash begin alike.
+    """Leave out the prefix of the names of methods, if all with a slash have the same.
 
-    In a narrow table whatever it is, else if it is long. The note says what is left out.
+    In a narrow table any prefix, else a long one. The note names it.
     """
     names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
     prefixes = {name.rpartition("/")[0] for name in names} - {""}

@@ -35,7 +35,7 @@ _OVER = "mean: over {} data sets, each counting alike; ± for these data sets."
 _UNTESTED = "Means are not tested against each other: fslbench score --means has their differences."
 
 MOST_NUMBERS = 3
-"""Numbers of tasks that are told beside the usual one."""
+"""Numbers of tasks in the notes besides the usual one, at most."""
 
 NOTES: dict[str, str] = {
     TRANSDUCTIVE: TRANSDUCTIVE_NOTE,
@@ -218,7 +218,7 @@ def _about(content: PaperContent) -> str:
 
 
 def _is_whole(content: PaperContent) -> bool:
-    """Tell whether all tasks have all classes, and are draws of the support."""
+    """Return whether all tasks have all classes, and are draws of the support."""
     columns = [column for column in content.columns if not column.over]
     return all(suite_of(column.scored.name.suite).whole for column in columns)
 

@@ -27,9 +27,9 @@ SetPlan = DatasetPlan | PooledSetPlan
 
 
 def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
-    """Print for each set a table and what it says, then notes and the signature.
+    """Print a table and its sentences for each set, then notes and the signature.
 
-    Symbols and what a pilot's variances are made of are `details`.
+    With `details` they have symbols and the parts of a pilot's variances.
     """
 
     def say(text: str, style: str = "") -> None:
@@ -39,8 +39,8 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
         say(title(each, plan), "bold")
         say(pilot_text(each, plan.level if details else None))
         print_table(table(each), console, heading=12)
-        told = runs_text(each.pilot.runs, *each.with_runs(plan.level))
-        for line in (*plain_sentences(each), *(sentences(each) if details else ()), *told):
+        of_runs = runs_text(each.pilot.runs, *each.with_runs(plan.level))
+        for line in (*plain_sentences(each), *(sentences(each) if details else ()), *of_runs):
             say(line)
         say("")
     for note in notes(plan) if details else plain_notes(plan):
@@ -84,7 +84,7 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
 
 
 def plain_sentences(each: SetPlan) -> list[str]:
-    """Say what stands below the table, in plain words."""
+    """Return the sentences below the table, in plain words."""
     if isinstance(each, DatasetPlan):
         row, choice = each.reference_row, each.choice
         best = "not determined by this pilot"
@@ -178,12 +178,12 @@ def table(each: SetPlan) -> Table:
             right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
             Column("", lambda row: row.why or ("widened: few tasks" if row.widened else "")),
         ]
-    shown = (c for c in columns if each.pilot.versus or not c.heading.startswith("detectable"))
-    return Table("", tuple(shown), each.rows)
+    kept = (c for c in columns if each.pilot.versus or not c.heading.startswith("detectable"))
+    return Table("", tuple(kept), each.rows)
 
 
 def sentences(each: SetPlan) -> list[str]:
-    """Say what stands below the table, but for training runs."""
+    """Return the sentences below the table, but for training runs."""
     if isinstance(each, DatasetPlan):
         return [budget_text(each), choice_text(each)]
     lines = []
@@ -217,7 +217,7 @@ def _half(one: UnitsForHalf, unit: str) -> str:
 
 
 def budget_text(each: DatasetPlan) -> str:
-    """Say what the widths at one Q come from."""
+    """Return the shares of the variance at one Q."""
     row = each.reference_row
     likely = ""
     if row.class_share is not None:
@@ -240,23 +240,23 @@ def choice_text(each: DatasetPlan) -> str:
     return f"{best_text(each.choice)}. It minimises {CRITERION}."
 
 
-def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]:
-    """Say what training runs do to a half-width, what more of them would, and which are unknown."""
+def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list[str]:
+    """Return what training runs add to a half-width, what more would do, and which are unknown."""
     lines = []
-    if told is not None:
+    if with_runs is not None:
         of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
         planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
-        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in told.more)
-        alone = f"make it ± {told.tasks_alone:.2f} at the narrowest"
-        if told.tasks_alone >= told.halfwidth:
+        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in with_runs.more)
+        alone = f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
+        if with_runs.tasks_alone >= with_runs.halfwidth:
             alone = (
                 "do not make it narrower: of few runs, Student's quantile grows with their share"
             )
         name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
             f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
-            f"{runs.terms[0] ** 0.5:.2f} points: {about} is ± {told.halfwidth:.2f}, and "
-            f"would be ± {told.of_tasks:.2f} if runs did not differ. More tasks alone {alone}"
+            f"{runs.terms[0] ** 0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
+            f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone {alone}"
             f"{f'; as many tasks {more}' if more else ''}."
         )
     if single := one_model_text(runs.of_one_model):
@@ -264,12 +264,12 @@ def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]
     return lines
 
 
-def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[str, Any]:
+def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> dict[str, Any]:
     """Return the same for machines; nothing of a half-width where no two runs differ."""
     widths = dict.fromkeys(("halfwidth", "of_tasks", "tasks_alone")) | {"more": []}
-    if told is not None:
-        more = [{"runs": n, "halfwidth": width} for n, width in told.more]
-        widths = {**asdict(told), "more": more}
+    if with_runs is not None:
+        more = [{"runs": n, "halfwidth": width} for n, width in with_runs.more]
+        widths = {**asdict(with_runs), "more": more}
     return {
         "methods": list(runs.methods),
         "pilot": list(runs.runs),
@@ -278,7 +278,7 @@ def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[s
         "run_error": runs.error,
         "of_one_model": list(runs.of_one_model),
         **widths,
-        "sentences": runs_text(runs, told, about),
+        "sentences": runs_text(runs, with_runs, about),
     }
 
 
@@ -449,8 +449,8 @@ def _percent(share: float | None) -> str:
 
 def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:
     """Return a number with two digits, and a range in brackets behind it."""
-    shown = "" if value is None else f"{value:z.2f}"
-    return shown + (f" ({between[0]:z.2f} to {between[1]:z.2f})" if between else "")
+    text = "" if value is None else f"{value:z.2f}"
+    return text + (f" ({between[0]:z.2f} to {between[1]:z.2f})" if between else "")
 
 
 def _shares(shares: Shares) -> str:

@@ -39,11 +39,11 @@ def render_csv(report: Report) -> str:
     """Write the signature as a line beginning with ``#``, a header, and the comparisons.
 
     One line a comparison and kind of interval, the primary one first; the column
-    `interval` tells them apart.
+    `interval` names the kind.
 
-    A method that there is nothing to compare with gets a line of its own with an empty
-    `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
-    says why nothing is concluded where the tasks as such would allow it.
+    A method without a comparison gets a line of its own with an empty
+    `versus`, so that its mean is not lost.  What is not estimable, or missing, is empty; `reason`
+    is why nothing is concluded where the tasks as such would allow it.
 
     Of a log of all classes at once: a line a method, and one a pair.
     """
@@ -54,7 +54,7 @@ def render_csv(report: Report) -> str:
 
 
 def _rows(each: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
-    """Give the comparisons of a task set, then methods that there is nothing to compare with."""
+    """Give the comparisons of a task set, then methods without a comparison."""
     for batch in each.batches(with_p=False):
         columns = (batch.column(name).to_pylist() for name in COLUMNS.values())
         yield zip(*columns, strict=True)
@@ -62,7 +62,7 @@ def _rows(each: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
 
 
 def _alone(each: TaskSetReport) -> Iterator[list[object]]:
-    """Give lines of methods that there is nothing to compare with, one a kind of interval."""
+    """Give lines of methods without a comparison, one a kind of interval."""
     own = len(each.requested)
     alone = ~(each.requested.any(axis=1) | each.requested[:, :own].any(axis=0))
     for i in np.flatnonzero(alone).tolist():
@@ -152,8 +152,8 @@ def _score(score: Score) -> dict[str, object]:
     del values["interval_kind"], values["intervals"], values["run_means"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
     head["accuracy"] = score.intervals[score.interval_kind]
-    beside = {row.key: score.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()}
-    return {**head, **values, **beside}
+    additional = {row.key: score.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()}
+    return {**head, **values, **additional}
 
 
 def _ties(ties: Ties) -> dict[str, object]:
@@ -168,13 +168,13 @@ def _ties(ties: Ties) -> dict[str, object]:
 
 
 def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:
-    carried = pair.intervals[pair.interval_kind]
+    primary = pair.intervals[pair.interval_kind]
     return {
         "dataset": pair.dataset,
         "task_set": pair.task_set,
         "method": pair.method,
         "versus": pair.versus,
-        **structs.asdict(carried),
+        **structs.asdict(primary),
         "verdict_closed": pair.verdict_closed,
         **{row.key: pair.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()},
         "run_error": pair.run_error,
@@ -195,7 +195,7 @@ _CLAIM = {
 
 
 def _sentence(pair: Comparison) -> str:
-    """Say what is concluded of two methods, and where other kinds of interval do not agree."""
+    """Return the conclusion on two methods, and where other kinds of interval do not agree."""
     a, b = pair.method, pair.versus
     found, concluded = pair.difference, pair.verdict
     tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"

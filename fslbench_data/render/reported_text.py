@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_PAIRS = 20
-"""Differences that are listed; more are counted."""
+"""Differences in the table, at most; more are counted."""
 
 
 def values(found: Reported) -> Table:

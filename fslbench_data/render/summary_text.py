@@ -69,7 +69,7 @@ NAME = 40
 LONG = 12
 """Characters of features that names are written without, where all begin with them."""
 OTHERS = "^"
-"""Marks a comparison that is shown, but not counted."""
+"""The mark of a comparison that is displayed, but not counted."""
 
 
 def report_text(report: Report) -> str:
@@ -114,7 +114,7 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
 
 
 def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
-    """Return what Markdown and LaTeX hold: the whole table, the signature, and the sentences."""
+    """Return the content of Markdown and LaTeX: the table, the signature, and the sentences."""
     name = _names(summary)
     made = _rows_table(summary, name) if summary.rows else _grid_tables(summary, name, None)[0]
     heading = _heading(summary)
@@ -126,8 +126,8 @@ def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
 def report_html(report: Report) -> str:
     """Write a report for a notebook: sentences, a table, and the comparisons as an image.
 
-    The image holds itself, since notebooks take elements of SVG for unsafe; without the extra
-    ``report`` it is left out, and said to be.
+    The image is a data URL, since notebooks take elements of SVG for unsafe; without the extra
+    ``report`` a note replaces it.
     """
     from fslbench_data.render.figures.rows import summary_forest
     from fslbench_data.render.templating import html, template
@@ -163,7 +163,7 @@ Name = Callable[[str], str]
 
 
 def _names(summary: Summary) -> Name:
-    """Return what shortens a name: long features of a single method are said once, in a note."""
+    """Return what shortens a name: a single method's long features are in a note, once."""
     features = _features(summary)
     return lambda name: shortened(name.removeprefix(f"{features}/") if features else name, NAME)
 
@@ -207,7 +207,7 @@ def _tally_text(tally: Tally) -> str:
 
 
 def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str:
-    """Say on how many task sets a method is the best, as good, or significantly worse."""
+    """Count the task sets on which a method is the best, as good, or significantly worse."""
     judged = [(c, s) for c in columns if (s := c.by_method.get(method)) is not None]
     judged = [(c, s) for c, s in judged if s.mark is not Mark.UNJUDGED]
     if not judged:
@@ -286,7 +286,7 @@ OF_PAIR = ("versus", "difference", "new images", "same images only", "new classe
 
 
 def _rows_table(summary: Summary, name: Name) -> Table:
-    """Return the table of a single method: a row for each comparison that is shown."""
+    """Return the table of a single method: a row for each displayed comparison."""
     label, sets = labels(summary.scores), _set_columns(summary.primary)
     lines: list[dict[str, Any]] = []
     for row in summary.rows:
@@ -399,21 +399,21 @@ def _cell(among: Standings, method: str) -> str | None:
 
 
 def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: int) -> None:
-    """Print as much of some tables as has room, at least five rows, and say what has none."""
+    """Print as much of some tables as fits, at least five rows, and count what does not."""
     rows = columns = 0
     left = lines
     for number, table in enumerate(tables):
         size = len([*table.rows])
-        shown = max(FEWEST_ROWS, min(size, left - 2))
-        fitted = fit(table, width, HEADING, shown)
-        while shown > FEWEST_ROWS and fitted.height > left:
-            shown = max(FEWEST_ROWS, shown - (fitted.height - left))
-            fitted = fit(table, width, HEADING, shown)
-        if number and (fitted.height > left or shown < size):
+        n_rows = max(FEWEST_ROWS, min(size, left - 2))
+        fitted = fit(table, width, HEADING, n_rows)
+        while n_rows > FEWEST_ROWS and fitted.height > left:
+            n_rows = max(FEWEST_ROWS, n_rows - (fitted.height - left))
+            fitted = fit(table, width, HEADING, n_rows)
+        if number and (fitted.height > left or n_rows < size):
             columns += sum(len(each.columns) - 1 for each in tables[number:])
             break
         console.print(fitted.laid_out, width=width)
-        rows = max(rows, size - shown)
+        rows = max(rows, size - n_rows)
         left -= fitted.height
         if fitted.left_out:
             console.print(Text(fitted.left_out, style="yellow"))
@@ -460,7 +460,7 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text
     whole = dict.fromkeys(
-        score.method  # whose interval leaves out images of whole tasks, and need not
+        score.method  # with a whole-task interval where one per query is possible
         for score in unknown
         if score.by_queries is False and not (score.is_reference or score.transductive)
     )
@@ -540,7 +540,7 @@ def _datasets(sets: Iterable[TaskSetReport]) -> str:
 
 
 def _left_out(summary: Summary, name: Name) -> list[str]:
-    """Say what the report holds besides, and which option shows it."""
+    """Return what else is in the report, and the options for it."""
     compared = [row.compared for row in summary.rows if row.compared]
     details, parts, notes = [], [], []
     if any(c not in row.displayed for row in summary.rows for c in row.compared):

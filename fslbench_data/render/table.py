@@ -34,17 +34,17 @@ class Column:
     cell
         Gives the value of a row; None where there is none.
     align
-        Numbers stand to the right.
+        Numbers are aligned to the right.
     once
         What a row must have in common with the row before to leave the cell blank on the terminal.
     style
         Gives the colour of a value on the terminal.
     missing
-        Stands in tables for people where there is no value; files have an empty cell or null.
+        The text of a missing value in tables for people; files have an empty cell or null.
     group
         What this column and neighbours of the same group belong to: a heading over theirs.
     strong
-        Which rows stand out, in bold.
+        Which rows are in bold.
     marks
         Gives what hangs behind the value of a row, such as ~: values stay aligned.
     optional
@@ -79,7 +79,7 @@ def right(name: str, cell: Callable[[Any], object], missing: str = "") -> Column
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of any objects, and the columns that say what is shown of them.
+    """Rows of any objects, and columns that give their values.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ class Table:
     notes
         Sentences below the table.
     continues
-        Whether it stands below the table before, under the same title, where a format can do so.
+        Whether it continues the table before, under the same title, where a format can do so.
     shaded
-        Which rows are one's own, set apart from the others.
+        Which rows are one's own, and shaded.
     """
 
     title: str
@@ -120,7 +120,7 @@ class Table:
         return [column.text_of(column.cell(row)) for column in self.columns]
 
     def marked_up(self, row: Any, plain: Markup, bold: Markup, hung: Markup) -> list[str]:
-        """Return the values of a row as texts of a format, what stands out in its bold type.
+        """Return the values of a row as texts of a format, strong ones in its bold type.
 
         `hung` writes marks, perhaps none, in columns that have some.
         """
@@ -132,7 +132,7 @@ class Table:
 
 
 def with_mark_columns(table: Table) -> Table:
-    """Give marks columns of their own, in which a star stands for bold type: for a terminal."""
+    """Give marks columns of their own, with a star in place of bold type: for a terminal."""
     columns: list[Column] = []
     for column in table.columns:
         whole = replace(column, name=column.heading, group="", strong=None, marks=None)
@@ -146,7 +146,7 @@ def _stars(column: Column, row: Any) -> str:
 
 
 def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
-    """Write tables as Markdown; the signature stands first, as a comment."""
+    """Write tables as Markdown; the signature comes first, as a comment."""
     parts = [comment(signature)] if signature else []
     for table in tables:
         lines = [f"**{_md(table.title)}**", ""] if table.title else []

@@ -2,7 +2,7 @@
 
 A comment on a pull request is Markdown, and what shows it turns ``@name`` into a message to
 somebody, ``#1`` and addresses into links, and HTML into elements.  Markdown's own characters can be
-escaped.  Mentions and links are found afterwards, in the text that is shown, so there they are
+escaped.  Mentions and links are found afterwards, in the rendered text, so there they are
 broken by a character of no width.
 """
 
@@ -100,7 +100,7 @@ def _in_quotes(character: str) -> str:
 
 
 BREAK = "\u200b"
-"""A space of no width: where it stands, no name, number or address goes on."""
+"""A space of no width, which ends a name, number or address."""
 
 _LINKED = re.compile(r"[@#$&!](?=\S)|:(?=[^\s:])|\bGH-(?=\d)|www(?=\.)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
@@ -113,8 +113,8 @@ def neutral(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return the text as Markdown that shows it as it is, within a line or a cell of a table."""
-    shown = _MARKDOWN.sub(r"\\\1", neutral(text))
-    return re.sub(r"^(\d*)([-+=.])", r"\1\\\2", shown)  # no list, no heading
+    line = _MARKDOWN.sub(r"\\\1", neutral(text))
+    return re.sub(r"^(\d*)([-+=.])", r"\1\\\2", line)  # no list, no heading
 
 
 def neutral_table(table: Table) -> Table:

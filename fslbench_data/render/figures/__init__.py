@@ -1,4 +1,4 @@
-"""Figures; which there are stands here, where nothing is imported: the command starts fast."""
+"""Figures; their names are here, where nothing is imported: the command starts fast."""
 
 OF_LADDERS = ("ladder", "worst")
 """Of task sets made with attributes of images."""

@@ -1,4 +1,4 @@
-"""Draw figures with Vega-Altair, in colours that the colour-blind tell apart, sized for papers."""
+"""Draw figures with Vega-Altair, in colours for the colour-blind, sized for papers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERDICT_NAMES = {verdict.value: word for verdict, word in VERDICT_WORDS.items()}
 """Verdicts in words, by their sign."""
 
 TIES = ("highest, or ns from it", "significantly lower", "accuracy")
-"""What the row of a method may say of ties."""
+"""How the row of a method compares to the highest mean."""
 
 COLUMN_WIDTHS = {1: 234, 2: 486}
 """Width of a figure in points: one column of 3.25 inches, or two, 6.75."""
@@ -33,10 +33,10 @@ MOST_TICKS = 8
 """Numbers of queries at an axis."""
 
 NARROW = 300
-"""Points below which legends stand below each other."""
+"""Points below which legends are stacked."""
 
 OWN, REFERENCE = "methods of the results", "reference methods"
-"""Whose the methods of a figure of accuracies are."""
+"""The origin of the methods of a figure of accuracies."""
 
 INK, MUTED, GRID = "#000000", "#595959", "#e3e3e3"
 VERDICT_COLOURS = ("#0072b2", "#d55e00", "#595959", "#7f7f7f", "#9c9c9c")
@@ -56,16 +56,16 @@ LEGENDS = {
     "ladder": ("method", "measure"),
     "worst": ("named",),
 }
-"""Fields whose values have a legend, by figure."""
+"""Fields with a legend, by figure."""
 
 OTHERS = "other methods"
 """What a figure calls those that it does not name."""
 
 BETWEEN = " – "
-"""Stands between the names of two methods in a label."""
+"""The separator of the names of two methods in a label."""
 
 CHARACTERS = "characters"
-"""The parameter of a chart that says how long names may be."""
+"""The parameter of a chart for the length of names."""
 
 _SHORT_LABEL = (
     f"length(datum.label) <= {CHARACTERS} ? datum.label : indexof(datum.label, '{BETWEEN}') < 0 "
@@ -85,7 +85,7 @@ class Figure:
     chart
         Of :data:`CHARTS`.
     caption
-        Says the level, the kind of interval and the number of tasks.
+        The level, the kind of interval and the number of tasks.
     """
 
     chart: str
@@ -95,7 +95,7 @@ class Figure:
 
 
 def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
-    """Return the Vega-Lite of a figure for a paper, so many points wide: its caption is apart."""
+    """Return the Vega-Lite of a figure for a paper, so many points wide, without its caption."""
     width = min(width, SQUARE) if figure.chart == "scatter" else width
     rows = _short_rows(figure.rows)
     chart = CHARTS[figure.chart](require("altair", "report"), width, rows)
@@ -113,7 +113,7 @@ def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
 
 
 def _fitting_entries(rows: Rows, fields: Sequence[str], width: float) -> int:
-    """Count the entries of legends that fit beside each other below a figure, at least one."""
+    """Count the entries of legends that fit in a row below a figure, at least one."""
     label, *values = (
         max((len(str(row.get(field, ""))) for row in rows), default=0)
         for field in ("label", *fields)
@@ -198,8 +198,8 @@ def _placed(alt: Any) -> Any:
 def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Looks | None) -> Chart:
     """Draw a row per label: the first interval as a thick line, the next as a thin one, a mark.
 
-    The marks have the colours and shapes of what a field says; the colours those of `whose` the
-    method is, where that is given.
+    Marks have the colours and shapes of a field's values; with `own` the colours of the method's
+    origin.
     """
     base = _base(alt, rows)
 
@@ -225,11 +225,11 @@ def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Look
 
 
 Looks = Sequence[Mapping[str, str]]
-"""The colours and the shapes of what a field may say."""
+"""The colours and the shapes of a field's values."""
 
 
 def _forest(alt: Any, width: float, rows: Rows) -> Chart:
-    """Draw paired differences; the axis says which methods the directions speak for."""
+    """Draw paired differences; the axis names the better methods by direction."""
     first, second = _only(rows, "subject", "first"), _only(rows, "versus", "others")
     sides = f"{second} better ← → {first} better"
     if len(sides) > 0.2 * width:
@@ -244,7 +244,7 @@ def _forest(alt: Any, width: float, rows: Rows) -> Chart:
 
 
 def _only(rows: Rows, field: str, several: str) -> str:
-    """Return what all rows say, the last part of a name, or else a word for several."""
+    """Return the value that all rows have, the last part of a name, or else a word for several."""
     names = {str(row[field]) for row in rows}
     return names.pop().rpartition("/")[2] if len(names) == 1 else several
 
@@ -254,8 +254,8 @@ def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
     x = alt.X("low:Q", title="accuracy, %", scale=alt.Scale(zero=False))
     shapes = dict(zip(TIES, ("diamond", "circle", "circle"), strict=True))
     colours = dict.fromkeys(TIES, VERDICT_COLOURS[0])
-    whose = {OWN: VERDICT_COLOURS[0], REFERENCE: MUTED}
-    own = [whose] if len({row["whose"] for row in rows}) > 1 else None
+    owners = {OWN: VERDICT_COLOURS[0], REFERENCE: MUTED}
+    own = [owners] if len({row["whose"] for row in rows}) > 1 else None
     chart = _intervals(alt, rows, x, "standing", (colours, shapes), own)
     return chart.properties(height=alt.Step(LETTERS + 5))
 

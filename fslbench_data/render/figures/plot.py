@@ -50,7 +50,7 @@ class Drawing:
     Attributes
     ----------
     figure
-        Its title, its caption, which says level, intervals and tasks, and what it shows as rows.
+        Its title, its caption with level, intervals and tasks, and its data as rows.
     columns
         As wide as one column of a paper (3.25 inches) or as two (6.75).
     width
@@ -87,7 +87,7 @@ class Drawing:
     def write(self, path: str | Path) -> None:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
-        Beside ``NAME.pdf`` the caption is written, as ``NAME.caption.txt`` and for LaTeX as
+        The caption is written next to ``NAME.pdf``, as ``NAME.caption.txt`` and for LaTeX as
         ``NAME.caption.tex``, unless a pipe is written to.  Warns if it is taller than a page.
 
         Raises
@@ -107,7 +107,7 @@ class Drawing:
             fix = "choose fewer with --method, --dataset or --task-set"
             warnings.warn(FSLBenchWarning(f"{message}\n  fix: {fix}"), stacklevel=2)
         if path.exists() and not path.is_file():
-            return  # a pipe, which has nothing beside it
+            return  # a pipe, which has no folder
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
             with whole_file(path.with_suffix(f".caption{ending}")) as temporary:
                 temporary.write_text(f"{text}\n", encoding="utf-8")
@@ -144,7 +144,7 @@ def plot(
         ``queries``: interval width against the number of queries.
     results, release
         One or several submissions, files or frames; None of them shows the reference methods.
-        The release whose tasks they answer, by default the one inside the package.
+        The release of their tasks, by default the one inside the package.
     methods, datasets, task_sets
         Only these; one name or several.
     level, allow_unbound
@@ -154,7 +154,7 @@ def plot(
     columns, width
         As wide as one column of a paper (3.25 inches) or as two (6.75); or so many points wide.
     title
-        Above the figure; captions are written beside it.
+        Above the figure; captions are files of their own.
     path
         A file to write too: .pdf, .svg or .png.
 
@@ -264,7 +264,7 @@ def _height(svg: str) -> float:
 
 
 def check_figure_path(path: Path) -> None:
-    """Refuse a file whose ending names no format, by an OutputError."""
+    """Raise an OutputError unless the ending of a file names a format."""
     if path.suffix.lower() not in ENDINGS:
         raise OutputError(
             f"{path} names no format of a figure", expected=f"a name ending in {', '.join(ENDINGS)}"

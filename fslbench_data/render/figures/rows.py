@@ -47,7 +47,7 @@ from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, pr
 
 Pair = tuple[TaskSetReport, Comparison]
 MOST_COMPARED = 30
-"""Comparisons that the figure of an answer shows."""
+"""Comparisons in the figure of a summary, at most."""
 
 MOST_PAIRS = 1000
 """Comparisons among which the clearest is."""
@@ -86,8 +86,8 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
 def summary_forest(summary: Summary) -> Figure | None:
     """Return the differences of the first method, by data set and shots; None without any.
 
-    A single method is compared with those that its answer's table has, the best of several with
-    the others.
+    A single method is compared with those in its summary's table, the best of several with the
+    others.
     """
     pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_COMPARED)]
     if not pairs:
@@ -105,7 +105,7 @@ def summary_forest(summary: Summary) -> Figure | None:
 
 
 def clearest(summary: Summary) -> Pair | None:
-    """Return the comparison of an answer whose difference is largest beside its half-width."""
+    """Return the comparison of a summary with the largest ratio of difference to half-width."""
     pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_PAIRS)]
     return max(pairs, key=lambda pair: _clearness(pair[1].difference), default=None)
 
@@ -115,7 +115,7 @@ def _clearness(difference: Interval) -> float:
 
 
 def compared(summary: Summary) -> Iterator[Pair]:
-    """Give the comparisons of an answer, each with its task set."""
+    """Give the comparisons of a summary, each with its task set."""
     for row in summary.rows:
         yield from ((row.primary, comparison) for comparison in row.displayed)
     for column in summary.columns:
@@ -162,11 +162,11 @@ def _forest(
 def accuracies(each: TaskSetReport) -> Figure:
     """Return mean accuracies on a task set, from the highest down."""
     first, *_ = each.displayed_kinds
-    tie, apart, alone = TIES
+    tie, lower, alone = TIES
     standing: dict[str, str] = {}
     if each.ties is not None and first in each.ties.tied:
         tied = each.ties.tied[first]
-        standing = dict.fromkeys(each.ties.methods, apart) | dict.fromkeys(tied, tie)
+        standing = dict.fromkeys(each.ties.methods, lower) | dict.fromkeys(tied, tie)
     own = {*each.methods[: len(each.requested)]}
     rows = [
         {
@@ -270,26 +270,26 @@ def correlation(x: Any, y: Any) -> str:
 def conclusive(
     sets: Sequence[TaskSetReport], counted: Sequence[NDArray[np.bool_]] | None = None
 ) -> Figure:
-    """Return how many comparisons each kind of claim calls conclusive, over task sets together.
+    """Return how many comparisons are conclusive by each kind of claim, over task sets together.
 
     Of the task sets that reuse no image; else of those where some can be left out, else of all.
-    `counted` says which pairs (F, M) of each task set count, by default its own.
+    `counted` are masks (F, M) of the pairs of each task set that count, by default its own.
     """
     masks = [each.counted for each in sets] if counted is None else counted
-    shown = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
-    leading = [each.displayed_kinds[0] for each, _ in shown]
+    included = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
+    leading = [each.displayed_kinds[0] for each, _ in included]
     first = next((kind for kind in ("open", "images") if kind in leading), "closed")
-    shown = [pair for pair, kind in zip(shown, leading, strict=True) if kind == first]
-    # where the field's habit has verdicts, its pairs: shares of others do not belong beside them
+    included = [pair for pair, kind in zip(included, leading, strict=True) if kind == first]
+    # where there are verdicts by the field's habit, their pairs: shares of others do not compare
     habit = [
         (each, mask & (claims_of(each).get(CLOSED_ERROR_BARS, np.int8(-1)) >= 0))
-        for each, mask in shown
+        for each, mask in included
     ]
-    shown = [(each, mask) for each, mask in habit if mask.any()] or shown
-    if not shown:
+    included = [(each, mask) for each, mask in habit if mask.any()] or included
+    if not included:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     codes: dict[str, list[Codes]] = {}
-    for each, mask in shown:
+    for each, mask in included:
         for claim, verdicts in claims_of(each).items():
             codes.setdefault(claim, []).append(verdicts[mask & (verdicts >= 0)])
     counts = count_verdicts({claim: np.concatenate(parts) for claim, parts in codes.items()})
@@ -302,8 +302,8 @@ def conclusive(
         for claim, number in counts.items()
         if number.compared
     ]
-    of = [each for each, _ in shown]
-    tasks = [int(t) for each, mask in shown for t in np.unique(each.pairs.tasks[mask])]
+    of = [each for each, _ in included]
+    tasks = [int(t) for each, mask in included for t in np.unique(each.pairs.tasks[mask])]
     caption = (
         f"{set_caption(of, tasks, lines=False)} {capital(ERROR_BARS)}: those of the two methods do "
         "not overlap; usual ones are of tasks that reuse images. Else 0 lies outside the interval "
@@ -317,14 +317,14 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
 
     They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
     """
-    carried, lead = report.interval_kind, report.displayed_kinds[0]
+    primary, lead = report.interval_kind, report.displayed_kinds[0]
     if lead == "closed":
         bars = {CLOSED_ERROR_BARS: report.pairs.direct}
-    elif carried == lead:
+    elif primary == lead:
         bars = {CLOSED_ERROR_BARS: report.closed_verdicts, ERROR_BARS: report.pairs.direct}
     else:
         direct = report.pairs_of(lead).direct
-        bars = {CLAIMS[carried]: report.pairs.verdict, ERROR_BARS: direct}
+        bars = {CLAIMS[primary]: report.pairs.verdict, ERROR_BARS: direct}
     return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.displayed_kinds}
 
 
@@ -448,20 +448,20 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     about, more = named(0, 1), named(1, 2 if lines else None)
     if more:
         about = f"thick lines for {about}, thin lines for {more}" if lines else f"{about}, {more}"
-    shown = [(k, each) for each in sets for k in each.displayed_kinds[: 2 if lines else None]]
-    bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in shown if k in each.units.bounded)])
-    told = f" {AT_MOST} for {bounds}." if bounds else ""
-    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{told}"
+    displayed = [(k, each) for each in sets for k in each.displayed_kinds[: 2 if lines else None]]
+    bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in displayed if k in each.units.bounded)])
+    note = f" {AT_MOST} for {bounds}." if bounds else ""
+    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{note}"
 
 
 def _of_one_model(names: Iterable[str]) -> str:
-    """Say whose one training run is shown, as a sentence after a caption."""
+    """Return which methods have one training run, as a sentence after a caption."""
     text = one_model_text([*dict.fromkeys(names)])
     return f" {capital(text)}." if text else ""
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
-    """Say whom nothing is concluded about, and why, as a sentence after a caption."""
+    """Return about which methods nothing is concluded, and why, as a sentence after a caption."""
     return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
@@ -477,7 +477,7 @@ def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
-    """Say in a title of which task sets it is."""
+    """Return a title with its task sets."""
     return f"{title} on {sets[0].scored if len(sets) == 1 else f'{len(sets)} task sets'}"
 
 

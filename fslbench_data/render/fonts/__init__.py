@@ -1,4 +1,4 @@
-"""The fonts of figures and pages, which look the same whatever fonts a machine has."""
+"""The fonts of figures and pages, which are the same whatever fonts a machine has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WEIGHTS = {"Regular": "normal", "Bold": "bold"}
 
 @lru_cache(maxsize=1)
 def renderer() -> Any:
-    """Return the module ``vl_convert``, which draws with the fonts beside this file.
+    """Return the module ``vl_convert``, which draws with the fonts of this folder.
 
     Raises a MissingPackageError without the extra ``report``.
     """

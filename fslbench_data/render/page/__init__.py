@@ -1,7 +1,7 @@
-"""The report page: one HTML file that needs no server and asks nothing of the network.
+"""The report page: one HTML file that needs neither a server nor the network.
 
-``make`` does it all: ``content`` says what it shows as plain values, which
-``templates/page.html.j2`` shows, whose script picks, sorts and draws them.
+``make`` collects the content as plain values, which ``templates/page.html.j2`` displays; its
+script selects, sorts and draws them.
 """
 
 INDEX = "index.html"

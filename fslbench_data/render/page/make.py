@@ -40,13 +40,13 @@ from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 MOST_CHOSEN = 50
-"""Methods whose pairs and tasks a page holds."""
+"""Methods with pairs and tasks on a page, at most."""
 
 LEVELS = (0.9, 0.95, 0.99)
-"""Levels that can be chosen on a page, beside the one it was made with."""
+"""Levels that can be chosen on a page, and the one it was made with."""
 
 MOST_METHODS = MOST_ANSWERED = 50
-"""Methods of the results that the answer's table holds, and with which every level has one."""
+"""Methods of the results in a summary's table, at most; of more only the main level has one."""
 
 Values = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -67,12 +67,12 @@ def page_content(
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
-    """Return what a page shows; its template has ``answers`` and ``pictures``, its script the rest.
+    """Return a page's content: its template has ``answers`` and ``pictures``, its script the rest.
 
     The page opens at the level of `selected`, and holds pairs and tasks of its methods; by default
     of those of the submission, then of the reference methods with the highest means,
     :data:`MOST_CHOSEN` in all.  `queries` is the figure of sweeps of the number of queries
-    (:func:`figure_values`), and the commands that it shows have `arguments`.
+    (:func:`figure_values`), and the commands on it have `arguments`.
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
@@ -87,24 +87,24 @@ def page_content(
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
     names = tuple(name for name in selected.methods if name in answered)
-    asked = selected.selection.methods or _chosen(selected, main)
-    chosen = tuple(name for name in asked if name in answered)
-    shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
-    if not shown:
-        raise no_results(asked, selected)
+    requested = selected.selection.methods or _chosen(selected, main)
+    chosen = tuple(name for name in requested if name in answered)
+    indices = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
+    if not indices:
+        raise no_results(requested, selected)
     progress("what the page holds")
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # more threads wait for each other
-        by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
+        by_level = [{at: reports[at].sets[i] for at in levels} for i in indices]
         made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
         sets, some = zip(*made, strict=True)
     of_release = set(selected.references.methods) if selected.references else set()
     few = max(len(each.requested) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
-    answers = {at: summarize(report) for at, report in reports.items() if few or at == level}
-    opens = _opening(answers[level])
+    summaries = {at: summarize(report) for at, report in reports.items() if few or at == level}
+    opens = _opening(summaries[level])
     progress("pictures")
-    hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
+    hard = hard_tasks(selected.infos, [main.sets[i] for i in indices], chosen, ladders)
     return {
-        "answers": [_summary_values(at, whole) for at, whole in answers.items()],
+        "answers": [_summary_values(at, whole) for at, whole in summaries.items()],
         "pictures": pictures_html(selected.release, [*hard], opens["sets"], images),
         "opens": opens,
         "release": main.signature.release,
@@ -134,18 +134,18 @@ def page_content(
     }
 
 
-def _opening(answer: Summary) -> Values:
-    """Choose the comparison on which the page opens: the clearest of the answer."""
-    method, versus, where = next(iter(answer.methods), None), None, None
-    if found := rows.clearest(answer):
+def _opening(summary: Summary) -> Values:
+    """Choose the comparison on which the page opens: the clearest of the summary."""
+    method, versus, where = next(iter(summary.methods), None), None, None
+    if found := rows.clearest(summary):
         each, pair = found
         method, versus, where = pair.method, pair.versus, str(each.scored)
-    sets = [str(primary.scored) for primary in answer.primary]
+    sets = [str(primary.scored) for primary in summary.primary]
     return {"method": method, "versus": versus, "set": where, "sets": sets}
 
 
 def _summary_values(at: float, whole: Summary) -> Values:
-    """Return sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
+    """Return sentences and table of a summary, of at most :data:`MOST_METHODS` methods."""
     (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_METHODS]))
     left = len(whole.methods) - MOST_METHODS
     cut = [f"… and {many(left, 'more method')}: fslbench score."] if left > 0 else []
@@ -174,8 +174,8 @@ def _set(
 ) -> tuple[Values, ByLevel]:
     """Return a task set, of which `at` are the reports by level, and of the chosen methods alone.
 
-    Half-widths and ties are by kind of interval: `shown` are those that people read first, and
-    `kinds` these and the primary one.  `pairs` are row by row of the upper triangle, their verdicts
+    Half-widths and ties are by kind of interval: `shown` are the displayed kinds, and `kinds` these
+    and the primary one.  `pairs` are row by row of the upper triangle, their verdicts
     a text of signs for each claim, blank where there is none.
     """
     each = at[level]
@@ -265,7 +265,7 @@ def _conclusive(
 ) -> dict[str, Values]:
     """Count conclusive comparisons by data set and leading kind of interval, then by level.
 
-    Beside methods of results those of the release are not compared with each other.
+    If there are methods of results, those of the release are not compared with each other.
     """
     alike: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
     for each in sets:
@@ -287,7 +287,7 @@ def _conclusive(
 
 
 def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
-    """Return the two figures of a ladder on which some method says which classes it gets right."""
+    """Return the two figures of a ladder on which some method has counts by class."""
     return {
         "name": f"{report.dataset}/{report.name}",
         "dataset": report.dataset,
@@ -300,7 +300,7 @@ def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
 
 
 def figure_values(figure: Figure, command: str = "") -> Values:
-    """Return a figure's rows and words, and the command that draws it."""
+    """Return a figure's rows, title and caption, and the command that draws it."""
     about = {"title": figure.title, "caption": figure.caption, "command": command}
     return {**about, "rows": list(figure.rows)}
 
@@ -364,13 +364,13 @@ def report_page(
 ) -> Page:
     """Make a page that shows what results allow to conclude; a notebook shows it.
 
-    The page is one file that needs no server and asks nothing of the network.
+    The page is one file that needs neither a server nor the network.
 
     Parameters
     ----------
     results, release
         One or several submissions, files or frames; none of them shows the reference methods.  The
-        release whose tasks they answer, by default the one inside the package.
+        release of their tasks, by default the one inside the package.
     path
         A folder to write ``index.html`` into, too.
     methods
@@ -382,8 +382,8 @@ def report_page(
         Files that ``fslbench-build query-size --format json`` wrote.
     images
         The folder of a data set's images, as of :func:`fslbench_data.evaluate`, to show its
-        hardest tasks in pictures; True for those that the release holds, which a release in a
-        folder shows unasked.  The page holds them as thumbnails.
+        hardest tasks in pictures; True for those in the release, which is the default for a
+        release in a folder.  The page has them as thumbnails.
 
     Raises
     ------
@@ -441,7 +441,7 @@ def page_of(
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Page:
-    """Make the page of some results beside the reference methods, which without any are shown.
+    """Make the page of some results and of the reference methods, or without any of these alone.
 
     `arguments` are files and release as the command line names them, and `progress` is called with
     what is done next.

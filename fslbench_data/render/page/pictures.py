@@ -1,4 +1,4 @@
-"""Tasks as people look at them, and the hardest task of each set in pictures."""
+"""Tasks in a readable form, and the hardest task of each set in pictures."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
     names = release.classes(info.dataset).column("class_name").to_pylist()
     attributes = row.get("attributes") or [""] * info.protocol.way
     words = _words(release, info)
-    asked = list(zip(row["query"], row["query_label"], strict=True))
+    queries = list(zip(row["query"], row["query_label"], strict=True))
 
     def images(ids: Iterable[int]) -> tuple[TaskImage, ...]:
         return tuple(
@@ -80,7 +80,7 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
             attributes[k],
             suite.step in INTER_CLASS and not row["inter_class"][k],
             images(row["support"][k * shot : (k + 1) * shot]),
-            images(image for image, label in asked if label == k),
+            images(image for image, label in queries if label == k),
         )
         for k, class_id in enumerate(row["class_ids"])
     ]
@@ -102,7 +102,7 @@ TINY = 32
 """Pixels up to which a picture is enlarged with its pixels as squares."""
 
 MOST_CLASSES, MOST_IMAGES = 10, 5
-"""Classes of a task, and support images and queries of each, that are shown."""
+"""Classes of a task, and support images and queries of each, at most."""
 
 MOST_PICTURES, MOST_BYTES = 1000, 2_000_000
 """What all tasks of a page take at most: pictures, and bytes of their text."""
@@ -123,7 +123,7 @@ class HardTask:
     tasks
         How many it is the hardest of: tasks 0 to `tasks` - 1.
     accuracies
-        On this task, percent by method, the highest first: of those that answered the most tasks.
+        On this task, percent by method, the highest first: of the methods with the most tasks.
     """
 
     info: TaskSetInfo
@@ -191,7 +191,7 @@ def hard_tasks(
 def pictures_html(
     release: Release, tasks: Sequence[HardTask], first: Collection[str], images: Images
 ) -> str:
-    """Show tasks of which images are at hand, `first` those of these sets; empty without any.
+    """Write tasks with available images, those of the sets `first` first; empty without any.
 
     Raises an UnknownNameError if the release is to hold pictures of these data sets, and does not.
     Raises a SourceError if an image of the folder is missing, or one cannot be read.
@@ -243,7 +243,7 @@ def task_html(
     about: Dataset,
     credits_of: Credits,
 ) -> str:
-    """Write a task: what was answered of it, its classes, and whose pictures these are.
+    """Write a task: the methods' accuracies on it, its classes, and the creators of its pictures.
 
     Images that may not be passed on have no thumbnail in `small`.
     """
@@ -265,7 +265,7 @@ def task_html(
 
 
 def _answered(task: HardTask) -> str:
-    """Say what the methods answered: one, all the same, or between the lowest and the highest."""
+    """Return the methods' accuracy: of one, of all the same, or from the lowest to the highest."""
     methods, right = [*task.accuracies], f"{task.mean:.1f} % of its queries rightly"
     high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
     if len(methods) == 1:
@@ -276,11 +276,11 @@ def _answered(task: HardTask) -> str:
 
 
 def _at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[str]:
-    """Return of which of these data sets there are images; unasked, none is fetched."""
+    """Return which of these data sets have images; by default none is fetched."""
     once = dict.fromkeys(datasets)
     if isinstance(images, Path):
-        listed = release.datasets_with("images")
-        return [dataset for dataset in once if dataset in listed] or [*once]
+        with_images = release.datasets_with("images")
+        return [dataset for dataset in once if dataset in with_images] or [*once]
     held = release.datasets_with("pictures")
     there = [dataset for dataset in once if dataset in held]
     if images is True and not there:
@@ -317,7 +317,7 @@ def thumbnail(image: Path | bytes, longest: int, name: str) -> Thumbnail:
 
 
 def _credits(release: Release, dataset: str, ids: Collection[int]) -> Credits:
-    """Return the creator and licence of images, as far as the release says them."""
+    """Return the creator and licence of images, as far as the release has them."""
     if dataset not in release.datasets_with("images"):
         return {}
     table = release.images(dataset).select(["creator", "licence"]).take(sorted(ids))
