@@ -41,7 +41,7 @@ class Kind(Protocol):
         ...
 
     def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
-        """Make what compares the methods of a task set."""
+        """Return the comparisons of a set's methods."""
         ...
 
     def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
@@ -149,7 +149,7 @@ def about_test_set(draws: int, shots: int) -> str:
 
 
 def family_of(kind: IntervalKind) -> str:
-    """Return what a kind is called in titles."""
+    """Return the name of a kind in titles."""
     return ADDITIONAL_KINDS[kind].family if kind in ADDITIONAL_KINDS else kind
 
 

@@ -123,7 +123,7 @@ class FSLBenchWarning(UserWarning):
 
 
 class SpecError(FSLBenchError):
-    """A protocol, task-set name or slug that does not have the promised form."""
+    """A protocol, task-set name or slug that does not have the specified form."""
 
 
 class UnknownNameError(FSLBenchError):

@@ -70,7 +70,7 @@ class AwareKind:
         return values
 
     def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
-        """Make what compares the methods of a task set."""
+        """Return the comparisons of a set's methods."""
 
         @cache
         def own(tasks: int) -> Floats:

@@ -37,7 +37,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class PairArrays:
-    """What is concluded of F methods against M over their T tasks, all pairs at once: (F, M)."""
+    """Comparisons of F methods with M over their T tasks, all pairs at once: (F, M)."""
 
     tasks: NDArray[np.int64]
     difference: NDArray[np.float64]

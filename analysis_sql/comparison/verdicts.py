@@ -251,12 +251,12 @@ class Comparison(Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """What the paired difference shows."""
+        """Verdict by the paired difference."""
         return self._primary.verdict
 
     @property
     def verdict_direct(self) -> Verdict:
-        """What comparing the two methods' own intervals shows."""
+        """Verdict by the two methods' own intervals."""
         return self._primary.verdict_direct
 
 

@@ -82,7 +82,7 @@ def _law(tasks: Any, variance: Any, square: Any) -> tuple[Floats, Floats]:
 def _between_levels(
     own: Floats, size: Floats, end: Floats, bends: bool
 ) -> Callable[[Floats], Floats]:
-    """Return what gives (h/z)² by z, from h = `own` at the reference level and `size` at z = `end`.
+    """Return (h/z)² as a function of z, from h = `own` at the reference level and `size` at `end`.
 
     Student's h² is about proportional to exp(b z²) - 1, with b = 1/df.  Where h² grows by less
     than z² does, and where it does not bend, (h/z)² is linear in z².

@@ -239,7 +239,7 @@ class AllWayDesign:
 
     @property
     def why(self) -> Mapping[LeftOut, str]:
-        """Return which kinds of interval there are not."""
+        """Return the reasons for missing kinds of interval."""
         return {kind: why for kind, why in _WHY.items() if not (self.second and kind == "classes")}
 
     @property
@@ -267,7 +267,7 @@ class AllWayDesign:
 
 
 class AllWaySums:
-    """What intervals of methods and of pairs are made of; NaN where predictions are unknown.
+    """The sums for intervals of methods and of pairs; NaN where predictions are unknown.
 
     It is T and df for new images, the part of T that is of draws, and where it is known the same
     two for new classes. It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
@@ -382,7 +382,7 @@ class AllWaySums:
         return range(self._design.tasks)
 
     def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
-        """Put what is known of a draw's queries where the images are (M, n)."""
+        """Return values of a draw's queries by image (M, n)."""
         x = np.full((len(values), self._design.class_of_image.size + 1), float(nothing))
         if values:  # else no method has known queries
             x[:, self._design.queries_of[draw]] = values

@@ -104,7 +104,7 @@ class EpisodeQueries:
         )
 
     def sums(self, u: Floats, right: Sequence[RightQueries]) -> EpisodeQuerySums:
-        """Return what gives V and τ, of residuals (M, B) and which queries were right."""
+        """Return the sums for V and τ, of residuals (M, B) and which queries were right."""
         return EpisodeQuerySums(self, u, right)
 
 

@@ -144,7 +144,7 @@ class EpisodeDesign:
 
     @cached_property
     def queries(self) -> EpisodeQueries | None:
-        """What V for new images follows from where it is known which queries were right."""
+        """The design for V of new images where it is known which queries were right."""
         if self.shots is None or not self.takes_queries:
             return None
         how = self.classes, self.images, self.shots, self.class_of_image, self.sizes

@@ -104,7 +104,7 @@ class Membership:
         )
 
     def prefix(self, tasks: int) -> Membership:
-        """Return who is in the first tasks."""
+        """Return the membership of the first tasks."""
         return replace(self, classes=self.classes[:tasks], units=self.units[:tasks])
 
     @property
@@ -196,7 +196,7 @@ def _check_tasks(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -
 
 
 def per_unit(membership: Membership, of_class: NDArray[Any]) -> Floats:
-    """Give each unit (U,) what its class has (C,)."""
+    """Return values of classes (C,) by unit (U,)."""
     return np.asarray(of_class, np.float64)[membership.class_of_unit]
 
 

@@ -310,7 +310,7 @@ class Influences:
 
 
 def _put_all_ways(parts: dict[LeftOut, tuple[Floats, ...]], found: Sequence[Floats]) -> Floats:
-    """Put T and df of draws of all classes, and return what draws are of T."""
+    """Put T and df of draws of all classes, and return the part of T that is of draws."""
     parts["images"] = (found[0], found[1])
     if found[3:]:
         parts["classes"] = (found[3], found[4])
@@ -602,7 +602,7 @@ class LeftOutKind:
         return widths
 
     def pairs(self, design: FirstTasks, counts: Counts, level: float) -> Pairs:
-        """Make what compares the methods of a task set."""
+        """Return the comparisons of a set's methods."""
         every, name = design.pairs(counts, level), self.name
 
         def own(tasks: int, rows: Ints, own: Moments) -> Floats:

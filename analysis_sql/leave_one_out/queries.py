@@ -142,7 +142,7 @@ class QueryDesign:
         )
 
     def sums(self, u: Floats, right: Sequence[RightQueries]) -> QuerySums:
-        """Return what gives V and τ, of residuals (M, B) and which queries were right."""
+        """Return the sums for V and τ, of residuals (M, B) and which queries were right."""
         return QuerySums(self, u, right)
 
 

@@ -199,7 +199,7 @@ def _moments(tasks: int, chance: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class PlannedWidth:
-    """What B tasks promise of one kind of interval; percentage points."""
+    """Expected width of one kind of interval with B tasks; percentage points."""
 
     tasks: int | None
     """B; None for endless ones."""
@@ -208,7 +208,7 @@ class PlannedWidth:
     detectable: float | None
     """Expected half-width, and the smallest detectable difference; None where there is none."""
     monte_carlo_share: float | None
-    """v_mc/T, what more tasks would take away of the variance."""
+    """v_mc/T, the share of the variance that more tasks would remove."""
     widened: bool
     """Whether τ > T: too few tasks to separate the variance from noise."""
     why: str = ""

@@ -215,7 +215,7 @@ CLOSED_TASKS = 600
 
 @dataclass(frozen=True)
 class Planned:
-    """What Q queries per class promise; widths and differences in percentage points."""
+    """Expected widths and detectable differences with Q queries per class, percentage points."""
 
     query: int
     tasks: tuple[int, ...]
@@ -285,7 +285,7 @@ def plan(
     likely: LikelyComponents | None = None,
     seeds: int = SEEDS,
 ) -> list[Planned]:
-    """Compute what each number of queries promises, but those that leave no task.
+    """Compute expected widths for each number of queries, but those that leave no task.
 
     Components are of an accuracy (power None) or a paired difference; `likely` gives ranges;
     `seeds` sequences of classes are simulated for each Q.

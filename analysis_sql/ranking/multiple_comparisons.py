@@ -97,7 +97,7 @@ def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | 
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """How many comparisons of one kind of interval came to which verdict."""
+    """Numbers of comparisons by verdict, of one kind of interval."""
 
     better: int
     worse: int

@@ -181,7 +181,7 @@ class TestSplit:
         return min(self.known.values(), default=None)
 
     def sizes_of(self, labels: Collection[str]) -> dict[str, int]:
-        """Give the images of each class, under the names that somebody has given to some of them.
+        """Return the images of each class, under the names given to some of them.
 
         Where all classes have equally many images, these may be any names.
         """
@@ -228,5 +228,5 @@ def _printed(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return what is the same however a data set's name is written."""
+    """Return a data set's name in a normal form, the same for all spellings."""
     return re.sub(r"[-_ /]", "", name).lower()

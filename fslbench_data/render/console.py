@@ -188,7 +188,7 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def line_now_and_then() -> Callable[[str], None]:
-    """Return what prints a line on standard error, but no line within 30 seconds of the last."""
+    """Return a function that prints a line on standard error, at most one in 30 seconds."""
     last = monotonic()
 
     def print_line(text: str) -> None:

@@ -123,7 +123,7 @@ def _title(report: Report) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
-    """Return the columns of rows; those of which there is nothing are left out."""
+    """Return the columns of rows; empty ones are left out."""
     kinds = (
         "paired",
         *(kind.heading for kind in ADDITIONAL_KINDS.values()),

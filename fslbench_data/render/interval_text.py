@@ -121,13 +121,13 @@ STOPPED_NOTE = (
 
 
 def marked(name: str, *, transductive: bool, stopped: bool) -> str:
-    """Return what a method is called in a table: its name, and its marks."""
+    """Return the label of a method in a table: its name, and its marks."""
     marks = (TRANSDUCTIVE if transductive else "") + (STOPPED if stopped else "")
     return f"{name} {marks}" if marks else name
 
 
 def labels(scores: Iterable[Score]) -> dict[str, str]:
-    """Return what each method is called in a table."""
+    """Return the label of each method in a table."""
     return {
         s.method: marked(s.method, transductive=s.transductive, stopped=s.stopped is not None)
         for s in scores
@@ -215,7 +215,7 @@ def set_title(
 
 
 def family_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
-    """Return what a kind is called in the titles of a task set."""
+    """Return the name of a kind in the titles of a task set."""
     whole = suite_of(scored.name.suite).whole and kind != "closed"
     return "Student's t" if whole else family_of(kind)
 

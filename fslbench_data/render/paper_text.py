@@ -74,7 +74,7 @@ def cell_marks(cell: PaperCell) -> str:
 
 
 def label_of(content: PaperContent, row: PaperRow) -> str:
-    """Return what a row is called: of differences, what they do not all have in common."""
+    """Return the label of a row: of differences, what they do not all have in common."""
     first, second = (
         f"{name} {TRANSDUCTIVE}" if name in content.transductive else name
         for name in (row.method, row.versus)

@@ -182,7 +182,7 @@ def _features(summary: Summary) -> str:
 
 
 def _sentences(summary: Summary, name: Name) -> list[str]:
-    """Return what the comparisons came to: for new images, and for new classes."""
+    """Return the results of the comparisons: for new images, and for new classes."""
     if summary.rows:
         (method,) = {row.score.method for row in summary.rows}
         if not summary.tallies:

@@ -355,7 +355,7 @@ def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _conclusive(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Draw how many comparisons each kind of interval calls conclusive (Figure 6 of Lafargue)."""
+    """Draw how many comparisons are conclusive by kind of interval (Figure 6 of Lafargue)."""
     base = _base(alt, rows).encode(y=alt.Y("kind:N", sort=_placed(alt), title=None))
     share = alt.X(
         "share:Q",

@@ -75,7 +75,7 @@ class Drawing:
 
     @property
     def caption(self) -> str:
-        """What the figure shows: level, kinds of interval, and numbers of tasks."""
+        """The level, kinds of interval, and numbers of tasks."""
         return f"{self.figure.title}. {re.sub(_MINUS, '−', self.figure.caption)}"
 
     def _spec(self) -> dict[str, Any]:
