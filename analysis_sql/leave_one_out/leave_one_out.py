@@ -455,8 +455,8 @@ class Sums:
         step = max(1, _POWERS_AT_ONCE // a.shape[1])
         for start in range(0, len(close), step):
             where = tuple(close[start : start + step].T)
-            apart = (a[where[0]] - b[where[1]]) ** 2
-            squares[where], fourths[where] = apart.sum(axis=1), (apart**2).sum(axis=1)
+            exact = (a[where[0]] - b[where[1]]) ** 2
+            squares[where], fourths[where] = exact.sum(axis=1), (exact**2).sum(axis=1)
         return variance, tau, squares, fourths
 
 
