@@ -42,7 +42,7 @@ from analysis_sql.intervals.arrays import AnyInts, Bools, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
 
-_HARDLY = 1e-6
+_NEARLY_EQUAL = 1e-6
 """Share of two methods' own T below which that of their difference is computed directly."""
 
 _NUMBERS_AT_ONCE = 2**22
@@ -288,7 +288,7 @@ class AllWaySums:
     @cached_property
     def own(self) -> list[Floats]:
         """The numbers of each method (M,)."""
-        made = self._nothing((len(self._right),))
+        made = self._zeros((len(self._right),))
         known = np.flatnonzero(self._known)
         step = max(1, _NUMBERS_AT_ONCE // self._design.queries_of.size)
         for start in range(0, known.size, step):
@@ -300,7 +300,7 @@ class AllWaySums:
 
     def block(self, rows: Ints, columns: Ints) -> list[Floats]:
         """Return the numbers (R, S) of differences; on the diagonal those of the methods."""
-        made = self._nothing((len(rows), len(columns)))
+        made = self._zeros((len(rows), len(columns)))
         self._compute(np.unique(np.concatenate([rows, columns])))
         of_row, of_column = np.nonzero(self._known[rows][:, None] & self._known[columns])
         first, second = (
@@ -308,11 +308,11 @@ class AllWaySums:
         )
         pairs = self._pairs[0]
         own = pairs[-1]
-        hardly = ~(pairs[first, second] > _HARDLY * (own[first] + own[second]))
+        nearly_equal = ~(pairs[first, second] > _NEARLY_EQUAL * (own[first] + own[second]))
         second[first == second] = len(self._used)
         for values, found in zip(made, self._pairs, strict=True):
             values[of_row, of_column] = found[first, second]
-        for k in np.flatnonzero(hardly & (second < len(self._used))).tolist():
+        for k in np.flatnonzero(nearly_equal & (second < len(self._used))).tolist():
             both = np.array([rows[of_row[k]], columns[of_column[k]]])
             draws = [x[:1] - x[1:] for x in self._draws(both)]
             without = self._without(both)
@@ -321,7 +321,7 @@ class AllWaySums:
                 values[of_row[k], of_column[k]] = found[0]
         return made
 
-    def _nothing(self, shape: tuple[int, ...]) -> list[Floats]:
+    def _zeros(self, shape: tuple[int, ...]) -> list[Floats]:
         return [np.full(shape, np.nan) for _ in range(5 if self._design.second else 3)]
 
     def _compute(self, wanted: Ints) -> None:

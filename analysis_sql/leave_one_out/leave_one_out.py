@@ -46,7 +46,7 @@ from analysis_sql.leave_one_out.queries import ProductSums
 Design = TaskDesign | EpisodeDesign | AllWayDesign
 """Tasks of one size, of different ones, or of all classes."""
 
-_HARDLY = 1e-4
+_NEARLY_EQUAL = 1e-4
 """Where the squares of a difference sum to less than this share of the methods' own, they are
 computed from the difference itself."""
 
@@ -195,16 +195,16 @@ class Influences:
             self._put_queries(parts, np.ix_(first, second), found, mean.shape)
         own = self._noise.diagonal
         both = own[rows, None] + own[columns]
-        nothing = _CONSTANT**2  # of two constant methods, rounding alone is left
-        hardly = np.argwhere(~same & (noise <= np.maximum(_HARDLY * both, nothing)))
-        still = np.zeros(mean.shape, bool)
+        rounding = _CONSTANT**2  # of two constant methods, rounding alone is left
+        nearly_equal = np.argwhere(~same & (noise <= np.maximum(_NEARLY_EQUAL * both, rounding)))
+        constant = np.zeros(mean.shape, bool)
         step = max(1, _NUMBERS_AT_ONCE // (self._design.tasks * self._width))
-        for start in range(0, len(hardly), step):
-            at = hardly[start : start + step]
+        for start in range(0, len(nearly_equal), step):
+            at = nearly_equal[start : start + step]
             where = (at[:, 0], at[:, 1])
             differences = self._y[rows[at[:, 0]]] - self._y[columns[at[:, 1]]]
             mean[where] = differences.mean(axis=1)
-            still[where] = np.ptp(differences, axis=1) <= _CONSTANT
+            constant[where] = np.ptp(differences, axis=1) <= _CONSTANT
             noise[where] = Forms(centred(differences), self._noise.weights).diagonal
             for name in self._whole:
                 direct = Sums(self._design, name, differences).own
@@ -212,12 +212,12 @@ class Influences:
                     sums[where] = own_sums
             self._directly(parts, (rows[at[:, 0]], columns[at[:, 1]]), where, differences)
         for row, column in np.argwhere(same).tolist():
-            still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
+            constant[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         if self._all_ways is not None:
             noise = _put_all_ways(parts, self._all_ways.block(rows, columns))
-            still = parts["images"][0] == 0
-        mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
-        identical = still & (mean == 0) & ~same
+            constant = parts["images"][0] == 0
+        mean = np.where(constant & (np.abs(mean) <= _CONSTANT), 0.0, mean)
+        identical = constant & (mean == 0) & ~same
         for row, column in np.argwhere(identical).tolist():  # as many right, perhaps of others
             one, other = self._right[rows[row]], self._right[columns[column]]
             if (
@@ -226,12 +226,12 @@ class Influences:
                 and not np.array_equal(one.shares, other.shares)
             ):
                 identical[row, column] = False
-                still[row, column] &= self._queries is None
-        return self._result(mean, noise, parts, still, identical, level)
+                constant[row, column] &= self._queries is None
+        return self._result(mean, noise, parts, constant, identical, level)
 
     def own(self, level: float) -> LeaveOneOut:
         """Compute the intervals of the methods by themselves, (M, 1)."""
-        still = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
+        constant = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
         mean = self._mean[:, None]
         parts: dict[LeftOut, tuple[Floats, ...]] = {
             name: tuple(values[:, None] for values in self._sums_of(name).own)
@@ -243,8 +243,8 @@ class Influences:
         if self._all_ways is not None:
             own = [values[:, None] for values in self._all_ways.own]
             noise = _put_all_ways(parts, own)
-            still = parts["images"][0] == 0
-        return self._result(mean, noise, parts, still, np.zeros_like(still), level)
+            constant = parts["images"][0] == 0
+        return self._result(mean, noise, parts, constant, np.zeros_like(constant), level)
 
     def variance(self, name: LeftOut) -> Floats:
         """Return V of each method (M,): the jackknife's variance, by chance perhaps below 0."""
@@ -259,7 +259,7 @@ class Influences:
         mean: Floats,
         noise: Floats,
         parts: Mapping[LeftOut, tuple[Floats, ...]],
-        still: Bools,
+        constant: Bools,
         identical: Bools,
         level: float,
     ) -> LeaveOneOut:
@@ -289,7 +289,7 @@ class Influences:
                     df = np.full(mean.shape, self._design.tasks - 1.0)
             laws = (*laws, (whole, tau, df))
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
-            widths = np.where(identical, 0.0, np.where(still, np.inf, widest))
+            widths = np.where(identical, 0.0, np.where(constant, np.inf, widest))
             share = np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0)
             spreads[name] = Spread(
                 widths,

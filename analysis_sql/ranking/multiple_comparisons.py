@@ -201,7 +201,7 @@ class Ties:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class PairwiseTests:
     """All pairs of M methods on a task set, by kind, with p-values that serve for every level."""
 
     methods: tuple[str, ...]
@@ -224,13 +224,13 @@ class Contest:
         )
 
 
-def contest(
+def pairwise_tests(
     names: tuple[str, ...],
     counts: Counts,
     interval_kind: IntervalKind,
     designs: Designs,
     rows: Sequence[int] | None = None,
-) -> Contest:
+) -> PairwiseTests:
     """Compare all pairs of at least two methods, by the primary kind and those with designs.
 
     `names` are of the methods at `rows` of the counts, or of all.
@@ -241,7 +241,7 @@ def contest(
             kind: adjusted_pairs(counts, kind, some, rows=rows) for kind, some in designs.items()
         }
     means = np.asarray(counts.moments().mean, float)
-    return Contest(names, means if rows is None else means[list(rows)], pairs)
+    return PairwiseTests(names, means if rows is None else means[list(rows)], pairs)
 
 
 def claim(level: float) -> str:

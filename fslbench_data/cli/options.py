@@ -404,7 +404,7 @@ def sources_of(
         raise click.UsageError(
             f"--inductive and --no-training are not of rows of images, as {by_image[0]} has"
         )
-    return tuple(Submission.read(file).saying(**of_methods) for file in files)
+    return tuple(Submission.read(file).declare(**of_methods) for file in files)
 
 
 def no_training_option(who: str) -> Callable[[Command], Command]:

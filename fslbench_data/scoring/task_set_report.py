@@ -32,11 +32,11 @@ from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from analysis_sql.ranking.multiple_comparisons import (
     NO_EVIDENCE,
-    Contest,
     Evidence,
+    PairwiseTests,
     Ties,
-    contest,
     evidence,
+    pairwise_tests,
 )
 from benchmark_spec.errors import many
 from benchmark_spec.protocol import IntervalKind, TaskSetName
@@ -391,19 +391,19 @@ class TaskSetReport:
     @cached_property
     def ties(self) -> Ties | None:
         """Ties among compared methods that answered all tasks, Holm-adjusted; None below three."""
-        return None if self.contest is None else self.contest.at(self.level)
+        return None if self.pairwise_tests is None else self.pairwise_tests.at(self.level)
 
     @cached_property
-    def contest(self) -> Contest | None:
+    def pairwise_tests(self) -> PairwiseTests | None:
         """What :attr:`ties` follow from at every level."""
         if self.at_other_level is not None:
-            return self.at_other_level.contest
+            return self.at_other_level.pairwise_tests
         judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
         rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.requested)).tolist()
         if len(rows) < 3:
             return None
         names = tuple(self.methods[i] for i in rows)
-        return contest(names, self.counts, self.interval_kind, self.designs, rows)
+        return pairwise_tests(names, self.counts, self.interval_kind, self.designs, rows)
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return the evidence on each comparison of :meth:`comparisons_of`."""

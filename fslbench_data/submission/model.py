@@ -181,7 +181,7 @@ class Submission(AsFrame):
         rows = is_wanted[datasets.indices, task_sets.indices]
         return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
 
-    def saying(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
+    def declare(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
         """Return the submission with these set for the methods that do not declare them.
 
         Raises a SpecError if a transductive method is set inductive.

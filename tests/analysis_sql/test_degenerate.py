@@ -22,7 +22,7 @@ from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flips
-from analysis_sql.ranking.multiple_comparisons import ahead_p, contest, evidence, lead
+from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, lead, pairwise_tests
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -81,7 +81,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     assert holm(np.array([p])).significant(level).tolist() == [told]
-    found = contest(("a", "b"), counts, kind, {}).at(level)
+    found = pairwise_tests(("a", "b"), counts, kind, {}).at(level)
     assert (len(found.tied[kind]) == 1) == told
     apart = Counts(x[:1] - x[1:], np.array([x.shape[1]]), UNIT)
     beside = evidence(apart, kind, level, None)[0].p
@@ -107,7 +107,9 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     assert pairs.columns(0, np.array([1])).intervals()[0].verdict is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     tied = (
-        contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied["class-aware"]
+        pairwise_tests(("a", "b"), counts, "open", {"class-aware": design})
+        .at(level)
+        .tied["class-aware"]
     )
     assert (len(tied) == 1) == told
     ahead = lead(counts.some([0]), counts.some([1]))

@@ -16,7 +16,7 @@ from analysis_sql.comparison.verdicts import Verdict, holm, paired_p
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts, for_new_runs
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
-from analysis_sql.ranking.multiple_comparisons import ahead_p, contest, evidence, zeros
+from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, pairwise_tests, zeros
 
 T, C, K, UNIT = 60, 24, 5, 25
 ALL = np.array([1, 2, 3, 4])
@@ -178,7 +178,7 @@ def test_constant_differences_need_tasks_without_a_common_superclass(
 
 def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
     names = tuple("abcde")
-    found = contest(names, counts, "open", {"class-aware": design}).at(0.95)
+    found = pairwise_tests(names, counts, "open", {"class-aware": design}).at(0.95)
     assert (found.best, found.family) == ("b", 10)
     first, second = np.triu_indices(5, 1)
     p = []
@@ -191,7 +191,7 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     others = sorted({*first[tied], *second[tied], 1}, key=lambda i: -means[i])
     assert found.tied["open"] == tuple(names[i] for i in others)
     assert set(found.tied["open"]) <= set(found.tied["class-aware"])
-    assert contest(names, counts, "open", {}).at(0.95).tied.get("class-aware") is None
+    assert pairwise_tests(names, counts, "open", {}).at(0.95).tied.get("class-aware") is None
 
 
 def _differences(d: np.ndarray) -> Counts:

@@ -10,7 +10,7 @@ from recorded import recorded
 
 import fslbench_data as fb
 from analysis_sql.ranking import multiple_comparisons as told_apart_module
-from analysis_sql.ranking.multiple_comparisons import contest
+from analysis_sql.ranking.multiple_comparisons import pairwise_tests
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.scoring.task_set_report import primary_sets
@@ -135,7 +135,7 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     for column in answered.columns:
         each = leading[str(column.primary.scored)]
         designs = {kind: each.designs[kind] for kind in ("images", "classes")}
-        ties = contest(each.methods, each.counts, "closed", designs).at(0.95)
+        ties = pairwise_tests(each.methods, each.counts, "closed", designs).at(0.95)
         assert column.family == ties.family == 66
         for name, standing in column.by_method.items():
             assert (standing.mark is Mark.HIGHEST) == (name == ties.best)

@@ -72,5 +72,5 @@ def test_a_recorded_mark_is_in_the_file_twice(embedded: Release, tmp_path: Path)
     assert found.submission.methods["mine"].transductive
     plain = _recorded(embedded, "mine")
     assert "transductive" not in plain.columns
-    told = plain.saying(inductive=True).to_arrow()  # which pandas keeps
+    told = plain.declare(inductive=True).to_arrow()  # which pandas keeps
     assert told["inductive"].to_pylist() == [True] * 19
