@@ -28,7 +28,7 @@ COMMANDS = {
         "fslbench score runs.parquet",
         "fslbench compare prefix.parquet::part prefix.parquet::whole",
         "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
-        "fslbench score own_log_few.jsonl --class-sizes own_sizes.csv",
+        "fslbench interval own_log_few.jsonl --class-sizes own_sizes.csv",
     ],
     "score --counts": [
         "fslbench score --counts --dataset glyphs_sample --task-set open-5w1s1q "
@@ -50,11 +50,6 @@ COMMANDS = {
         "fslbench plan --suite pooled --dataset digits --queries 5",
         "fslbench plan --suite pooled --dataset digits --pilot runs_pilot.parquet::twice "
         "--queries 5",
-    ],
-    "interval": [
-        "fslbench interval own_log.jsonl",
-        "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",
-        "fslbench interval own_log_few.jsonl --class-sizes own_sizes.csv --no-training",
     ],
     "leaderboard": [
         "fslbench leaderboard --results results --dataset digits",

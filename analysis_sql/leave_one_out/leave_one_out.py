@@ -67,10 +67,6 @@ class Spread:
     """Degrees of freedom of Student's t, infinite for the normal law."""
     monte_carlo_share: Floats
     """v_mc/T: the part of the variance that more tasks of the same images would take away."""
-    widened: Bools
-    """Whether τ > T: too few tasks to separate the variance from noise, so that h is wide."""
-    is_bound: bool
-    """Whether the half-width is an upper bound (:meth:`TaskDesign.bound`), and no estimate."""
     _mean: Floats
     _laws: tuple[tuple[Floats, Floats, Floats | None], ...]
 
@@ -268,8 +264,7 @@ class Influences:
         laws: tuple[tuple[Floats, Floats, Floats | None], ...] = ()
         widest = np.zeros(mean.shape)
         for name in LEFT_OUT:
-            is_bound = name in self._design.bounded
-            if is_bound:
+            if name in self._design.bounded:
                 whole = self._design.bound(name) * np.maximum(noise, 0.0)
                 tau, df = np.zeros_like(whole), np.full(mean.shape, self._design.tasks - 1.0)
             elif name not in parts:
@@ -291,15 +286,8 @@ class Influences:
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
             widths = np.where(identical, 0.0, np.where(constant, np.inf, widest))
             share = np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0)
-            spreads[name] = Spread(
-                widths,
-                np.full(mean.shape, np.inf) if df is None else df,
-                share,
-                tau > whole,
-                is_bound,
-                mean,
-                laws,
-            )
+            freedom = np.full(mean.shape, np.inf) if df is None else df
+            spreads[name] = Spread(widths, freedom, share, mean, laws)
         return LeaveOneOut(
             mean,
             spreads.get("images"),

@@ -20,7 +20,6 @@ from fslbench_data.cli.options import (
     log_in,
     log_options,
     methods_option,
-    output,
     output_option,
     refuse_others,
     release_option,
@@ -261,25 +260,16 @@ def interval(
     task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or
     accuracy; of several training runs, run. Parquet, CSV (lists as JSON) or JSON Lines. Methods
     that answered the same tasks are compared pairwise. docs/own_tasks.md shows the few lines that
-    write such a log. `fslbench score LOG` prints the same, its CSV and JSON have the columns of
-    score; table, plot, report, compare, sql and validate take such a log, too.
+    write such a log. `fslbench score LOG` is the same; table, plot, report, compare, sql and
+    validate take such a log, too.
     """
-    from fslbench_data.cli.report_output import format_of, write_report
-    from fslbench_data.render.log_text import log_csv, log_json
-    from fslbench_data.scoring.own_release import DrawFacts
+    from fslbench_data.cli.report_output import write_report
     from fslbench_data.scoring.score import score
 
     of_pool = (file for file in pool.values() if isinstance(file, Path))
     check_output(path, log, *of_pool, output_format=output_format)
-    own = log_in([log], pool)
-    report, form = score(own, level=level), format_of(output_format, path)
-    random = not isinstance(report.log, DrawFacts)
-    if form == "csv" and random:
-        output(log_csv(report), path)
-    elif form == "json" and random:
-        output(log_json(report, own.release.facts), path)
-    else:
-        write_report(report, output_format, path, details=details)
+    report = score(log_in([log], pool), level=level)
+    write_report(report, output_format, path, details=details)
 
 
 @command(short_help="Say what a printed 91.72 ± 0.55 shows.")

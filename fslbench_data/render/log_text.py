@@ -1,21 +1,15 @@
-"""What a log of one's own tasks shows: text, and the CSV and JSON of ``fslbench interval``."""
+"""The text of a log of one's own tasks: tables, notes and a sentence for a paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from math import isfinite, isnan
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from scipy.special import ndtri
+from typing import TYPE_CHECKING
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import EPISODES, IntervalKind
 from benchmark_spec.version import __version__
@@ -32,7 +26,7 @@ from fslbench_data.render.interval_text import (
     verdict_of,
     width_text,
 )
-from fslbench_data.render.table import Column, Table, csv_text, json_text, right
+from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.own_release import DrawFacts, LogFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
 LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
 MOST_NAMED = 6
-_WIDTH = ("halfwidth", "p", "df", "monte_carlo_share", "widened", "is_bound", "run_share")
 
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
@@ -240,122 +233,3 @@ def _mean_text(score: Score, each: TaskSetReport) -> str:
     first, *others = (_width(score.intervals[kind]) for kind in each.displayed_kinds)
     brackets = f" ({', '.join(others)})" if others else ""
     return f"{mean} ± {first}{brackets} %"
-
-
-def log_csv(report: Report) -> str:
-    """Write one row a method and one a pair, after the signature as a line beginning with ``#``."""
-    names = ("method", "versus", "tasks", "mean", "level")
-    columns = [Column(name, itemgetter(name)) for name in names]
-    columns += [
-        Column(f"{kind}_{name}", partial(_cell, kind, name))
-        for kind in LEFT_OUT
-        for name in (*_WIDTH, "verdict")
-    ]
-    rows = (row for each in report.sets for row in _rows(each))
-    return csv_text(Table("", tuple(columns), rows), str(report.signature))
-
-
-def _cell(kind: LeftOut, name: str, row: dict[str, Any]) -> object:
-    return (row[kind] or {}).get(name)
-
-
-def log_json(report: Report, log: LogFacts) -> str:
-    """Write everything; null is not estimable, or not there."""
-    facts = asdict(log)
-    warnings = facts.pop("warnings")
-    trained = {score.trained for score in report.scores}
-    return json_text(
-        {
-            "signature": str(report.signature),
-            "level": report.signature.level,
-            **facts,
-            "trained": trained.pop() if len(trained) == 1 else None,
-            "estimands": estimands(report, log),
-            "sets": [_set(each) for each in report.sets],
-            "warnings": list(warnings),
-            "sentence": sentence(report, log),
-        }
-    )
-
-
-def _set(each: TaskSetReport) -> dict[str, Any]:
-    protocol = each.scored.protocol
-    rows = [row | {"difference": row["mean"]} for row in _rows(each)]
-    of_method, of_pair = ("method", "mean", "runs"), ("method", "versus", "difference")
-    return {
-        "tasks": each.scored.n_tasks,
-        "way": protocol.way,
-        "images_per_class": protocol.per_class,
-        "digest": each.scored.fingerprint[:12],
-        "unit": "groups" if each.units.groups else "images",
-        "why": dict(each.designs["images"].whole.why),
-        "bounded": dict(each.units.bounded),
-        "methods": [
-            {name: row[name] for name in (*of_method, *LEFT_OUT)}
-            for row in rows[: len(each.scores)]
-        ],
-        "pairs": [
-            {name: row[name] for name in (*of_pair, *LEFT_OUT)} for row in rows[len(each.scores) :]
-        ],
-    }
-
-
-def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
-    """Give every method by itself, then every pair, the first of the log minus the later."""
-    kinds = [kind for kind in LEFT_OUT if kind in each.designs]
-    none: dict[str, Any] = {"versus": "", "level": each.level, **dict.fromkeys(LEFT_OUT)}
-    widths: dict[str, Any]
-    for i, score in enumerate(each.scores):
-        widths = {kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds}
-        yield none | {
-            "method": score.method,
-            "tasks": score.accuracy.tasks,
-            "mean": score.accuracy.mean,
-            "runs": score.runs,
-            **widths,
-        }
-    p = {kind: each.p_values(kind) for kind in kinds}
-    for comparison in each.comparisons:
-        i, j = (each.methods.index(name) for name in (comparison.method, comparison.versus))
-        widths = {}
-        for kind in kinds:
-            pair = comparison.intervals[kind]
-            identical = pair.verdict is Verdict.IDENTICAL
-            own = _parts(each, kind, i, j, pair.difference, identical=identical)
-            own["p"] = None if isnan(p[kind][i, j]) else float(f"{p[kind][i, j]:.9g}")
-            widths[kind] = {**own, "verdict": pair.verdict}
-        yield none | {
-            "method": comparison.method,
-            "versus": comparison.versus,
-            "tasks": comparison.difference.tasks,
-            "mean": comparison.difference.mean,
-            **widths,
-        }
-
-
-def _parts(
-    each: TaskSetReport, kind: LeftOut, i: int, j: int, value: Interval, *, identical: bool = False
-) -> dict[str, Any]:
-    """Return a half-width with what it is made of; see docs/schemas.md."""
-    found, row = each.designs[kind].pairs(each.counts, each.level).row(kind, i, value.tasks)
-    terms = (
-        each.counts.some([i]) if i == j else each.counts.differences(i, np.array([j]), value.tasks)
-    )
-    spread, variance = getattr(found, kind), float(terms.run_variance[0])
-    df = float(spread.df[row, j])
-    halfwidth, tasks = value.halfwidth, 100.0 * float(spread.halfwidth[row, j])
-    if value.constant and not halfwidth and not identical:
-        halfwidth = None
-    share = 0.0
-    if halfwidth is not None and isfinite(tasks) and variance > 0:
-        z = -float(ndtri((1.0 - each.level) / 2.0))
-        share = variance / ((tasks / z) ** 2 + variance)
-    return {
-        "halfwidth": halfwidth,
-        "p": None,
-        "df": df if isfinite(df) else None,
-        "monte_carlo_share": float(spread.monte_carlo_share[row, j]),
-        "widened": bool(spread.widened[row, j]),
-        "is_bound": spread.is_bound,
-        "run_share": share,
-    }

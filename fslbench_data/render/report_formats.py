@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
+from fslbench_data.render.log_text import sentence
 from fslbench_data.render.table import csv_of_rows, csv_text, json_text, objects
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
@@ -142,9 +143,18 @@ def _content(report: Report) -> dict[str, Any]:
         "verdict_counts": report.verdict_counts,
         "verdict_counts_where_reused": report.counts_where_reused,
     }
+    if report.log is None:
+        return content
     if isinstance(report.log, DrawFacts):
-        content["all_classes"] = objects(draw_values(report, report.log))
-    return content if report.log is None else content | {"log": report.log}
+        values = objects(draw_values(report, report.log))
+        return content | {"all_classes": values, "log": report.log}
+    missing = [
+        of_set | {"interval": kind, "reason": reason}
+        for each, of_set in sets
+        for kind, reason in each.units.missing.items()
+    ]
+    texts = {"missing": missing, "sentence": sentence(report, report.log)}
+    return content | {"log": asdict(report.log) | texts}
 
 
 def _score(score: Score) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import invoke
+from scipy import stats
 
 import fslbench_data as fb
 from analysis_sql.intervals.counts import RightQueries
@@ -184,9 +185,11 @@ def test_few_tasks_with_a_class_give_a_bound() -> None:
     assert design.bound("images") == pytest.approx(1 + 3 * 0.2 / 0.8)
     assert design.bound("classes") == pytest.approx(1 + 3 * (7 / 12) / (5 / 12))
     assert [design.disjoint_tasks(kind) for kind in ("images", "classes")] == [3, 1]
-    found = leave_one_out(design, np.array([[0.5, 0.6, 0.8]]), 0.95)
+    y = np.array([0.5, 0.6, 0.8])
+    found = leave_one_out(design, y[None], 0.95)
     assert found.images is not None
-    assert found.images.is_bound
+    error = np.sqrt(design.bound("images") * y.var(ddof=1) / 3)
+    assert found.images.halfwidth[0, 0] == pytest.approx(stats.t.ppf(0.975, 2) * error)
 
 
 @pytest.mark.parametrize(

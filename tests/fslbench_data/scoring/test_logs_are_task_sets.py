@@ -47,9 +47,9 @@ def _run(folder: Path, *words: str, code: int = 0) -> str:
     return result.stdout if code == 0 else result.output
 
 
-def test_score_and_interval_say_the_same(folder: Path) -> None:
-    assert _run(folder, "score", "LOG") == _run(folder, "interval", "LOG")
-    assert _run(folder, "score", "LOG", "--details") == _run(folder, "interval", "LOG", "--details")
+@pytest.mark.parametrize("more", [(), ("--details",), ("--format", "csv"), ("--format", "json")])
+def test_score_and_interval_say_the_same(folder: Path, more: tuple[str, ...]) -> None:
+    assert _run(folder, "score", "LOG", *more) == _run(folder, "interval", "LOG", *more)
 
 
 def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
@@ -80,6 +80,8 @@ def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
     assert {(row["dataset"], row["task_set"]) for row in rows} == {("log", "own-5w5s5q")}
     content = json.loads(_run(folder, "score", "LOG", "--format", "json"))
     assert content["log"]["images"] == 900
+    assert content["log"]["sentence"] in " ".join(_run(folder, "score", "LOG").split())
+    assert content["log"]["missing"] == []
     assert [score["left_out_images"]["halfwidth"] for score in content["scores"]] == [
         score.intervals["images"].halfwidth for score in report.scores
     ]

@@ -29,7 +29,7 @@ from benchmark_spec.errors import (
     SpecError,
     TaskLogError,
 )
-from fslbench_data.render.log_text import log_json, notes
+from fslbench_data.render.log_text import notes
 from fslbench_data.render.plan_text import plan_json
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
@@ -200,6 +200,12 @@ def test_reasons_name_classes_as_the_log_does() -> None:
         assert {*told.values()} <= {"False"}
 
 
+def test_json_says_why_a_kind_of_interval_is_missing() -> None:
+    found = fb.interval(own_logs.log(classes=5, tasks=60, images=12, per_class=6))
+    (missing,) = json.loads("".join(json_pieces(found)))["log"]["missing"]
+    assert {missing["interval"]: missing["reason"]} == found.sets[0].units.missing
+
+
 def test_images_that_never_recur() -> None:
     """Disjoint tasks have a bound alone, and it is said why."""
     rng = np.random.default_rng(0)
@@ -315,8 +321,6 @@ def test_runs_on_the_same_tasks_by_hand() -> None:
         tasks = (alone["halfwidth"] / 1.959964) ** 2
         width = stats.t.ppf(0.975, (tasks + v) ** 2 / w) * np.sqrt(tasks + v)
         assert of_runs["halfwidth"] == pytest.approx(width, rel=1e-5)
-    (row,) = json.loads(log_json(shown, shown.log))["sets"][0]["pairs"]
-    assert row["images"]["run_share"] == pytest.approx(v / (tasks + v), rel=1e-5)
     assert of_runs["p"] > 2 * alone["p"]
 
 
