@@ -14,8 +14,9 @@ tot - V falls as 1/B, and for images as a(B), where n is binomial of B and Km/(C
                           e_k   = E[1/n^k; n >= 2]
 
 Where tasks have several images of a group, B/B' and the pilot's own scale stand for both.  With B'
-endless, s²/B' and tot - V are 0.  With r times the images of each class V is Σ f_c(rN_c)/Σ f_c(N_c)
-of it; with r times the classes or superclasses, 1/r of it, of images too.  The smallest detectable
+endless, s²/B' and tot - V are 0.  With r times the images of each class V is Σ 1/(rN_c - 1) by
+Σ 1/(N_c - 1) of it, since what one image moves the mean of its tasks by has (N_c - m)/(N_c - 1);
+with r times the classes or superclasses, 1/r of it, of images too.  The smallest detectable
 difference is the δ with P(|mean| > h) = power, where the mean is normal around δ with variance T.
 """
 
@@ -168,7 +169,7 @@ class LeftOutPilot:
         """Return what V of images is multiplied by with `times` as many units in each class."""
         if not self.one_each:
             return 1.0 / times
-        return float(self.factors(times).sum() / self.factors().sum())
+        return float((1.0 / (self.sizes * times - 1.0)).sum() / (1.0 / (self.sizes - 1.0)).sum())
 
     def _chance(self, tasks: float) -> float:
         """Return a(B) of the module's docstring."""

@@ -98,18 +98,29 @@ def test_half_the_width_takes_about_four_times_the_units() -> None:
     pilot = by_hand(**ALL)
     half = {one.kind: one for one in plan_left_out(pilot, [600]).half}
     assert half["images"].units == CLASSES * SIZE
-    # f_c falls faster than 1/N_c while a task uses a fifth of a class
-    assert half["images"].needed == pytest.approx(149 * CLASSES, rel=0.01)  # 148/139² = 49/40²/4
+    assert half["images"].needed == pytest.approx((4 * (SIZE - 1) + 1) * CLASSES, rel=0.01)
     # more classes bring more degrees of freedom, too
     assert 3 < half["classes"].needed / CLASSES < 4
     assert 2 < half["superclasses"].needed / 8 < 4
     larger = by_hand(images=Part(5e-6, 3e-5, 0.05, CLASSES * SIZE))
-    sizes = np.full(CLASSES, half["images"].needed / CLASSES)
-    factor = (sizes - 1) / (sizes - PER_CLASS) ** 2 * (SIZE - PER_CLASS) ** 2 / (SIZE - 1)
-    assert factor[0] == pytest.approx(0.25, rel=0.01)
     assert row_of(plan_left_out(larger, [600]), "images", None).halfwidth == pytest.approx(
         row_of(plan_left_out(pilot, [600]), "images", None).halfwidth / 2, rel=1e-2
     )
+
+
+def test_twice_the_images_halve_the_variance() -> None:
+    """Of means over a class's images, also where a task has half of them."""
+    rng, variance = np.random.default_rng(0), {20: 0.0, 40: 0.0}
+    for images in 16 * [*variance]:
+        ids = np.argsort(rng.random((1500, 10)), axis=1)[:, :5]
+        own = np.argpartition(rng.random((1500, 5, images)), 10, axis=2)[..., :10]
+        tasks = TaskDesign.of(ids, ids[..., None] * images + own, np.repeat(np.arange(10), images))
+        value = rng.normal(size=10 * images)[ids[..., None] * images + own].mean(axis=(1, 2))
+        pilot = LeftOutPilot.of(tasks, value)
+        variance[images] += pilot.parts["images"].variance
+        factor = pilot.less(40 / images)
+        assert factor == pytest.approx(1 if images == 40 else 19 / 39)
+    assert variance[40] / variance[20] == pytest.approx(19 / 39, rel=0.1)
 
 
 def test_what_cannot_be_planned_says_why() -> None:
