@@ -30,8 +30,8 @@ NOTES = (
     "lost, gained: from one step to the other, paired over the same classes.",
 )
 OF_RANKINGS = (
-    "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
-    "over tasks in brackets."
+    "Spearman: correlation of the methods' ranking, of these trained models; in brackets: of "
+    "bootstrap samples of tasks, whose noise makes rankings less alike (no confidence interval)."
 )
 """The note of tables that compare rankings."""
 

@@ -68,7 +68,8 @@ class DatasetMean:
     versus, versus_mean, difference, verdict
         Of a pair; None of a method alone.
     halfwidth
-        Of the mean, or of the difference; None where some data set has no interval.
+        Of the mean, or of the difference; None where some data set has no interval, or where two
+        methods are identical on some data sets alone, which does not bound their difference there.
     higher, lower
         Data sets on which the method's mean is above, and below, the other's.
     sign_p
@@ -230,18 +231,20 @@ def _differences_of(
 ) -> tuple[Floats, Floats, bool] | None:
     """Return differences of two methods, their half-widths, and whether all are identical.
 
-    None unless all data sets compare the two.
+    None unless all data sets compare the two.  NaN where they are identical on some alone.
     """
-    found, identical = [], True
+    found, identical = [], []
     for of, arrays in zip(sets, pairs, strict=True):
         pair = _pair_at(of, method, versus)
         if pair is None:
             return None
         at, sign = pair
         found.append((sign * arrays.difference[at], arrays.halfwidth[at]))
-        identical &= bool(arrays.verdict[at] == IDENTICAL)
+        identical.append(bool(arrays.verdict[at] == IDENTICAL))
     differences, widths = np.array(found).T
-    return differences, widths, identical
+    if not all(identical):
+        widths[identical] = nan
+    return differences, widths, all(identical)
 
 
 def _mean(values: Floats, harmonic: bool) -> float:

@@ -395,16 +395,19 @@ def _of_accuracies(
             expected="accuracies of the same tasks, in the same order",
         )
     known = any(given[name] is not None for name in given if name != "tasks")
-    tasks, upper = next(iter(sizes.values())), (1 + level) / 2
+    tasks = next(iter(sizes.values()))
     design = _design({**given, "tasks": tasks}) if known else None
-    student = float(stdtrit(tasks - 1, upper)) / NormalDist().inv_cdf(upper)
+    student = float(stdtrit(tasks - 1, (1 + level) / 2))
 
     def of(
-        method: str, values: NDArray[np.float64], design: Design | None, wider: float = 1.0
+        method: str,
+        values: NDArray[np.float64],
+        design: Design | None,
+        quantile: float | None = None,
     ) -> Printed:
         alike = np.ptp(values) < _ROUNDING
-        error = 0.0 if alike else wider * float(values.std(ddof=1)) / sqrt(values.size)
-        found = _widths(method, float(values.mean()), error, design, level)
+        error = 0.0 if alike else float(values.std(ddof=1)) / sqrt(values.size)
+        found = _widths(method, float(values.mean()), error, design, level, quantile)
         return replace(found, n_tasks=int(values.size))
 
     stems = [Path(w).stem if w.endswith((".npy", ".txt", ".csv")) else w for w in named]
@@ -569,9 +572,21 @@ def _same(value: object) -> str:
     return plain(str(value).replace(",", ""))
 
 
-def _widths(method: str, mean: float, error: float, design: Design | None, level: float) -> Printed:
-    """Return the half-widths that follow from a standard error over tasks."""
-    width = NormalDist().inv_cdf((1 + level) / 2) * error
+def _widths(
+    method: str,
+    mean: float,
+    error: float,
+    design: Design | None,
+    level: float,
+    quantile: float | None = None,
+) -> Printed:
+    """Return the half-widths that follow from a standard error over tasks.
+
+    For other tasks by `quantile`, the normal law's if there is none; bounds by Student's with T - 1
+    degrees of freedom, for new classes with C - 1 where that is larger.
+    """
+    upper = (1 + level) / 2
+    width = (quantile or NormalDist().inv_cdf(upper)) * error
     if design is None:
         return Printed(method, mean, None, width, None, None, None, None)
     if width == 0:
@@ -582,14 +597,18 @@ def _widths(method: str, mean: float, error: float, design: Design | None, level
             fix="give the digits that were rounded off, or leave this result out",
         )
     bound = design.class_factor
+    of_tasks, of_classes = (
+        max(width, error * float(stdtrit(number - 1, upper)))
+        for number in (design.tasks, min(design.tasks, design.classes))
+    )
     return Printed(
         method,
         mean,
         design,
         width,
-        width * design.image_factor,
+        of_tasks * design.image_factor,
         width * design.typical(design.image_factor, 0),
-        width * bound if isfinite(bound) else None,
+        of_classes * bound if isfinite(bound) else None,
         width * design.typical(bound, 1) if isfinite(bound) else None,
     )
 

@@ -149,6 +149,21 @@ def test_identical_methods_are_identical_for_new_classes_too(tmp_path: Path) -> 
     assert str(_row(report, "new classes", "a", "b").verdict) == "="
 
 
+def test_methods_identical_on_one_data_set_alone_have_no_interval(tmp_path: Path) -> None:
+    """Its tasks do not bound by how much they differ there, and 0 would say that they do not."""
+    parts = [
+        answers(m, d, TASK_SET, skill) for m, skill in (("a", 0.8), ("b", 0.5)) for d in DATASETS
+    ]
+    parts[3]["n_correct"] = parts[0]["n_correct"]
+    report = _scored(tmp_path, parts)
+    assert sorted(str(c.verdict) for c in report.comparisons) == ["+", "+", "="]
+    for about in ("new images", "new classes"):
+        row = _row(report, about, "a", "b")
+        assert (row.halfwidth, str(row.verdict)) == (None, "?")
+        assert row.difference is not None
+        assert row.difference > 10
+
+
 @pytest.mark.parametrize(("level", "expected"), [(0.95, "+"), (0.99999, "?")])
 def test_equal_differences_on_few_tasks_make_no_mean_sure(
     tmp_path: Path, level: float, expected: str

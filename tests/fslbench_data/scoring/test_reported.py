@@ -25,11 +25,25 @@ MINI = {**SIZES, "tasks": 600}
 def test_a_result_by_hand() -> None:
     (one,) = fb.reported("91.72 ± 0.55", **MINI).results
     assert one.tasks == pytest.approx(0.55)
-    assert one.images == pytest.approx(0.55 * sqrt(1 + 600 * (1 / 120) / (119 / 120)))
-    assert one.classes == pytest.approx(0.55 * sqrt(1 + 600 * 5 / 15))
-    assert (f"{one.images:.2f}", f"{one.classes:.1f}") == ("1.35", "7.8")
+    of_tasks, of_classes = (stats.t.ppf(0.975, [599, 19]) / stats.norm.ppf(0.975)).tolist()
+    assert one.images == pytest.approx(0.55 * of_tasks * sqrt(1 + 600 * (1 / 120) / (119 / 120)))
+    assert one.classes == pytest.approx(0.55 * of_classes * sqrt(1 + 600 * 5 / 15))
+    assert (f"{one.images:.2f}", f"{one.classes:.2f}") == ("1.35", "8.33")
     assert one.tasks < one.typical_images < one.images
     assert one.tasks < one.typical_classes < one.classes
+
+
+@pytest.mark.parametrize("two_valued", [False, True])
+def test_few_classes_are_told_apart_as_rarely_as_promised(two_valued: bool) -> None:
+    """Equal methods whose classes alone differ; with the normal law's quantile 10 to 12 %."""
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(400):
+        effects = rng.choice([-3.0, 3.0], (2, 7)) if two_valued else rng.normal(0, 3, (2, 7))
+        tasks, noise = np.argsort(rng.random((600, 7)), axis=1)[:, :5], rng.normal(75, 4, 600)
+        accuracies = {m: noise + effects[i][tasks].mean(axis=1) for i, m in enumerate("ab")}
+        found = fb.reported(accuracies, classes=7, images=100, ways=5, shots=5, queries=15)
+        wrong += found.differences[0].classes
+    assert wrong <= 28  # 7 %
 
 
 def test_the_bounds_are_those_of_tasks_that_are_known() -> None:
@@ -214,7 +228,8 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
     assert pair.paired.tasks == pytest.approx(width)
     assert pair.paired.tasks < 0.6 * np.hypot(pair.first.tasks, pair.second.tasks)
     assert pair.paired.images == pytest.approx(width * pair.design.image_factor)
-    assert pair.paired.classes == pytest.approx(width * pair.design.class_factor)
+    of_classes = stats.t.ppf(0.975, 19) / stats.t.ppf(0.975, 599)
+    assert pair.paired.classes == pytest.approx(width * of_classes * pair.design.class_factor)
     assert (pair.tasks, pair.images, pair.classes) == (True, False, False)
     files = [str(tmp_path / name) for name in ("ours.npy", "theirs.npy", "same.npy")]
     for file, values in zip(files, (ours, theirs, ours), strict=True):
