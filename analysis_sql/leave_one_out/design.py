@@ -122,6 +122,13 @@ class TaskDesign:
             share *= tasks.per_class / float((sizes**2 / squares).min())
         return variance_factor(self.tasks, share)
 
+    def bound_freedom(self, name: LeftOut) -> float:
+        """Return the degrees of freedom of that bound: B - 1, for new classes at most C - 1."""
+        least = (
+            self.tasks if name == "images" else min(self.tasks, self.membership.class_names.size)
+        )
+        return least - 1.0
+
     @property
     def tasks(self) -> int:
         """B, the number of tasks."""

@@ -184,6 +184,10 @@ class EpisodeDesign:
             return variance_factor(self.tasks, float(share.max()))
         return variance_factor(self.tasks, float(self.ways.mean()) / len(self.labels))
 
+    def bound_freedom(self, name: LeftOut) -> float:
+        """Return the degrees of freedom of that bound: B - 1, for new classes at most C - 1."""
+        return (self.tasks if name == "images" else min(self.tasks, len(self.labels))) - 1.0
+
     def disjoint_tasks(self, name: LeftOut) -> int:
         """Return how many tasks without a unit in common the pool would make, at most B."""
         images = int(len(self.class_of_image) // self._each.sum(axis=1).max())

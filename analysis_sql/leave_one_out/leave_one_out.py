@@ -7,8 +7,8 @@ v_mc, the noise of finitely many tasks. With T = max(V, 0) + v_mc and τ the sta
     h = q √( T + (z²+1)/4 · τ²/(T+2τ) )
 
 where z is the normal quantile and q is z for images, Student's for classes and superclasses. Of a
-bound, a multiple of v_mc, τ is 0 and q Student's with B-1 degrees of freedom, as it is for images
-by fewer than 30 tasks.
+bound, a multiple of v_mc, τ is 0 and q Student's with B-1 degrees of freedom, for classes C-1 where
+these are fewer; for images q is the former with fewer than 30 tasks.
 
 Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of G =
 A W A'. Where two methods hardly differ this cancels, and the difference itself is taken.
@@ -266,7 +266,8 @@ class Influences:
         for name in LEFT_OUT:
             if name in self._design.bounded:
                 whole = self._design.bound(name) * np.maximum(noise, 0.0)
-                tau, df = np.zeros_like(whole), np.full(mean.shape, self._design.tasks - 1.0)
+                tau = np.zeros_like(whole)
+                df = np.full(mean.shape, self._design.bound_freedom(name))
             elif name not in parts:
                 continue
             elif self._all_ways is not None:

@@ -43,6 +43,7 @@ def test_bounds_by_hand() -> None:
     made = design([20] * 8, 600, 4, 2)
     assert made.bound("images") == pytest.approx(1 + 600 / 19)
     assert made.bound("classes") == pytest.approx(1 + 600)
+    assert (made.bound_freedom("images"), made.bound_freedom("classes")) == (599.0, 7.0)
     # of the class with the fewest; bursts of s count as (Σs)²/Σs²
     assert design([20] * 7 + [10], 600, 4, 2).bound("images") == pytest.approx(1 + 600 / 9)
     ids, images, owner = uniform_tasks([20] * 8, 600, 4, 2, 0)

@@ -28,6 +28,21 @@ def test_few_tasks_do_not_tell_equal_methods_apart() -> None:
     assert np.mean(np.array(p) < 0.01) < 0.02
 
 
+@pytest.mark.parametrize(("two_valued", "most"), [(False, 0.07), (True, 0.1)])
+def test_few_classes_do_not_tell_equal_methods_apart(two_valued: bool, most: float) -> None:
+    """By the bound for new classes, where they are all that tasks differ by; with B - 1 .14."""
+    rng, false = np.random.default_rng(0), []
+    for seed in range(300):
+        ids, images, owner = uniform_tasks([60] * 7, 100, 5, 4, seed)
+        design = TaskDesign.of(ids, images, owner)
+        assert "classes" in design.bounded
+        effects = rng.choice([-1.0, 1.0], 7) if two_valued else rng.normal(size=7)
+        found = leave_one_out(design, effects[ids].mean(axis=1)[None], 0.95).classes
+        assert found is not None
+        false.append(found.p[0, 0] < 0.05)
+    assert np.mean(false) < most
+
+
 @pytest.mark.parametrize(("tasks", "law"), [(29, stats.t(28)), (30, stats.norm)])
 def test_the_quantile_is_students_below_thirty_tasks(tasks: int, law: stats.rv_continuous) -> None:
     design, y = _design(tasks), np.random.default_rng(1).normal(size=(1, tasks))

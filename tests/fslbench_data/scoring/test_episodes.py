@@ -190,6 +190,7 @@ def test_few_tasks_with_a_class_give_a_bound() -> None:
     assert found.images is not None
     error = np.sqrt(design.bound("images") * y.var(ddof=1) / 3)
     assert found.images.halfwidth[0, 0] == pytest.approx(stats.t.ppf(0.975, 2) * error)
+    assert [design.bound_freedom(kind) for kind in ("images", "classes")] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize(
