@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -115,6 +115,14 @@ def _content(report: Report) -> dict[str, Any]:
     kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
     about = [{"dataset": s.scored.dataset, "task_set": s.scored.task_set} for s in report.sets]
     sets = list(zip(report.sets, about, strict=True))
+
+    def reasons(of: Literal["bounded", "missing"]) -> list[dict[str, str]]:
+        return [
+            of_set | {"interval": kind, "reason": reason}
+            for each, of_set in sets
+            for kind, reason in getattr(each.units, of).items()
+        ]
+
     content = {
         "signature": {"text": str(report.signature), **report.signature.as_json()},
         "estimands": {
@@ -135,11 +143,7 @@ def _content(report: Report) -> dict[str, Any]:
             for each, of_set in sets
             if each.design is not None
         ],
-        "bounds": [
-            of_set | {"interval": kind, "reason": reason}
-            for each, of_set in sets
-            for kind, reason in each.units.bounded.items()
-        ],
+        "bounds": reasons("bounded"),
         "verdict_counts": report.verdict_counts,
         "verdict_counts_where_reused": report.counts_where_reused,
     }
@@ -148,12 +152,7 @@ def _content(report: Report) -> dict[str, Any]:
     if isinstance(report.log, DrawFacts):
         values = objects(draw_values(report, report.log))
         return content | {"all_classes": values, "log": report.log}
-    missing = [
-        of_set | {"interval": kind, "reason": reason}
-        for each, of_set in sets
-        for kind, reason in each.units.missing.items()
-    ]
-    texts = {"missing": missing, "sentence": sentence(report, report.log)}
+    texts = {"missing": reasons("missing"), "sentence": sentence(report, report.log)}
     return content | {"log": asdict(report.log) | texts}
 
 

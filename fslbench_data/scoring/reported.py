@@ -598,7 +598,7 @@ def _widths(
         )
     bound = design.class_factor
     of_tasks, of_classes = (
-        max(width, error * float(stdtrit(number - 1, upper)))
+        error * float(stdtrit(number - 1, upper))
         for number in (design.tasks, min(design.tasks, design.classes))
     )
     return Printed(
