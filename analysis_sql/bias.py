@@ -36,7 +36,7 @@ from msgspec import structs
 from scipy.special import bdtrc, expit, gammaln, log_expit, logit
 
 from analysis_sql.intervals.arrays import AnyInts, Floats
-from analysis_sql.intervals.counts import Moments, Terms, for_new_runs, run_terms
+from analysis_sql.intervals.counts import NO_RUNS, Moments, RunTerms, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import (
     Interval,
     check_level,
@@ -321,7 +321,7 @@ def contrast(
         values = [weight * of(part) for weight, part in zip(weights, counts, strict=True)]
         total = np.sum([own.sum(axis=1) * (runs // own.shape[1]) for own in values], axis=0)
         terms = _run_terms([own.mean(axis=0) * 100 / unit for own in values], owners)
-        return interval(Moments.of(total, unit * runs, *terms), kind, level)
+        return interval(Moments.of(total, unit * runs, terms), kind, level)
 
     over = None
     if queries > 1:
@@ -356,7 +356,7 @@ def _beyond(
     return interval_of(total, kind, level, _run_terms(of_runs, [owner for *_, owner in known]))
 
 
-def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, float]:
+def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> RunTerms:
     """Return what training anew adds to a sum of weighted means over runs (R,) of each part."""
     of_runs: list[Floats] = []
     for method in dict.fromkeys(methods):
@@ -365,12 +365,11 @@ def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, 
         of_runs += [np.sum(own, axis=0)] if alike else own
     several = [part - part[0] for part in of_runs if part.size > 1]  # equal ones are exactly 0
     spreads = [float(part.std(ddof=1)) for part in several]
-    variance, square = run_terms(spreads, [part.size for part in several])
-    return float(variance.sum()), float(square.sum())
+    return run_terms(spreads, [part.size for part in several]).sum()
 
 
 def interval_of(
-    values: Floats, kind: IntervalKind, level: float, terms: Terms = (0.0, 0.0)
+    values: Floats, kind: IntervalKind, level: float, terms: RunTerms = NO_RUNS
 ) -> Interval:
     """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts."""
     check_level(level)

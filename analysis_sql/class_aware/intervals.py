@@ -44,19 +44,17 @@ def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
 
     From mixtures of counts, or of differences, and the moments of the same.  NaN where there is no
     interval: counts that are all equal, T < 2, or tasks that all have the same classes (see
-    ``design.obstacle``).  If no class is used twice, the open interval's, which of several runs is
-    also a lower bound, since h' falls with some h.
+    ``design.obstacle``).  If no class is used twice, the open interval's.
     """
     check_level(level)
-    of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
     if mixtures.design.disjoint:
+        of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
         return np.where(mixtures.norm2 > 0, of_images, np.nan)
-    widened = widened_halfwidths(mixtures, moments, level)
-    return np.where(np.greater(moments.run_terms[0], 0), np.maximum(widened, of_images), widened)
+    return mixture_halfwidths(mixtures, moments, level)
 
 
-def widened_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
-    """Compute the same where tasks share classes, or superclasses, of mixtures and runs alone."""
+def mixture_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
+    """Compute the same where tasks share classes, or superclasses."""
     widths = task_halfwidths(mixtures, moments, level)
     return np.asarray(for_new_runs(widths, moments.run_terms, level))
 
@@ -113,16 +111,11 @@ def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
     As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
     identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
     which D share no class, and NaN where there is no interval.  Higher where methods have several
-    runs: :meth:`Moments.p_for_new_runs`, and then never below the open interval's.  Arguments as of
-    :func:`halfwidths`.
+    runs: :meth:`Moments.p_for_new_runs`.  Arguments as of :func:`halfwidths`.
     """
     if mixtures.design.disjoint:
         return np.asarray(paired_p(moments, "open"), np.float64)
-    p = mixture_p_values(mixtures, moments)
-    if mixtures.design.obstacle is not None or not np.any(moments.run_terms[0]):
-        return p
-    of_images = np.asarray(paired_p(moments, "open"), np.float64)
-    return np.where(np.greater(moments.run_terms[0], 0), np.maximum(p, of_images), p)
+    return mixture_p_values(mixtures, moments)
 
 
 def constant_p_values(design: Any, moments: Moments) -> Floats:

@@ -348,7 +348,7 @@ def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
     """
     if _independent(mixtures.design):
         return np.zeros(len(mixtures.norm2))
-    return new_classes.widened_halfwidths(mixtures, moments, level)
+    return new_classes.mixture_halfwidths(mixtures, moments, level)
 
 
 def p_values(mixtures: Mixtures, moments: Moments) -> Floats:

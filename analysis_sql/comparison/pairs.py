@@ -221,8 +221,8 @@ class _Products:
             of_rows = tuple(term[rows, None] for term in terms)
             of_columns = tuple(term[columns] for term in terms)
         own = (
-            Moments(common, *row, units[rows, None], *of_rows),
-            Moments(common, *column, units[columns], *of_columns),
+            Moments(common, *row, units[rows, None], *of_rows, self._counts.own_tasks),
+            Moments(common, *column, units[columns], *of_columns, self._counts.own_tasks),
         )
         unit: Integers = int(units[0])
         if self._units_differ:
@@ -236,6 +236,7 @@ class _Products:
         of_both = [np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True)]
         if self._counts.pair_terms is not None:
             of_both = [own[rows, columns] for own in self._counts.pair_terms]
+        of_both.append(self._counts.own_tasks)
         return *own, Moments(common, row[0] - column[0], products, unit, *of_both)
 
 

@@ -4,12 +4,14 @@ A method of R runs on the same tasks has a mean of its own in each; with s² the
 is what the mean over runs varies by if it is trained anew. With h the half-width that counts the
 tasks alone, and j and k two methods::
 
-    T  = (h/z)² + v_j + v_k
-    df = T² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
-    h' = t(df) √T
+    h'² = h² + t(df)² (v_j + v_k)                              Zou & Donner, Stat. Med. 2008
+    df  = (v_j + v_k)² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
 
-A method of one run has no such term: its interval is about this one trained model. *Closed*
-intervals have none either: they stay what the field prints.
+One df for tasks and runs together is large where v is small by chance, and few runs are then taken
+for sure. Where every run answered tasks of its own, of h and v both have the noise c of tasks, the
+variance of the mean of tasks that share no image; what runs add is max(t(df)² v - z² c, 0). A
+method of one run has no such term: its interval is about this one trained model. *Closed* intervals
+have none either: they stay what the field prints.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +28,36 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from analysis_sql.intervals.arrays import Floats, Ints
 
-Terms = tuple[Any, Any]
-"""v and the denominator of df, numbers or arrays."""
+
+class RunTerms(NamedTuple):
+    """What training anew adds to methods or differences: numbers or arrays."""
+
+    variance: Any
+    square: Any
+    """v_j + v_k, and the denominator of df."""
+    of_tasks: Any = 0.0
+    """c, the part of `variance` that h has too."""
+
+    def sum(self) -> RunTerms:
+        """Add the terms of methods (M,) that are in one difference or sum."""
+        return RunTerms(*(float(np.sum(term)) for term in self))
+
+
+NO_RUNS = RunTerms(0.0, 0.0)
+
 
 REFERENCE = 0.95
 """The level at which a p-value takes the half-width that it interpolates from."""
 
-_PLACES, _STEPS = 64, 40
-"""Steps, and halvings of the first one too far, of the search for a p-value."""
+_STEPS = 40
+"""Halvings in the search for a p-value."""
 
 
-def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> tuple[Floats, Floats]:
+def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> RunTerms:
     """Return v and v²/(R-1) of methods (M,) from spreads s, None of a method of one run."""
     number = np.maximum(np.asarray(runs, np.float64), 1.0)
     v = np.array([spread or 0.0 for spread in spreads]) ** 2 / number
-    return v, v**2 / np.maximum(number - 1.0, 1.0)
+    return RunTerms(v, v**2 / np.maximum(number - 1.0, 1.0))
 
 
 def run_means(y: Floats, run: Ints) -> Floats:
@@ -62,21 +79,22 @@ def own_task_terms(means: Floats, run: Ints) -> tuple[Floats, Floats]:
     return variance, variance**2 / run.max()
 
 
-def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:
+def for_new_runs(widths: Any, terms: RunTerms, level: float) -> Any:
     """Widen half-widths (percentage points) to h', elementwise; without runs they stay."""
-    if not np.any(terms[0]):
+    v, square, noise = terms
+    if not np.any(v):
         return widths
     tail = (1.0 - level) / 2.0
-    whole, df = _law(np.square(np.asarray(widths) / ndtri(tail)), *terms)
-    widened = -stdtrit(df, tail) * np.sqrt(whole)
-    return np.where(np.greater(terms[0], 0), widened, widths)
+    of_runs = np.square(stdtrit(_freedom(v, square), tail)) * v - ndtri(tail) ** 2 * noise
+    return np.hypot(widths, np.sqrt(np.maximum(of_runs, 0.0)))
 
 
-def _law(tasks: Any, variance: Any, square: Any) -> tuple[Floats, Floats]:
-    """Return T and df from (h/z)², v_j + v_k, and the denominator of df; df is infinite at 0."""
-    whole = np.asarray(np.add(tasks, variance), np.float64)
+def _freedom(variance: Any, square: Any) -> Floats:
+    """Return df from v_j + v_k and its denominator; infinite where runs do not differ."""
+    whole = np.asarray(variance, np.float64)
     some = np.greater(square, 0)
-    return whole, np.divide(whole**2, square, out=np.full(whole.shape, np.inf), where=some)
+    freedom: Floats = np.divide(whole**2, square, out=np.full(whole.shape, np.inf), where=some)
+    return freedom
 
 
 def _between_levels(
@@ -156,12 +174,17 @@ class Moments:
     run_variance: float | NDArray[np.float64] = 0.0
     run_square: float | NDArray[np.float64] = 0.0
     """What training anew adds: :func:`analysis_sql.intervals.counts.run_terms`."""
+    own_tasks: bool | NDArray[np.bool_] = False
+    """Whether every run answered tasks of its own."""
 
     @classmethod
-    def of(cls, counts: NDArray[Any], queries_per_task: Integers, *terms: float) -> Moments:
-        """Compute the moments of counts (T,); `terms` are those of the runs, if any."""
+    def of(
+        cls, counts: NDArray[Any], queries_per_task: Integers, terms: RunTerms = NO_RUNS
+    ) -> Moments:
+        """Compute the moments of counts (T,) of runs on the same tasks."""
         x = counts.astype(np.result_type(counts, np.int64))
-        return cls(x.size, x.sum().item(), (x * x).sum().item(), queries_per_task, *terms)
+        sums = x.size, x.sum().item(), (x * x).sum().item()
+        return cls(*sums, queries_per_task, terms.variance, terms.square)
 
     @classmethod
     def join(cls, parts: Iterable[Moments]) -> Moments:
@@ -192,9 +215,12 @@ class Moments:
         return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.queries_per_task
 
     @property
-    def run_terms(self) -> tuple[Any, Any]:
-        """What training anew adds: `run_variance` and `run_square`."""
-        return self.run_variance, self.run_square
+    def run_terms(self) -> RunTerms:
+        """What training anew adds."""
+        noise: Any = 0.0
+        if np.any(self.own_tasks):
+            noise = np.where(self.own_tasks, np.square(self.deviation) / self.tasks, 0.0)
+        return RunTerms(self.run_variance, self.run_square, noise)
 
     def p_for_new_runs(
         self, p: Any, widths: Callable[[], Any], *, bends: bool = True, alike: Any = None
@@ -210,35 +236,27 @@ class Moments:
             return p
         alike = self.constant if alike is None else alike
         known = np.where(alike, 0.0, widths())
-        p, mean, own, variance, square = np.broadcast_arrays(p, self.mean, known, *self.run_terms)
+        p, mean, own, *terms = np.broadcast_arrays(p, self.mean, known, *self.run_terms)
+        variance, square, noise = terms
         rows = (variance > 0) & (p < 1.0) & np.isfinite(own)  # a p of 1 stays, and one of NaN
         alike = rows & alike
         if alike.any():  # h is 0 at every level, and h' the runs' alone
-            whole, df = _law(0.0, variance[alike], square[alike])
+            df, error = _freedom(variance[alike], square[alike]), np.sqrt(variance[alike])
             p = p.astype(np.float64)
-            p[alike] = np.maximum(p[alike], 2.0 * stdtr(df, -np.abs(mean[alike]) / np.sqrt(whole)))
+            p[alike] = np.maximum(p[alike], 2.0 * stdtr(df, -np.abs(mean[alike]) / error))
         rows &= ~alike
         if not rows.any():
             return p
-        size, own, v, w = (np.abs(a[rows]) for a in (mean, own, variance, square))
+        size, own, v = (np.abs(a[rows]) for a in (mean, own, variance))
+        df, c = _freedom(v, square[rows]), noise[rows]
         end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
         of_tasks = _between_levels(own, size, end, bends)
 
-        def leaves_out(z: Floats) -> Any:
-            whole, df = _law(of_tasks(z), v, w)
-            return stdtr(df, -size / np.sqrt(whole)) < ndtr(-z)  # h' at z is less than the mean
-
-        # h' may fall again far out, since df grows with h: the first place counts
         low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
-        before, last = np.ones(size.shape, np.bool_), high
-        for part in np.arange(1, _PLACES) / _PLACES:
-            outside = before & leaves_out(part * last)
-            low = np.where(outside, part * last, low)
-            high = np.where(before & ~outside, part * last, high)
-            before = outside
         for _ in range(_STEPS):
             z = (low + high) / 2.0
-            outside = leaves_out(z)
+            rest = np.maximum(size**2 - z**2 * (of_tasks(z) - c), 0.0)  # mean² - h² + z² c
+            outside = stdtr(df, -np.sqrt(rest / v)) < ndtr(-z)  # h' at z is less than the mean
             low, high = np.where(outside, z, low), np.where(outside, high, z)
         raised = p.astype(np.float64)
         raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
@@ -308,7 +326,8 @@ class Counts:
     `correct` (M, T) are integers x, where x / `queries_per_task` is the share of a task's queries
     that is right, 0 where a method did not answer; or accuracies of 0 to 1 where no counts are
     known. Method i answered tasks 0..tasks[i]-1. `run_variance` and `run_square` are those of
-    :func:`run_terms`; `pair_terms` the same of differences, where it is not the sum of both.
+    :func:`run_terms`; `pair_terms` the same of differences, where it is not the sum of both, since
+    every run answered tasks of its own.
     """
 
     correct: NDArray[Any]
@@ -316,7 +335,8 @@ class Counts:
     queries_per_task: Any
     run_variance: Any = 0.0
     run_square: Any = 0.0
-    pair_terms: Terms | None = None
+    pair_terms: tuple[Floats, ...] | None = None
+    own_tasks: bool = False
     right: tuple[RightQueries | None, ...] = ()
     """Of each method which queries were right, None where nobody knows or it is not inductive."""
 
@@ -337,7 +357,7 @@ class Counts:
         right: Sequence[RightQueries | None] = (),
     ) -> Counts:
         """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
-        terms = run_terms(spreads, runs) if any(spreads) else ()
+        terms = run_terms(spreads, runs)[:2] if any(spreads) else ()
         known = tuple(right) if any(own is not None for own in right) else ()
         tasks = np.array([len(own) for own in counts], np.int64)
         if (tasks == tasks.max()).all():
@@ -354,7 +374,7 @@ class Counts:
         terms = own_task_terms(means, run)
         variance, square = (np.diagonal(own) for own in terms)
         centred = y - means[:, run] + y.mean(axis=1)[:, None]
-        return cls(centred, np.full(len(y), run.size), 1, variance, square, terms)
+        return cls(centred, np.full(len(y), run.size), 1, variance, square, terms, own_tasks=True)
 
     def __len__(self) -> int:
         return len(self.correct)
@@ -368,6 +388,7 @@ class Counts:
             self.run_variance[rows],
             self.run_square[rows],
             self.pair_terms and tuple(own[rows][:, rows] for own in self.pair_terms),
+            self.own_tasks,
             tuple(self.right[i] for i in np.arange(len(self))[rows]) if self.right else (),
         )
 
@@ -386,8 +407,9 @@ class Counts:
         x, y = (self.correct[rows, :tasks] for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
-        terms = self.terms_of_pairs(methods, versus)
-        return Counts(differences, np.full(len(differences), tasks, np.int64), common, *terms)
+        variance, square = self.terms_of_pairs(methods, versus)
+        of_each = np.full(len(differences), tasks, np.int64)
+        return Counts(differences, of_each, common, variance, square, own_tasks=self.own_tasks)
 
     def moments(self) -> Moments:
         """Return the moments of every method over its own tasks, arrays (M,)."""
@@ -395,5 +417,5 @@ class Counts:
         wide = np.result_type(x, np.int64)
         total = x.sum(axis=1, dtype=wide)
         squares = np.einsum("mt,mt->m", x, x, dtype=wide)
-        terms = self.run_variance, self.run_square
+        terms = self.run_variance, self.run_square, self.own_tasks
         return Moments(self.tasks, total, squares, self.queries_per_task, *terms)

@@ -34,7 +34,7 @@ from analysis_sql.intervals.counts import (
     Counts,
     Moments,
     RightQueries,
-    Terms,
+    RunTerms,
     for_new_runs,
 )
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
@@ -486,14 +486,14 @@ class FirstTasks:
         return kept
 
 
-def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
+def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: RunTerms, level: float) -> Floats:
     """Give half-widths in percentage points, none below those of kinds before; NaN if infinite."""
     widths: Floats = np.array(-np.inf)
     for kind in LEFT_OUT[: LEFT_OUT.index(name) + 1]:
         own = getattr(found, kind).halfwidth[at]
         own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
-        widths = np.maximum(widths, for_new_runs(own, terms, level))
-    return widths
+        widths = np.maximum(widths, own)
+    return np.asarray(for_new_runs(widths, terms, level))
 
 
 def _p_values(
@@ -585,8 +585,9 @@ class LeftOutKind:
     def method_halfwidths(self, design: FirstTasks, counts: Counts, level: float) -> Floats:
         """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
         widths = np.full(len(counts), np.nan)
+        moments = counts.moments()
         for _, rows, found in _own(self.name, design, counts, level):
-            terms = counts.run_variance[rows], counts.run_square[rows]
+            terms = moments.some(rows).run_terms
             widths[rows] = _widths(self.name, found, (slice(None), 0), terms, level)
         return widths
 

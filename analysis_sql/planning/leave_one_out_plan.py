@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from analysis_sql.intervals.arrays import Floats
-from analysis_sql.intervals.counts import for_new_runs
+from analysis_sql.intervals.counts import NO_RUNS, RunTerms, for_new_runs
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
@@ -255,7 +255,7 @@ def plan_left_out(
     tasks: Iterable[int],
     level: float = 0.95,
     power: float | None = 0.8,
-    terms: tuple[float, float] = (0.0, 0.0),
+    terms: RunTerms = NO_RUNS,
 ) -> LeftOutPlan:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
@@ -272,15 +272,15 @@ def _rows(
     tasks: int | None,
     level: float,
     power: float | None,
-    terms: tuple[float, float],
+    terms: RunTerms,
 ) -> list[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
-    rows, width, widened, variance, why = [], 0.0, 0.0, 0.0, ""
+    rows, width, variance, why = [], 0.0, 0.0, ""
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
         own = 100.0 * law.halfwidth(level)
         width, variance = max(width, own), max(variance, law.variance)
-        widened = max(widened, float(for_new_runs(own, terms, level)))
+        widened = float(for_new_runs(width, terms, level))
         if why or width == 0.0:
             reason = why or "the pilot's tasks do not tell this variance from noise"
             rows.append(PlannedWidth(tasks, name, None, None, None, False, reason))
@@ -288,7 +288,7 @@ def _rows(
         least = None
         if power is not None:
             least = detectable(np.array([width]), 100.0 * sqrt(variance), power) * widened / width
-        whole = law.variance + terms[0] / 100.0**2
+        whole = law.variance + terms.variance / 100.0**2
         share = pilot.between / number / whole if whole > 0 else 0.0
         lost = law.tau > law.variance
         rows.append(PlannedWidth(tasks, name, widened, least, share, lost, of_tasks=width))

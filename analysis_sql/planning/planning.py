@@ -29,7 +29,7 @@ from scipy.special import ndtri, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.arrays import Ints
-from analysis_sql.intervals.counts import for_new_runs, run_terms
+from analysis_sql.intervals.counts import RunTerms, for_new_runs, run_terms
 from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.variance_budget import (
@@ -140,9 +140,6 @@ def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
 MORE = (2, 3, 5, 10, 20)
 """Numbers of runs of which a plan has the half-width, if they are more than are planned."""
 
-_POINTS = 201
-"""Half-widths of tasks that are searched for the one with the narrowest interval."""
-
 
 @dataclass(frozen=True)
 class WithRuns:
@@ -181,30 +178,28 @@ class PlannedRuns:
         return tuple(runs if s is None else self.planned or runs for runs, s in of_each)
 
     @property
-    def terms(self) -> tuple[float, float]:
+    def terms(self) -> RunTerms:
         """What training anew adds, by :func:`run_terms`, percentage points to powers."""
         return self._terms(self.numbers)
 
     @property
     def error(self) -> float | None:
         """Standard error that training anew adds; None where one method's is unknown."""
-        return None if self.of_one_model else sqrt(self.terms[0])
+        return None if self.of_one_model else sqrt(self.terms.variance)
 
-    def _terms(self, runs: Sequence[int]) -> tuple[float, float]:
-        variance, square = run_terms(self.spreads, runs)
-        return float(variance.sum()), float(square.sum())
+    def _terms(self, runs: Sequence[int]) -> RunTerms:
+        return run_terms(self.spreads, runs).sum()
 
     def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
         """Widen a half-width as if runs did not differ; more tasks narrow it to `least`."""
-        if not self.terms[0]:
+        if not self.terms.variance:
             return None
-        between = np.linspace(least, width, _POINTS)
         most = max(n for n, s in zip(self.numbers, self.spreads, strict=True) if s is not None)
         more = {runs: self._terms([runs] * len(self.runs)) for runs in MORE if runs > most}
         return WithRuns(
             float(for_new_runs(width, self.terms, level)),
             width,
-            float(for_new_runs(between, self.terms, level).min()),
+            float(for_new_runs(least, self.terms, level)),
             tuple((n, float(for_new_runs(width, terms, level))) for n, terms in more.items()),
         )
 
@@ -241,8 +236,8 @@ class Planned:
     class_aware_of_tasks: float | None = None
     """Half-widths as if runs did not differ, where several were planned; the others count them."""
 
-    def for_new_runs(self, terms: tuple[float, float], level: float) -> Planned:
-        """Return the same, widened by what training anew adds; for new classes by no less."""
+    def for_new_runs(self, terms: RunTerms, level: float) -> Planned:
+        """Return the same, widened by what training anew adds."""
         widened: dict[str, Any] = {}
         for kind in ("open", "class_aware"):
             width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
@@ -257,13 +252,7 @@ class Planned:
             wider = [float(for_new_runs(of_width * end, terms, level)) / of_width for end in ends]
             widened[f"detectable_{kind}"] = wider[0]
             if len(wider) > 1:
-                widened[f"range_{kind}"] = min(wider), max(wider)
-        for name in ("", "detectable_", "range_"):  # h' falls with some h, and no report's does
-            images, classes = (widened.get(f"{name}{kind}") for kind in ("open", "class_aware"))
-            if images is not None and classes is not None:
-                widened[f"{name}class_aware"] = (
-                    max(images, classes) if name != "range_" else tuple(map(max, images, classes))
-                )
+                widened[f"range_{kind}"] = tuple(wider[1:])
         return replace(self, **widened)
 
     @property

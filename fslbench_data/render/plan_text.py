@@ -103,7 +103,7 @@ def plain_sentences(each: SetPlan) -> list[str]:
     unit, lines = each.pilot.variances.unit, []
     if each.usual is not None:
         lines.append(f"a pooled set has {each.usual:,} tasks")
-    aside = " if runs did not differ" if each.pilot.runs.terms[0] else ""
+    aside = " if runs did not differ" if each.pilot.runs.terms.variance else ""
     lines += [
         f"half the width that tasks without end reach{aside}: {_half(one, unit)}"
         for one in each.half
@@ -193,7 +193,7 @@ def sentences(each: SetPlan) -> list[str]:
         )
     variances = each.pilot.variances
     parts = [_half(one, variances.unit) for one in each.half]
-    aside = ", if runs did not differ," if each.pilot.runs.terms[0] else ""
+    aside = ", if runs did not differ," if each.pilot.runs.terms.variance else ""
     lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
     lost = [
         ADDITIONAL_KINDS[kind].about for kind, part in variances.parts.items() if part.variance == 0
@@ -247,16 +247,12 @@ def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list
         of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
         planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
         more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in with_runs.more)
-        alone = f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
-        if with_runs.tasks_alone >= with_runs.halfwidth:
-            alone = (
-                "do not make it narrower: of few runs, Student's quantile grows with their share"
-            )
         name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
             f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
-            f"{runs.terms[0] ** 0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
-            f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone {alone}"
+            f"{runs.terms.variance**0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
+            f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone "
+            f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
             f"{f'; as many tasks {more}' if more else ''}."
         )
     if single := one_model_text(runs.of_one_model):

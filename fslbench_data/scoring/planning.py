@@ -512,7 +512,7 @@ def _open_plan(
         power=power if pilot.versus else None,
         likely=pilot.likely,
     )
-    if pilot.runs.terms[0]:
+    if pilot.runs.terms.variance:
         rows = [row.for_new_runs(pilot.runs.terms, level) for row in rows]
     choice = choose(pilot.estimate, shot, {row.query: row.tasks for row in rows}, level)
     return DatasetPlan(dataset, len(sizes), sum(sizes), pilot, tuple(rows), choice)

@@ -316,7 +316,7 @@ def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
     """Return whether a method's interval for new images uses which queries were right."""
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
-    if not design or not design.takes_queries or counts.pair_terms is not None:
+    if not design or not design.takes_queries or counts.own_tasks:
         return None  # or runs have tasks of their own
     known = bool(counts.right) and counts.right[row] is not None
     return known and design.queries is not None

@@ -45,6 +45,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "superclass-prior": superclasses.prior_part,
     "leaderboard": boards.part,
     "training-runs": training_runs.part,
+    "few-runs": training_runs.few_runs,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,
     "own-task-means": training_runs.own_task_means,

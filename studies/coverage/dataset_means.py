@@ -22,7 +22,7 @@ from math import sqrt
 
 import numpy as np
 
-from analysis_sql.intervals.counts import for_new_runs
+from analysis_sql.intervals.counts import RunTerms, for_new_runs
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.protocol import Protocol
@@ -127,12 +127,12 @@ def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> l
         shared = runs.mean(axis=0).var(axis=1, ddof=1) / line.runs
         apart = runs.var(axis=2, ddof=1) / line.runs
         terms = (
-            (shared.sum(), (shared**2).sum() / freedom),
-            (apart.sum() / len(parts) ** 2, (apart**2).sum() / freedom / len(parts) ** 4),
+            RunTerms(shared, shared**2 / freedom).sum(),
+            RunTerms(apart / len(parts) ** 2, apart**2 / freedom / len(parts) ** 4).sum(),
         )
         widths = [float(for_new_runs(tasks, term, LEVEL)) for term in terms]
         v = np.array([(w @ runs[:, 0]).var(ddof=1), (u @ runs[:, 1]).var(ddof=1)]) / line.runs
-        wide = float(for_new_runs(wide, (v.sum(), (v**2).sum() / freedom), LEVEL))
+        wide = float(for_new_runs(wide, RunTerms(v, v**2 / freedom).sum(), LEVEL))
     means = runs.mean(axis=(0, 2))
     return [float(means[0] - means[1]), *widths, float(harmonic[0] - harmonic[1]), wide]
 

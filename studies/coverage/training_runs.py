@@ -18,6 +18,9 @@ The part one-run compares one run of a method with three of another.  Its interv
 one trained model.  So the first two columns have a run whose accuracy is the mean of all runs; in
 those that follow it is a run like others, and the interval is read, wrongly, as the method's.
 
+The part few-runs has ten methods of equal mean, whose runs differ up to far more than 200 tasks do
+that share no image; in each line, the first two have as many runs as it says, and so in turn.
+
 The part own-task-runs has two methods whose run r answered 300 tasks that no other run did, and
 own-task-means one method whose tasks share no image and whose runs may have unequally many.
 """
@@ -173,13 +176,13 @@ def difference(counts: Counts) -> float:
 
 
 def may_be_apart(counts: Counts, first: Array, second: Array) -> Array:
-    """Return the pairs that Holm may tell apart: which no normal law of the least T rules out.
+    """Return the pairs that Holm may tell apart: whose difference is beyond the least half-width.
 
-    T is at least the noise of tasks and what runs add.
+    That of normal noise of the tasks and of what runs add.
     """
     apart = counts.differences(first, second, TASKS).moments()
     noise = np.var(counts.correct[first] - counts.correct[second], axis=1, ddof=1) / TASKS
-    least = noise * (100 / counts.queries_per_task[first]) ** 2 + apart.run_terms[0]
+    least = noise * (100 / counts.queries_per_task[first]) ** 2 + apart.run_variance
     return np.flatnonzero(np.abs(apart.mean) > -ndtri((1 - LEVEL) / 2 / len(first)) * least**0.5)
 
 
@@ -354,6 +357,60 @@ SIZES = (300, 300), (300, 300, 300), (310, 30, 30), (300,) * 4, (310, 30, 30, 30
 DEVIATION, RUN_DEVIATIONS = 10.0, (0.0, 0.5, 1.0, 4.0)
 """Of tasks within a run, and of runs, percentage points."""
 LEAST = 92.5
+
+NUMBERS = (2,), (2, 3), (3,), (2, 5), (2, 20), (5,), (2, 1)
+"""Runs of one method after the other, in turn."""
+EQUAL, FEW_TASKS, UNIT = 10, 200, 1000
+FALSE = {"at 5 %": 5.7, "at 1 %": 1.3, "Holm": 5.7}
+"""Limits of the share of equal methods told apart, per cent."""
+
+
+def few_runs(options: argparse.Namespace) -> int:
+    """Print how often equal methods of few runs are told apart, and a mean is held."""
+    print(head("runs", "sd of runs", *FALSE, "a mean holds", "width"))
+    first, second = np.triu_indices(EQUAL, 1)
+    missed = 0
+    for numbers in NUMBERS:
+        runs = np.resize(numbers, EQUAL)
+        for deviation in RUN_DEVIATIONS:
+            rng = np.random.default_rng([options.seed, *numbers, int(10 * deviation)])
+            found: list[tuple[float, ...]] = []
+            for _ in range(options.sets):
+                counts = equal_methods(rng, runs, deviation)
+                p = pair_p(counts, first, second, "open", None)
+                moments = counts.moments()
+                held = np.abs(moments.mean - 60) <= halfwidths(moments, "open", LEVEL)
+                pair = counts.differences([0], [1], FEW_TASKS).moments()
+                found.append(
+                    (100 * np.mean(p <= 0.05), 100 * np.mean(p <= 0.01),
+                     100.0 * holm(p).significant(LEVEL).any(), 100 * held[runs > 1].mean(),
+                     float(halfwidths(pair, "open", LEVEL)[0]), float(pair.mean[0]))
+                )  # fmt: skip
+            *shares, width, _ = np.mean(found, axis=0).tolist()
+            over = [s > limit for s, limit in zip(shares, (*FALSE.values(), 100.0), strict=True)]
+            over[-1] = shares[-1] < LEAST
+            missed += sum(over)
+            width /= Z * np.std([each[-1] for each in found])
+            print(row(" and ".join(map(str, numbers)), f"{deviation:g}",
+                      *map(marked, shares, over), f"{width:.2f}"), flush=True)  # fmt: skip
+    return missed
+
+
+def equal_methods(rng: np.random.Generator, runs: Array, deviation: float) -> Counts:
+    """Draw answers of methods whose mean is 60 %, by runs that differ by so many points.
+
+    A method of one run is one trained model, of 60 % itself.
+    """
+    answers = []
+    for number in runs.tolist():
+        of_runs = rng.normal(0, deviation, number) if number > 1 else np.zeros(1)
+        of_tasks = rng.normal(0, DEVIATION, FEW_TASKS)
+        share = (60 + of_runs[:, None] + of_tasks) / 100
+        answers.append(np.rint(np.clip(share, 0, 1) * UNIT).astype(np.int64))
+    spreads = [100 / UNIT * own.mean(axis=1).std(ddof=1) if len(own) > 1 else None
+               for own in answers]  # fmt: skip
+    sums = [own.sum(axis=0) for own in answers]
+    return Counts.of(sums, (UNIT * runs).tolist(), spreads, runs.tolist())
 
 
 def own_task_means(options: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ from analysis_sql.bias import (
     step_score,
     worst_class,
 )
-from analysis_sql.intervals.counts import for_new_runs
+from analysis_sql.intervals.counts import RunTerms, for_new_runs
 
 Counts = np.ndarray[Any, Any]
 
@@ -143,7 +143,7 @@ def test_runs_and_fewer_tasks() -> None:
     assert found.beyond_level.tasks == 50
     assert found.beyond_level.mean == pytest.approx(100 * (at.beyond - longer[:50]).mean())
     v = (100 * at.of_runs).var(ddof=1) / 2
-    width = for_new_runs(alone.beyond_level.halfwidth, (v, v**2), 0.95)
+    width = for_new_runs(alone.beyond_level.halfwidth, RunTerms(v, v**2), 0.95)
     assert found.beyond_level.halfwidth == pytest.approx(width)
 
 

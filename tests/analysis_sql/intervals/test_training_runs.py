@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
-from analysis_sql.intervals.counts import Counts, Moments, for_new_runs, run_terms
+from analysis_sql.intervals.counts import Counts, Moments, RunTerms, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import halfwidths
 from benchmark_spec.protocol import IntervalKind
 
@@ -18,12 +18,12 @@ def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moment
     unit = 1000
     step = round(deviation * sqrt((tasks - 1) / tasks) * unit / 100)
     x = round(mean * unit / 100) + step * np.resize([1, -1], tasks)
-    return Moments.of(x, unit, *terms)
+    return Moments.of(x, unit, RunTerms(*(terms or (0.0, 0.0))))
 
 
 def test_terms_by_hand() -> None:
     # runs of 90, 91 and 92 %: s = 1, v = 1/3, v²/2 = 1/18; one run says nothing
-    variance, square = run_terms([1.0, None, 0.0], [3, 1, 2])
+    variance, square, _ = run_terms([1.0, None, 0.0], [3, 1, 2])
     assert variance == pytest.approx([1 / 3, 0, 0])
     assert square == pytest.approx([1 / 18, 0, 0])
 
@@ -38,9 +38,15 @@ def test_tasks_of_their_own_by_hand() -> None:
     assert counts.moments().mean == pytest.approx([70, 50])
     apart = counts.differences([0], [1], 6)
     assert (apart.run_variance, apart.run_square) == (pytest.approx([v]), pytest.approx([v**2]))
+    # tasks within runs: squares of ±10 twice over and of ±10 about 90, 600 of 5 * 6
+    assert counts.moments().run_terms.of_tasks == pytest.approx([600 / 5 / 6, 0])
+    assert apart.moments().run_terms.of_tasks == pytest.approx([600 / 5 / 6])
+    # of tasks that share no image h² is t(5)² c, and of v a part, c, is of the same tasks
+    width = stats.t.isf(0.025, 5) ** 2 * 20 + stats.t.isf(0.025, 1) ** 2 * v - 1.959964**2 * 20
+    assert halfwidths(counts.moments(), "open", 0.95)[0] == pytest.approx(sqrt(width))
 
 
-@pytest.mark.parametrize("sizes", [(100,) * 4, (310, 30, 30, 30)])
+@pytest.mark.parametrize("sizes", [(100,) * 2, (100,) * 4, (310, 30, 30, 30)])
 def test_tasks_of_their_own_hold_the_mean(sizes: tuple[int, ...]) -> None:
     """Of runs that differ by four points, where tasks alone differ by ten."""
     rng, run, held = np.random.default_rng(0), np.repeat(np.arange(len(sizes)), sizes), 0
@@ -48,17 +54,21 @@ def test_tasks_of_their_own_hold_the_mean(sizes: tuple[int, ...]) -> None:
         y = 0.6 + rng.normal(0, 0.04, len(sizes))[run] + rng.normal(0, 0.1, run.size)
         moments = Counts.of_own_tasks(y[None], run).moments()
         held += abs(moments.mean[0] - 60) <= halfwidths(moments, "open", 0.95)[0]
-    assert held >= 930
+    assert held >= 940
 
 
 def test_widths_by_hand() -> None:
-    # (h/z)² = 1, v = 1/3: T = 4/3, df = (16/9)/(1/18) = 32, t = 2.0369
+    # v = 1/3, df = (1/9)/(1/18) = 2, t = 4.3027: of h = 2, 4 + 18.513/3
     moments = _moments(1, 1, 4, 1 / 3, 1 / 18)
-    width = for_new_runs(1.959964, moments.run_terms, 0.95)
-    assert width == pytest.approx(2.0369 * sqrt(4 / 3), rel=1e-4)
+    width = for_new_runs(2.0, moments.run_terms, 0.95)
+    assert width == pytest.approx(sqrt(4 + 4.3027**2 / 3), rel=1e-4)
+    # two methods of three runs each, s 1 and 2: v = 1/3 + 4/3, df = (25/9)/(1/18 + 16/18) = 50/17
+    terms = run_terms([1.0, 2.0], [3, 3]).sum()
+    expected = stats.t.isf(0.025, 50 / 17) * sqrt(5 / 3)
+    assert for_new_runs(0.0, terms, 0.95) == pytest.approx(expected)
     # nothing but two runs 2 points apart: t of one degree of freedom, 12.7062 times 1
     v = 2.0 / 2
-    assert for_new_runs(0.0, (v, v**2), 0.95) == pytest.approx(12.7062, rel=1e-5)
+    assert for_new_runs(0.0, RunTerms(v, v**2), 0.95) == pytest.approx(12.7062, rel=1e-5)
     assert isnan(for_new_runs(np.nan, moments.run_terms, 0.95))
 
 
@@ -67,15 +77,15 @@ def test_widths_by_hand() -> None:
 def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> None:
     # another implementation: Student's interval of 40 tasks, widened at every level, by search
     spreads = [0.8, 0.5 if runs[1] > 1 else None]
-    variance, square = (own.sum() for own in run_terms(spreads, runs))
+    variance, square, _ = run_terms(spreads, runs).sum()
     moments = _moments(mean, 4.0, 40, variance, square)
     error, degrees = float(moments.deviation) / sqrt(40), 39
 
     def reaches(z: float) -> float:
         tail = stats.norm.sf(z)
-        whole = (stats.t.isf(tail, degrees) * error / z) ** 2 + variance
-        own = stats.t.isf(tail, whole**2 / square)
-        return float(own * sqrt(whole) - abs(moments.mean))
+        of_tasks = stats.t.isf(tail, degrees) * error
+        of_runs = stats.t.isf(tail, variance**2 / square) * sqrt(variance)
+        return float(np.hypot(of_tasks, of_runs) - abs(moments.mean))
 
     expected = 2 * stats.norm.sf(optimize.brentq(reaches, 1e-9, 30))
     found = float(paired_p(moments, "open"))
@@ -91,7 +101,7 @@ def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> Non
 @pytest.mark.parametrize("level", [0.99, 0.999])
 @pytest.mark.parametrize("share", [0.5, 3.0, 10.0])
 def test_p_of_few_tasks_is_the_interval_s(tasks: int, level: float, share: float) -> None:
-    """Two runs that differ by as much as tasks do, or more: h' may fall again beyond the level."""
+    """Two runs that differ by as much as tasks do, or more."""
     v = share * 16.0 / tasks
     width = float(halfwidths(_moments(0, 4.0, tasks, v, v**2), "open", level))
     for mean, inside in ((0.97 * width, True), (1.03 * width, False)):

@@ -103,12 +103,12 @@ class Exact:
         return self.with_runs(100 * float(stats.t.isf(0.025, n - 1)) * sqrt(self.variance / n))
 
     def with_runs(self, halfwidth: float) -> float:
-        """Widen a half-width by Satterthwaite's rule."""
+        """Widen a half-width by that of the runs, with Satterthwaite's degrees of freedom."""
         square = sum(v**2 / degrees for v, degrees in self.terms)
         if not square:
             return halfwidth
-        whole = (halfwidth / stats.norm.isf(0.025)) ** 2 + sum(v for v, _ in self.terms)
-        return float(stats.t.isf(0.025, whole**2 / square) * sqrt(whole))
+        v = sum(v for v, _ in self.terms)
+        return sqrt(halfwidth**2 + float(stats.t.isf(0.025, v**2 / square)) ** 2 * v)
 
     @property
     def verdict(self) -> Verdict:

@@ -318,8 +318,7 @@ def test_runs_on_the_same_tasks_by_hand() -> None:
     ):
         of_runs, alone = found[pair]["images"], before[pair]["images"]
         assert of_runs["value"] == pytest.approx(alone["value"])
-        tasks = (alone["halfwidth"] / 1.959964) ** 2
-        width = stats.t.ppf(0.975, (tasks + v) ** 2 / w) * np.sqrt(tasks + v)
+        width = np.sqrt(alone["halfwidth"] ** 2 + stats.t.isf(0.025, v**2 / w) ** 2 * v)
         assert of_runs["halfwidth"] == pytest.approx(width, rel=1e-5)
     assert of_runs["p"] > 2 * alone["p"]
 
@@ -342,9 +341,11 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     first = np.arange(1200).reshape(3, 2, 200)[:, 0].ravel()
     rest = {name: [values[i] for i in first] for name, values in columns.items()}
     rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
-    alone = fb.interval(rest, class_sizes=SIZES).scores[0].intervals["images"].halfwidth
-    tasks = (2 * alone / 1.959964) ** 2
-    width = stats.t.ppf(0.975, (tasks + v) ** 2 / (v**2 / 2)) * np.sqrt(tasks + v)
+    alone = 2 * fb.interval(rest, class_sizes=SIZES).scores[0].intervals["images"].halfwidth
+    noise = level.var(ddof=1) / 600
+    of_runs = stats.t.isf(0.025, 2) ** 2 * v - 1.959964**2 * noise
+    assert of_runs > 0
+    width = np.sqrt(alone**2 + of_runs)
     assert pair["halfwidth"] == pytest.approx(width, rel=1e-5)
 
 

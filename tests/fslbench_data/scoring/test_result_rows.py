@@ -161,7 +161,7 @@ def test_p_counts_training_runs(tmp_path: Path) -> None:
     check(table, 0.95)
     row = table.to_pylist()[0]
     assert row["run_error"]
-    assert 1e-4 < row["p"] < 0.04
+    assert 1e-4 < row["p"] < 0.2
     at = fb.score(path, level=1 - row["p"]).comparisons.to_arrow().to_pylist()[0]
     # interpolated between levels: docs/statistics.md
     assert at["halfwidth"] == pytest.approx(abs(row["difference"]), rel=0.03)
