@@ -121,14 +121,14 @@ def test_accuracies_by_hand(root: Path) -> None:
         assert {row["n_query"] for row in rows} == {5}
         per_seed.append([row["n_correct"] / 5 for row in rows])
     right = 100 * np.mean(per_seed, axis=0)
-    v = 100**2 * np.mean(per_seed, axis=1).var(ddof=1) / 3  # of three seeds, by Satterthwaite
-    whole = right.var(ddof=1) / len(right) + v
-    halfwidth = stats.t.ppf(0.975, whole**2 / (v**2 / 2)) * np.sqrt(whole)
+    v = 100**2 * np.mean(per_seed, axis=1).var(ddof=1) / 3  # of three seeds
+    of_tasks = stats.t.isf(0.025, len(right) - 1) ** 2 * right.var(ddof=1) / len(right)
+    halfwidth = np.sqrt(of_tasks + stats.t.isf(0.025, 2) ** 2 * v)
     page = (root / PAGE).read_text(encoding="utf-8")
     cells = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ProtoNet |")]
     shown, width = map(float, cells[0].split("±"))
     assert abs(shown - right.mean()) < 0.005
-    assert abs(width - halfwidth) < 0.01 * halfwidth
+    assert abs(width - halfwidth) < 0.005
     each = cells[1].split("(")[0].split("/")
     means = [100 * np.mean(seed) for seed in per_seed]
     assert np.allclose([float(of) for of in each], means, atol=0.005)
