@@ -216,6 +216,8 @@ class PlannedWidth:
     """Why there is no interval; empty where there is."""
     of_tasks: float | None = None
     """The half-width as if runs did not differ; None where there is none."""
+    uncertain: bool = False
+    """Whether V is less than twice its standard error in the pilot, which has fewer tasks."""
 
 
 @dataclass(frozen=True)
@@ -275,10 +277,12 @@ def _rows(
     terms: RunTerms,
 ) -> list[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
+    pilots = _laws(pilot, pilot.tasks) if number > pilot.tasks else {}
     rows, width, variance, why = [], 0.0, 0.0, ""
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
         own = 100.0 * law.halfwidth(level)
+        uncertain = name in pilots and pilot.parts[name].variance < 2.0 * pilots[name].tau
         width, variance = max(width, own), max(variance, law.variance)
         widened = float(for_new_runs(width, terms, level))
         if why or width == 0.0:
@@ -291,7 +295,11 @@ def _rows(
         whole = law.variance + terms.variance / 100.0**2
         share = pilot.between / number / whole if whole > 0 else 0.0
         lost = law.tau > law.variance
-        rows.append(PlannedWidth(tasks, name, widened, least, share, lost, of_tasks=width))
+        rows.append(
+            PlannedWidth(
+                tasks, name, widened, least, share, lost, of_tasks=width, uncertain=uncertain
+            )
+        )
     return rows
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
-from analysis_sql.planning.leave_one_out_plan import UnitsForHalf
+from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
 from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, PlannedRuns, WithRuns
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
@@ -176,10 +176,16 @@ def table(each: SetPlan) -> Table:
             right("±", lambda row: _two_digits(row.halfwidth)),
             right("detectable", lambda row: _two_digits(row.detectable)),
             right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
-            Column("", lambda row: row.why or ("widened: few tasks" if row.widened else "")),
+            Column("", _mark),
         ]
     kept = (c for c in columns if each.pilot.versus or not c.heading.startswith("detectable"))
     return Table("", tuple(kept), each.rows)
+
+
+def _mark(row: PlannedWidth) -> str:
+    """Return why a row has no interval, or what its half-width suffers from."""
+    few = "uncertain: few pilot tasks" if row.uncertain else "widened: few tasks"
+    return row.why or (few if row.uncertain or row.widened else "")
 
 
 def sentences(each: SetPlan) -> list[str]:
@@ -353,6 +359,7 @@ _POOLED = {
     **{name: f"row.{name}" for name in _OF_ROW},
     **_AFTER,
     "of_tasks": "row.of_tasks",
+    "uncertain": "row.uncertain",
 }
 """Columns of CSV, and where a line has their values."""
 

@@ -374,25 +374,24 @@ def few_runs(options: argparse.Namespace) -> int:
         runs = np.resize(numbers, EQUAL)
         for deviation in RUN_DEVIATIONS:
             rng = np.random.default_rng([options.seed, *numbers, int(10 * deviation)])
-            found: list[tuple[float, ...]] = []
+            found: list[list[float]] = []
             for _ in range(options.sets):
                 counts = equal_methods(rng, runs, deviation)
                 p = pair_p(counts, first, second, "open", None)
                 moments = counts.moments()
                 held = np.abs(moments.mean - 60) <= halfwidths(moments, "open", LEVEL)
                 pair = counts.differences([0], [1], FEW_TASKS).moments()
-                found.append(
-                    (100 * np.mean(p <= 0.05), 100 * np.mean(p <= 0.01),
-                     100.0 * holm(p).significant(LEVEL).any(), 100 * held[runs > 1].mean(),
-                     float(halfwidths(pair, "open", LEVEL)[0]), float(pair.mean[0]))
-                )  # fmt: skip
-            *shares, width, _ = np.mean(found, axis=0).tolist()
-            over = [s > limit for s, limit in zip(shares, (*FALSE.values(), 100.0), strict=True)]
-            over[-1] = shares[-1] < LEAST
+                shares = [np.mean(p <= 0.05), np.mean(p <= 0.01),
+                          holm(p).significant(LEVEL).any(), held[runs > 1].mean()]  # fmt: skip
+                width = halfwidths(pair, "open", LEVEL)[0]
+                found.append([*(100 * float(s) for s in shares), float(width), pair.mean[0]])
+            *means, width, _ = np.mean(found, axis=0).tolist()
+            over = [mean > most for mean, most in zip(means, FALSE.values(), strict=False)]
+            over.append(means[-1] < LEAST)
             missed += sum(over)
             width /= Z * np.std([each[-1] for each in found])
             print(row(" and ".join(map(str, numbers)), f"{deviation:g}",
-                      *map(marked, shares, over), f"{width:.2f}"), flush=True)  # fmt: skip
+                      *map(marked, means, over), f"{width:.2f}"), flush=True)  # fmt: skip
     return missed
 
 

@@ -136,6 +136,18 @@ def test_what_cannot_be_planned_says_why() -> None:
     lost = plan_left_out(by_hand(images=Part(0.0, 3e-5, 0.05, 1200)), [600])
     assert row_of(lost, "images", 600).halfwidth
     assert (row_of(lost, "images", None).halfwidth, lost.half[0].needed) == (None, None)
+
+
+def test_a_variance_within_two_standard_errors_is_uncertain_in_more_tasks() -> None:
+    """By hand: of 1,200 images V = 4e-5, and τ = .25 (V + 4e-5) = 2e-5 in the pilot's tasks."""
+    for variance, uncertain in ((3.9e-5, True), (4.1e-5, False)):
+        pilot = replace(by_hand(images=Part(variance, 4e-5, 0.25, 1200)), one_each=False)
+        plan = plan_left_out(pilot, [pilot.tasks, pilot.tasks + 1, 4 * pilot.tasks])
+        found = [row_of(plan, "images", own.tasks).uncertain for own in plan.rows]
+        assert found == [False, uncertain, uncertain, uncertain]
+
+
+def test_what_has_no_variance_cannot_be_planned() -> None:
     ids, images, owner = uniform_tasks([SIZE] * CLASSES, 300, WAY, PER_CLASS, 0)
     with pytest.raises(SpecError, match="nothing varies"):
         LeftOutPilot.of(TaskDesign.of(ids, images, owner), np.full(300, 0.5))
