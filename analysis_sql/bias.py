@@ -186,6 +186,8 @@ class ClassSpread:
     """σ²."""
     influence: Floats
     """What each task of the first step moves σ² by, times the number of tasks: float64 (T,)."""
+    of_runs: Floats
+    """By how much the σ² of each run differs from that of all (R,)."""
 
     @classmethod
     def of(cls, class_correct: AnyInts, queries: int) -> ClassSpread | None:
@@ -206,7 +208,14 @@ class ClassSpread:
         if slope > -1e-6:
             return None
         own = _expected(class_correct, queries, variance) - lowest
-        return cls(queries, variance, (own - own.mean()) / -slope)
+        of_runs = np.array(
+            [
+                (_expected(run, queries, variance) - worst_class(run, queries)).mean()
+                for run in _runs(class_correct)
+            ]
+        )
+        moved = ((each - each.mean()) / -slope for each in (own, of_runs))
+        return cls(queries, variance, *moved)
 
     def at(self, class_correct: AnyInts) -> AtLevel:
         """Apply it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
@@ -214,13 +223,22 @@ class ClassSpread:
         expected_of = partial(_expected, queries=self.queries, variance=self.variance)
         expected = expected_of(counts)
         moved = self.influence[: len(counts)]
-        runs = [counts] if counts.ndim == 2 else np.moveaxis(counts, 2, 0)
-        error = _slope(counts, self.queries, self.variance) * (moved - moved.mean())
+        slope = _slope(counts, self.queries, self.variance)
+        of_runs = np.array(
+            [(expected_of(run) - worst_class(run, self.queries)).mean() for run in _runs(counts)]
+        )
+        if of_runs.size == self.of_runs.size:  # the same trained models on both steps
+            of_runs += slope * self.of_runs
         return AtLevel(
             max(0.0, float((expected_if_equal(counts, self.queries) - expected).mean())),
-            expected - worst_class(counts, self.queries) + error,
-            np.array([(expected_of(run) - worst_class(run, self.queries)).mean() for run in runs]),
+            expected - worst_class(counts, self.queries) + slope * (moved - moved.mean()),
+            of_runs,
         )
+
+
+def _runs(class_correct: AnyInts) -> Sequence[AnyInts]:
+    """Return the counts (T, K) of each run."""
+    return [class_correct] if class_correct.ndim == 2 else [*np.moveaxis(class_correct, 2, 0)]
 
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:

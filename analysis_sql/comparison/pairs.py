@@ -215,11 +215,11 @@ class _Products:
                 self._answered.times(self._x, *block),
                 self._answered.times(self._squared, *block),
             )
-        terms = self._counts.run_variance, self._counts.run_square
+        of_each = self._counts.run_variance, self._counts.run_square
         of_rows, of_columns = ((0.0, 0.0), (0.0, 0.0))
         if self._runs:
-            of_rows = tuple(term[rows, None] for term in terms)
-            of_columns = tuple(term[columns] for term in terms)
+            of_rows = tuple(term[rows, None] for term in of_each)
+            of_columns = tuple(term[columns] for term in of_each)
         own = (
             Moments(common, *row, units[rows, None], *of_rows, self._counts.own_tasks),
             Moments(common, *column, units[columns], *of_columns, self._counts.own_tasks),
@@ -233,11 +233,13 @@ class _Products:
         products *= -2
         products += row[1]
         products += column[1]
-        of_both = [np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True)]
-        if self._counts.pair_terms is not None:
-            of_both = [own[rows, columns] for own in self._counts.pair_terms]
-        of_both.append(self._counts.own_tasks)
-        return *own, Moments(common, row[0] - column[0], products, unit, *of_both)
+        variance, square = 0.0, 0.0
+        if self._runs:
+            places = np.arange(len(self._counts))
+            variance, square = self._counts.terms_of_pairs(places[rows, None], places[columns])
+        difference = row[0] - column[0]
+        terms = variance, square, self._counts.own_tasks
+        return *own, Moments(common, difference, products, unit, *terms)
 
 
 class _Factor:

@@ -38,9 +38,23 @@ class RunTerms(NamedTuple):
     of_tasks: Any = 0.0
     """c, the part of `variance` that h has too."""
 
+    @classmethod
+    def joined(cls, *parts: RunTerms) -> RunTerms:
+        """Add the terms of methods that are in one difference or sum, elementwise."""
+        return cls(*(np.stack(np.broadcast_arrays(*own)) for own in zip(*parts, strict=True))).sum()
+
     def sum(self) -> RunTerms:
-        """Add the terms of methods (M,) that are in one difference or sum."""
-        return RunTerms(*(float(np.sum(term)) for term in self))
+        """Add the terms of methods along the first axis.
+
+        df is at most n times the least R - 1 of the n methods of several runs.  Where they have as
+        many runs, it never is more; where one has fewer, the others' do not count for it.
+        """
+        some = np.greater(self.square, 0)
+        least = _freedom(self.variance, self.square).min(axis=0, initial=np.inf)
+        whole = np.sum(self.variance, axis=0)
+        bound = whole**2 / (np.maximum(some.sum(axis=0), 1) * least)
+        square = np.maximum(np.sum(self.square, axis=0), bound)
+        return RunTerms(whole, square, np.sum(self.of_tasks, axis=0))
 
 
 NO_RUNS = RunTerms(0.0, 0.0)
@@ -369,11 +383,16 @@ class Counts:
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
-        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own."""
+        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own.
+
+        Of n tasks of a run, at least two, y less its mean is n/(n - 1) times as large: what tasks
+        share by their images would else count for less.
+        """
         means = run_means(y, run)
         terms = own_task_terms(means, run)
         variance, square = (np.diagonal(own) for own in terms)
-        centred = y - means[:, run] + y.mean(axis=1)[:, None]
+        tasks = np.bincount(run)[run]
+        centred = (y - means[:, run]) * (tasks / (tasks - 1)) + y.mean(axis=1)[:, None]
         return cls(centred, np.full(len(y), run.size), 1, variance, square, terms, own_tasks=True)
 
     def __len__(self) -> int:
@@ -399,7 +418,8 @@ class Counts:
     def terms_of_pairs(self, methods: Any, versus: Any) -> list[Any]:
         """Return what training both anew adds to the differences of pairs."""
         if self.pair_terms is None:
-            return [own[methods] + own[versus] for own in (self.run_variance, self.run_square)]
+            both = (RunTerms(self.run_variance[i], self.run_square[i]) for i in (methods, versus))
+            return [*RunTerms.joined(*both)[:2]]
         return [own[methods, versus] for own in self.pair_terms]
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:

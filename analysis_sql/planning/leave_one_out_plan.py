@@ -25,16 +25,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, inf, sqrt
+from math import ceil, hypot, inf, sqrt
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from analysis_sql.intervals.arrays import Floats
-from analysis_sql.intervals.counts import NO_RUNS, RunTerms, for_new_runs
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
@@ -44,6 +43,7 @@ from analysis_sql.leave_one_out.design import (
 )
 from analysis_sql.leave_one_out.jackknife import factors_of, has_superclass
 from analysis_sql.leave_one_out.leave_one_out import Influences, degrees_of_freedom, halfwidth
+from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
 
@@ -257,14 +257,14 @@ def plan_left_out(
     tasks: Iterable[int],
     level: float = 0.95,
     power: float | None = 0.8,
-    terms: RunTerms = NO_RUNS,
+    runs: PlannedRuns | None = None,
 ) -> LeftOutPlan:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
-    `power` is None for an accuracy; `terms` are what training anew adds, which `half` leaves out.
+    `power` is None for an accuracy; `runs` are the training runs, which `half` leaves out.
     """
     numbers = (*sorted(set(tasks)), None)
-    rows = [row for number in numbers for row in _rows(pilot, number, level, power, terms)]
+    rows = [row for number in numbers for row in _rows(pilot, number, level, power, runs)]
     half = [_half(pilot, name, level) for name in pilot.parts]
     return LeftOutPlan(tuple(rows), tuple(half))
 
@@ -274,25 +274,28 @@ def _rows(
     tasks: int | None,
     level: float,
     power: float | None,
-    terms: RunTerms,
+    runs: PlannedRuns | None,
 ) -> list[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
     pilots = _laws(pilot, pilot.tasks) if number > pilot.tasks else {}
     rows, width, variance, why = [], 0.0, 0.0, ""
+    of_runs = 0.0 if runs is None else runs.variance / 100.0**2
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
         own = 100.0 * law.halfwidth(level)
         uncertain = name in pilots and pilot.parts[name].variance < 2.0 * pilots[name].tau
         width, variance = max(width, own), max(variance, law.variance)
-        widened = float(for_new_runs(width, terms, level))
+        widened = width if runs is None else runs.widen(width, level)
         if why or width == 0.0:
             reason = why or "the pilot's tasks do not tell this variance from noise"
             rows.append(PlannedWidth(tasks, name, None, None, None, False, reason))
             continue
         least = None
         if power is not None:
-            least = detectable(np.array([width]), 100.0 * sqrt(variance), power) * widened / width
-        whole = law.variance + terms.variance / 100.0**2
+            times = 1.0 - ndtri(power) / ndtri((1.0 - level) / 2.0)  # of a normal difference
+            of_tasks = float(detectable(np.array([width]), 100.0 * sqrt(variance), power))
+            least = hypot(of_tasks, times * sqrt(widened**2 - width**2))
+        whole = law.variance + of_runs
         share = pilot.between / number / whole if whole > 0 else 0.0
         lost = law.tau > law.variance
         rows.append(

@@ -12,8 +12,7 @@ effects for normal::
     class-aware  mean half-width over simulated sets
 
 Detectable differences have ranges, the quantiles under the components that the pilot leaves likely.
-With v = s²/R of each method, from the spread s between its pilot's runs and the R that are planned,
-half-widths are widened as a report's are: what runs add, more runs alone narrow.
+Training runs widen them: :mod:`analysis_sql.planning.planned_runs`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from scipy.special import ndtri, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.arrays import Ints
-from analysis_sql.intervals.counts import RunTerms, for_new_runs, run_terms
 from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.intervals.random_stream import Stream
+from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.variance_budget import (
     Components,
     LikelyComponents,
@@ -137,73 +136,6 @@ def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
     return shares
 
 
-MORE = (2, 3, 5, 10, 20)
-"""Numbers of runs of which a plan has the half-width, if they are more than are planned."""
-
-
-@dataclass(frozen=True)
-class WithRuns:
-    """One planned half-width and others that it could be, percentage points."""
-
-    halfwidth: float
-    of_tasks: float
-    """As planned, and as if runs did not differ."""
-    tasks_alone: float
-    """The narrowest that more tasks can make it with the planned runs."""
-    more: tuple[tuple[int, float], ...]
-    """With more runs of every method with differing runs: ``(runs, half-width)``."""
-
-
-@dataclass(frozen=True)
-class PlannedRuns:
-    """Training runs of the methods of a plan: one, or the two of a difference."""
-
-    methods: tuple[str, ...]
-    """Names."""
-    runs: tuple[int, ...]
-    """How many each has in the pilot."""
-    spreads: tuple[float | None, ...]
-    """s, the standard deviation between their means, percentage points; None of fewer than two."""
-    planned: int | None = None
-    """How many runs each of several will have; None stands for as many as the pilot's."""
-    of_one_model: tuple[str, ...] = ()
-    """Methods with one run that may differ from run to run, by nobody knows how much."""
-    trained: bool = True
-    """Whether runs may be training runs: no method of several says that it trains nothing."""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """How many runs each method is planned with."""
-        of_each = zip(self.runs, self.spreads, strict=True)
-        return tuple(runs if s is None else self.planned or runs for runs, s in of_each)
-
-    @property
-    def terms(self) -> RunTerms:
-        """What training anew adds, by :func:`run_terms`, percentage points to powers."""
-        return self._terms(self.numbers)
-
-    @property
-    def error(self) -> float | None:
-        """Standard error that training anew adds; None where one method's is unknown."""
-        return None if self.of_one_model else sqrt(self.terms.variance)
-
-    def _terms(self, runs: Sequence[int]) -> RunTerms:
-        return run_terms(self.spreads, runs).sum()
-
-    def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
-        """Widen a half-width as if runs did not differ; more tasks narrow it to `least`."""
-        if not self.terms.variance:
-            return None
-        most = max(n for n, s in zip(self.numbers, self.spreads, strict=True) if s is not None)
-        more = {runs: self._terms([runs] * len(self.runs)) for runs in MORE if runs > most}
-        return WithRuns(
-            float(for_new_runs(width, self.terms, level)),
-            width,
-            float(for_new_runs(least, self.terms, level)),
-            tuple((n, float(for_new_runs(width, terms, level))) for n, terms in more.items()),
-        )
-
-
 CLOSED_TASKS = 600
 """Tasks of the field's closed sets (Lafargue et al., TMLR 2024)."""
 
@@ -236,7 +168,7 @@ class Planned:
     class_aware_of_tasks: float | None = None
     """Half-widths as if runs did not differ, where several were planned; the others count them."""
 
-    def for_new_runs(self, terms: RunTerms, level: float) -> Planned:
+    def with_runs(self, runs: PlannedRuns, level: float) -> Planned:
         """Return the same, widened by what training anew adds."""
         widened: dict[str, Any] = {}
         for kind in ("open", "class_aware"):
@@ -244,12 +176,12 @@ class Planned:
             if width is None:
                 continue
             widened[f"{kind}_of_tasks"] = width
-            widened[kind] = float(for_new_runs(width, terms, level))
+            widened[kind] = runs.widen(width, level)
             if least is None:
                 continue
             of_width = width / least  # of a difference to be detected
             ends = [least, *(getattr(self, f"range_{kind}") or ())]
-            wider = [float(for_new_runs(of_width * end, terms, level)) / of_width for end in ends]
+            wider = [runs.widen(of_width * end, level) / of_width for end in ends]
             widened[f"detectable_{kind}"] = wider[0]
             if len(wider) > 1:
                 widened[f"range_{kind}"] = tuple(wider[1:])

@@ -23,7 +23,7 @@ from analysis_sql.comparison.verdicts import VERDICTS, conclusive, holm, paired_
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.bounds import Saturation, zero_bound
-from analysis_sql.intervals.counts import Counts, subtract
+from analysis_sql.intervals.counts import Counts, RunTerms, subtract
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.sign_flip import sign_flips
 from benchmark_spec.protocol import IntervalKind
@@ -268,8 +268,9 @@ def lead(leader: Counts, others: Counts) -> Counts:
         ahead, leader.queries_per_task, others.correct, others.queries_per_task
     )
     difference[np.arange(width) >= others.tasks[:, None]] = 0
-    variance = leader.run_variance + others.run_variance
-    return Counts(difference, others.tasks, common, variance, leader.run_square + others.run_square)
+    both = (RunTerms(own.run_variance, own.run_square) for own in (leader, others))
+    variance, square, _ = RunTerms.joined(*both)
+    return Counts(difference, others.tasks, common, variance, square)
 
 
 def ahead_p(ahead: Counts, kind: IntervalKind, design: Any = None) -> NDArray[np.float64]:

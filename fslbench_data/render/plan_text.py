@@ -14,7 +14,8 @@ from rich.text import Text
 from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
-from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, PlannedRuns, WithRuns
+from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
+from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
@@ -103,7 +104,7 @@ def plain_sentences(each: SetPlan) -> list[str]:
     unit, lines = each.pilot.variances.unit, []
     if each.usual is not None:
         lines.append(f"a pooled set has {each.usual:,} tasks")
-    aside = " if runs did not differ" if each.pilot.runs.terms.variance else ""
+    aside = " if runs did not differ" if each.pilot.runs.variance else ""
     lines += [
         f"half the width that tasks without end reach{aside}: {_half(one, unit)}"
         for one in each.half
@@ -199,7 +200,7 @@ def sentences(each: SetPlan) -> list[str]:
         )
     variances = each.pilot.variances
     parts = [_half(one, variances.unit) for one in each.half]
-    aside = ", if runs did not differ," if each.pilot.runs.terms.variance else ""
+    aside = ", if runs did not differ," if each.pilot.runs.variance else ""
     lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
     lost = [
         ADDITIONAL_KINDS[kind].about for kind, part in variances.parts.items() if part.variance == 0
@@ -256,7 +257,7 @@ def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list
         name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
             f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
-            f"{runs.terms.variance**0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
+            f"{runs.variance**0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
             f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone "
             f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
             f"{f'; as many tasks {more}' if more else ''}."

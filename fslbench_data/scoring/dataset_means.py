@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, nan, sqrt
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -155,10 +154,7 @@ def _rows(
     each = {m: np.array([of[m].accuracy.mean for of in scores]) for m in methods}
     mean = {m: _mean(values, harmonic) for m, values in each.items()}
     slope = {m: _slopes(values, harmonic) for m, values in each.items()}
-    noise = [dict(zip(of.methods, _noise_of_runs(of), strict=True)) for of in sets]
-    terms = {
-        m: _run_terms([of[m] for of in scores], slope[m], [of[m] for of in noise]) for m in methods
-    }
+    terms = {m: _run_terms([of[m] for of in scores], slope[m]) for m in methods}
     level, rows = sets[0].level, []
     narrowest: dict[tuple[str, ...], float] = {}
 
@@ -195,7 +191,7 @@ def _rows(
                 square = w * u * widths**2
                 if harmonic:
                     square = square + (w - u) * (w * squares[method] - u * squares[versus])
-                of_both = RunTerms(*map(add, terms[method], terms[versus]))
+                of_both = RunTerms.joined(terms[method], terms[versus])
                 width = combined((method, versus), square, of_both)
                 difference = mean[method] - mean[versus]
                 higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
@@ -288,23 +284,16 @@ def _without_runs(
     return dict(zip(task_set.methods, widths, strict=True)), bare.pairs_of(kind)
 
 
-def _noise_of_runs(of: TaskSetReport) -> Floats:
-    """Return the variance of each mean that its tasks make, where every run had its own; else 0."""
-    noise = of.counts.moments().run_terms.of_tasks
-    return np.broadcast_to(np.asarray(noise, np.float64), len(of.methods))
-
-
-def _run_terms(scores: Sequence[Score], slopes: Floats, noise: Sequence[float]) -> RunTerms:
-    """Return what training anew adds to a mean over data sets."""
-    own_noise = float(slopes**2 @ noise)
+def _run_terms(scores: Sequence[Score], slopes: Floats) -> RunTerms:
+    """Return what training anew adds to a mean over data sets, whose runs answer the same tasks."""
     names = [tuple(score.run_means) for score in scores]
     if len(names[0]) > 1 and all({*of} == {*names[0]} for of in names):
         means = np.array([[score.run_means[name] for name in names[0]] for score in scores])
         v = float((slopes @ means).var(ddof=1)) / len(names[0])
-        return RunTerms(v, v**2 / (len(names[0]) - 1), own_noise)
+        return RunTerms(v, v**2 / (len(names[0]) - 1))
     own = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
     freedom = [max(score.runs - 1, 1) for score in scores]
-    return RunTerms(float(own.sum()), float((own**2 / freedom).sum()), own_noise)
+    return RunTerms(own, own**2 / freedom).sum()
 
 
 def _verdict(identical: bool, mean: float, width: float | None) -> Verdict:

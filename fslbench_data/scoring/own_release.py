@@ -221,7 +221,12 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
-    from fslbench_data.scoring.own_tasks import check_rows, pool_of, results_of_log
+    from fslbench_data.scoring.own_tasks import (
+        check_rows,
+        check_tasks_of_runs,
+        pool_of,
+        results_of_log,
+    )
     from fslbench_data.scoring.task_log import TaskLog, several_logs
 
     given = (class_sizes, groups, superclasses, trained, inductive)
@@ -247,6 +252,8 @@ def open_log(
         return group.run_of_task is not None and trained is not False
 
     results = [group for _, of_part in found for group in of_part]
+    for group in results if trained is not False else ():
+        check_tasks_of_runs(read, group)
     drawable = pool_of(read, results, class_sizes, groups, superclasses)
     n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(

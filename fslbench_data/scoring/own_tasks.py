@@ -18,6 +18,7 @@ from benchmark_spec.errors import (
     MissingTaskError,
     TaskLogError,
     listing,
+    many,
     quoted,
     rows,
 )
@@ -286,6 +287,27 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Log
         ),
         log.shots[first],
     )
+
+
+FEWEST = 10
+"""Tasks of its own that a run answers at least: of fewer, what they vary by is not told."""
+
+
+def check_tasks_of_runs(log: TaskLog, group: LogResults) -> None:
+    """Refuse runs of fewer tasks of their own than :data:`FEWEST`."""
+    if group.run_of_task is None:
+        return
+    tasks = np.bincount(group.run_of_task)
+    if tasks.min() < FEWEST:
+        name = group.run_names[0][int(tasks.argmin())]
+        raise TaskLogError(
+            f"run {quoted(name)} of {group.methods[0]} has {many(int(tasks.min()), 'task')}, which "
+            "no other run has",
+            where=f"{log.source}, column {log.run_column}",
+            expected=f"runs of the same tasks, or of {FEWEST} tasks or more",
+            fix="name training runs there, not tasks or seeds of tasks; if nothing is trained "
+            "before the tasks, say so: --no-training, trained=False",
+        )
 
 
 def check_rows(log: TaskLog) -> None:

@@ -18,12 +18,11 @@ from analysis_sql.planning.leave_one_out_plan import (
     UnitsForHalf,
     plan_left_out,
 )
+from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
 from analysis_sql.planning.planning import (
     CLOSED_TASKS,
     PLANNED_SUITES,
     Planned,
-    PlannedRuns,
-    WithRuns,
 )
 from analysis_sql.planning.planning import plan as plan_queries
 from analysis_sql.planning.query_size import (
@@ -512,8 +511,8 @@ def _open_plan(
         power=power if pilot.versus else None,
         likely=pilot.likely,
     )
-    if pilot.runs.terms.variance:
-        rows = [row.for_new_runs(pilot.runs.terms, level) for row in rows]
+    if pilot.runs.variance:
+        rows = [row.with_runs(pilot.runs, level) for row in rows]
     choice = choose(pilot.estimate, shot, {row.query: row.tasks for row in rows}, level)
     return DatasetPlan(dataset, len(sizes), sum(sizes), pilot, tuple(rows), choice)
 
@@ -529,7 +528,7 @@ def _pooled_plan(
         usual = number_of_tasks(units, protocol)
     numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
     of_difference = power if pilot.versus else None
-    planned = plan_left_out(pilot.variances, numbers, level, of_difference, pilot.runs.terms)
+    planned = plan_left_out(pilot.variances, numbers, level, of_difference, pilot.runs)
     return PooledSetPlan(pilot, planned.rows, planned.half, noiseless, stable, usual)
 
 

@@ -132,9 +132,12 @@ def test_runs_and_fewer_tasks() -> None:
     known = expectations_if_unequal(4, 6, spread.variance**0.5, then[:50].mean() / 6)
     expected = known[then[:50].sum(axis=1)].mean() - worst_class(then[:50], 6).mean()
     assert at.beyond.mean() == pytest.approx(expected)
-    assert at.of_runs == pytest.approx(
-        [spread.at(then[:, :, run]).beyond.mean() for run in range(2)]
-    )
+    # by another way: each run's own σ² of its first step, at its own second one
+    runs = [ClassSpread.of(first[:50, :, run], 6).at(then[:, :, run]) for run in range(2)]
+    apart = runs[1].beyond.mean() - runs[0].beyond.mean()
+    assert at.of_runs[1] - at.of_runs[0] == pytest.approx(apart, rel=0.05)
+    fixed = [spread.at(then[:, :, run]).beyond.mean() for run in range(2)]
+    assert abs(fixed[1] - fixed[0] - apart) > 0.2 * abs(apart)  # σ² of each run counts
     longer = rng.standard_normal(70)
     other = AtLevel(0.0, longer, np.zeros(1))
     parts = [(1, then[:60]), (-1, first[:60])]

@@ -38,11 +38,12 @@ def test_tasks_of_their_own_by_hand() -> None:
     assert counts.moments().mean == pytest.approx([70, 50])
     apart = counts.differences([0], [1], 6)
     assert (apart.run_variance, apart.run_square) == (pytest.approx([v]), pytest.approx([v**2]))
-    # tasks within runs: squares of ±10 twice over and of ±10 about 90, 600 of 5 * 6
-    assert counts.moments().run_terms.of_tasks == pytest.approx([600 / 5 / 6, 0])
-    assert apart.moments().run_terms.of_tasks == pytest.approx([600 / 5 / 6])
+    # within runs, four times (10 * 4/3)² and twice (10 * 2)²: c = 1511.1/5/6
+    c = (4 * (40 / 3) ** 2 + 2 * 20**2) / 5 / 6
+    assert counts.moments().run_terms.of_tasks == pytest.approx([c, 0])
+    assert apart.moments().run_terms.of_tasks == pytest.approx([c])
     # of tasks that share no image h² is t(5)² c, and of v a part, c, is of the same tasks
-    width = stats.t.isf(0.025, 5) ** 2 * 20 + stats.t.isf(0.025, 1) ** 2 * v - 1.959964**2 * 20
+    width = stats.t.isf(0.025, 5) ** 2 * c + stats.t.isf(0.025, 1) ** 2 * v - 1.959964**2 * c
     assert halfwidths(counts.moments(), "open", 0.95)[0] == pytest.approx(sqrt(width))
 
 
@@ -66,6 +67,13 @@ def test_widths_by_hand() -> None:
     terms = run_terms([1.0, 2.0], [3, 3]).sum()
     expected = stats.t.isf(0.025, 50 / 17) * sqrt(5 / 3)
     assert for_new_runs(0.0, terms, 0.95) == pytest.approx(expected)
+    # two runs s apart, and twenty s = 1: df at most twice that of two, whatever s is
+    for s in (1e-3, 1.0, 30.0):
+        few = run_terms([s, 1.0], [2, 20]).sum()
+        df = few.variance**2 / (s**4 / 4 + 1 / 20**2 / 19)
+        assert for_new_runs(0.0, few, 0.95) == pytest.approx(
+            stats.t.isf(0.025, min(df, 2)) * sqrt(s**2 / 2 + 1 / 20)
+        )
     # nothing but two runs 2 points apart: t of one degree of freedom, 12.7062 times 1
     v = 2.0 / 2
     assert for_new_runs(0.0, RunTerms(v, v**2), 0.95) == pytest.approx(12.7062, rel=1e-5)

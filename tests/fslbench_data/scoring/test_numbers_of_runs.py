@@ -108,7 +108,8 @@ class Exact:
         if not square:
             return halfwidth
         v = sum(v for v, _ in self.terms)
-        return sqrt(halfwidth**2 + float(stats.t.isf(0.025, v**2 / square)) ** 2 * v)
+        most = len(self.terms) * min(degrees for _, degrees in self.terms)
+        return sqrt(halfwidth**2 + float(stats.t.isf(0.025, min(v**2 / square, most))) ** 2 * v)
 
     @property
     def verdict(self) -> Verdict:

@@ -336,7 +336,7 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     assert shown.scores[0].run_spread == pytest.approx(spread)
     assert shown.scores[0].run_error == pytest.approx(spread / np.sqrt(3))
     assert pair["value"] == pytest.approx(apart.mean())
-    level = apart - apart.mean(axis=1, keepdims=True) + apart.mean()
+    level = (apart - apart.mean(axis=1, keepdims=True)) * 200 / 199 + apart.mean()
     columns = {name: values for name, values in log.items() if name not in ("seed", *COUNTS)}
     first = np.arange(1200).reshape(3, 2, 200)[:, 0].ravel()
     rest = {name: [values[i] for i in first] for name, values in columns.items()}
@@ -635,3 +635,13 @@ def test_classes_that_differ_in_shots_alone() -> None:
         (score,) = fb.score(own).scores
         found.append(score.intervals["images"].halfwidth)
     assert found == pytest.approx([found[0]] * 3)
+
+
+def test_runs_of_few_tasks_of_their_own_are_refused() -> None:
+    """A seed for each task is no training run: its tasks would be taken for one model's."""
+    log = _runs(own_tasks=True)
+    log["seed"] = [f"{s}-{t // 5}" for s, t in zip(log["seed"], log["task"], strict=True)]
+    with pytest.raises(TaskLogError, match="has 5 tasks, which no other run has") as caught:
+        fb.interval(log, class_sizes=SIZES)
+    assert "--no-training" in caught.value.fix
+    assert fb.interval(log, class_sizes=SIZES, trained=False).scores
