@@ -7,11 +7,12 @@ tasks alone, and j and k two methods::
     h'² = h² + t(df)² (v_j + v_k)                              Zou & Donner, Stat. Med. 2008
     df  = (v_j + v_k)² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
 
-One df for tasks and runs together is large where v is small by chance, and few runs are then taken
-for sure. Where every run answered tasks of its own, of h and v both have the noise c of tasks, the
-variance of the mean of tasks that share no image; what runs add is max(t(df)² v - z² c, 0). A
-method of one run has no such term: its interval is about this one trained model. *Closed* intervals
-have none either: they stay what the field prints.
+and df at most 2 (R - 1), R the fewer runs. One df for tasks and runs together, or one that many
+runs of the other method make large, would take few runs that differ little by chance for sure.
+Where every run answered tasks of its own, h and v both have the noise c of tasks, the variance of
+the mean of tasks that share no image; what runs add is max(t(df)² v - z² c, 0). A method of one run
+has no such term: its interval is about this one trained model. *Closed* intervals have none either:
+they stay what the field prints.
 """
 
 from __future__ import annotations

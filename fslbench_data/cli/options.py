@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -249,13 +250,13 @@ def output(text: str | Iterable[str], path: Path | None) -> None:
 
 def draw(on: Callable[[Console], object], path: Path | None) -> None:
     """Draw on the terminal, or on a page that becomes a text file."""
-    from fslbench_data.render.console import page, screen
+    from fslbench_data.render.console import FILE_LINES, PAGE, page, screen
 
     if path is None:
         with screen() as console:
             on(console)
     else:
-        with page() as (console, text):
+        with page((shutil.get_terminal_size(PAGE).columns, FILE_LINES)) as (console, text):
             on(console)
         output(text(), path)
 

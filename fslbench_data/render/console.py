@@ -109,6 +109,9 @@ MOST_LINES = 6
 SCREEN_LINES = 30
 """Lines of a command's first output, at most, where it is 80 characters wide."""
 
+FILE_LINES = 300
+"""Lines of a table in a text file, at most."""
+
 FEWEST_ROWS = 3
 """Rows of each table there, at least."""
 
@@ -264,6 +267,8 @@ def print_screen(
 ) -> None:
     """Print tables, notes and a last text in SCREEN_LINES lines, if some can be left out.
 
+    Files have as many as FILE_LINES.
+
     The signature is one word, which is not broken.  Notes are left out first, from the end; then
     rows of long tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are
     read than displayed.
@@ -283,10 +288,11 @@ def print_screen(
 
     end = text_lines(last, console)
     lines_of_signature = -(-len(signature) // console.width)
+    screen_lines = FILE_LINES if console.height == FILE_LINES else SCREEN_LINES
     for most in range(len(notes), -1, -1):
         kept = few(notes, most)
         below = [line for note in kept for line in text_lines(note, console)]
-        room = SCREEN_LINES - len(end) - lines_of_signature - 1 - len(below) - bool(below)
+        room = screen_lines - len(end) - lines_of_signature - 1 - len(below) - bool(below)
         lengths = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
         while lines_of(lengths) > room and max(lengths) > FEWEST_ROWS:
             lengths[lengths.index(max(lengths))] -= 1

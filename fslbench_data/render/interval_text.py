@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -82,6 +82,26 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
 def runs_word(scores: Iterable[Score]) -> str:
     """Call several runs training runs, unless they are of a method that trains nothing."""
     return "training runs" if may_be_training_runs(scores) else "runs"
+
+
+def several_runs_text(
+    scores: Sequence[Score], names: Sequence[str], most: int, of: str = ""
+) -> str:
+    """Return which methods have several runs, that ± counts them, and that two are too few."""
+    text = f"{runs_word(scores)}{of}, counted in ± and verdicts: {listing(names, most)}"
+    if alike := [*dict.fromkeys(score.method for score in scores if score.run_spread == 0)]:
+        text += f"; all runs of {listing(alike, most)} have one mean: copies?"
+    if any(score.runs == 2 and score.run_spread for score in scores):
+        text += (
+            "; two hardly tell how much runs differ, so ± is wide: run three or more (how many: "
+            "fslbench plan)"
+        )
+    return text
+
+
+def new_runs_text(numbers: Collection[int], what: str) -> str:
+    """Return, for a caption, that ± includes new runs where methods have several."""
+    return f"± includes new {what}: methods with several have {span(numbers)}" if numbers else ""
 
 
 GROUPED = "a group of images counts as one image"

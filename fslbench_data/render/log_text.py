@@ -22,6 +22,7 @@ from fslbench_data.render.interval_text import (
     capital,
     one_model_text,
     runs_word,
+    several_runs_text,
     verdict_column,
     verdict_of,
     width_text,
@@ -105,12 +106,8 @@ def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
     """Say once, of all task sets, which methods have several training runs, one, or use queries."""
     several = dict.fromkeys(f"{score.method} {score.runs}" for score in scores if score.runs > 1)
     if several:
-        alike = dict.fromkeys(score.method for score in scores if score.run_spread == 0)
-        yield (
-            f"{capital(runs_word(scores))} (column {log.run_column}), counted in ± and verdicts: "
-            f"{listing([*several], MOST_NAMED)}"
-            f"{'; of one mean (copies?): ' * bool(alike)}{listing([*alike], MOST_NAMED)}."
-        )
+        column = f" (column {log.run_column})"
+        yield f"{capital(several_runs_text(scores, [*several], MOST_NAMED, column))}."
     if single := [*dict.fromkeys(score.method for score in scores if score.of_one_model)]:
         yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."
     known = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
@@ -148,8 +145,25 @@ def sentence(report: Report, log: LogFacts) -> str:
     by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
     return (
         f"For a paper: {capital('; '.join(parts))}; {level} leave-one-out intervals{by} for {first}"
-        f"{brackets}, which allow for tasks that reuse images (FSLBench {__version__})."
+        f"{brackets}, which allow for tasks that reuse images{_of_runs(report.scores)} (FSLBench "
+        f"{__version__})."
     )
+
+
+def _of_runs(scores: Sequence[Score]) -> str:
+    """Return, for a paper, how many runs of which methods intervals count, and who has one."""
+    numbers = {score.method: score.runs for score in scores if score.runs > 1}
+    single = [*dict.fromkeys(score.method for score in scores if score.of_one_model)]
+    text = ""
+    if numbers:
+        counts = [f"{name} {runs}" for name, runs in numbers.items()]
+        if len({*numbers.values()}) == 1 and not single:
+            counts = [f"{next(iter(numbers.values()))} of each method"]
+        text = f" and for new {runs_word(scores)} ({listing(counts, MOST_NAMED)})"
+    if single:
+        one = "are one trained model each" if len(single) > 1 else "is one trained model"
+        text += f"; {listing(single, MOST_NAMED)} {one}"
+    return text
 
 
 def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:

@@ -20,6 +20,7 @@ from fslbench_data.render.interval_text import (
     by_queries_text,
     capital,
     family_in,
+    new_runs_text,
     one_model_text,
     plus_minus,
     span,
@@ -138,8 +139,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
 def _of_data(content: PaperContent) -> Iterator[str]:
     """Say what readers must know of runs, groups of images, superclasses, bounds and few tasks."""
     if content.runs:
-        runs = "training runs" if content.trained else "runs"
-        yield f"± counts the {span(content.runs)} {runs} of a method."
+        yield f"{new_runs_text(content.runs, 'training runs' if content.trained else 'runs')}."
     if content.grouped:
         yield f"{listing(content.grouped, 4)}: {GROUPED}."
     if content.within:

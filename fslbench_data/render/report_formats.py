@@ -31,6 +31,7 @@ COLUMNS = {
         "dataset", "task_set", "method", "versus", "T", "mean", "mean_halfwidth", "diff",
         "diff_halfwidth", "verdict", "verdict_direct", "verdict_closed", "interval", "level",
         "reason", "trained", "versus_trained", "run_error", "of_one_model", "is_bound",
+        "versus_mean", "versus_halfwidth",
     )
 }  # fmt: skip
 """Columns and their names in the relation of comparisons."""

@@ -32,7 +32,7 @@ from fslbench_data.render.interval_text import (
     labels,
     one_model_text,
     plus_minus,
-    runs_word,
+    several_runs_text,
     span,
     stopped_text,
     verdict_column,
@@ -451,11 +451,9 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
         yield f"{text} (more: column run; trains nothing: --no-training)"
     if named(lambda score: score.transductive):
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
-    if runs := named(lambda score: score.runs > 1):
-        alike = named(lambda score: score.run_spread == 0)
-        copies = f"; of one mean (copies?): {alike}" if alike else ""
-        several = f"several {runs_word(summary.scores)}"
-        yield f"{several}, counted in ± and verdicts: {runs}{copies}"
+    if several := [score for score in summary.scores if score.runs > 1]:
+        counted = dict.fromkeys(f"{name(score.method)} {score.runs}" for score in several)
+        yield several_runs_text(several, [*counted], 3)
     known, unknown = _by_queries(summary)
     if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
         yield text

@@ -223,7 +223,8 @@ class LogResults:
 def results_of_log(log: TaskLog) -> list[LogResults]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
-    They are the same if name, classes and images are, in order, and the run where each has its own.
+    They are the same if name, classes and images are, in order, and which of them a run answered
+    where each has its own.
     """
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
@@ -233,7 +234,8 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
             for first, other in combinations(runs, 2):
                 names = [_run_name(log, name, of_run) for of_run in (first, other)]
                 _check_common_tasks(log, first, other, *names)
-        key = (*_key(log, own if per_run else runs[0]), log.run[own].tobytes() if per_run else b"")
+        apart = np.unique(log.run[own], return_inverse=True)[1].tobytes() if per_run else b""
+        key = (*_key(log, own if per_run else runs[0]), apart)
         groups.setdefault(key, []).append((name, own if per_run else runs[0], runs))
     for one, two in combinations(groups.values(), 2):
         for left, right in product(_with_names(log, one), _with_names(log, two)):

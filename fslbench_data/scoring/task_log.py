@@ -218,16 +218,17 @@ def _check_columns(table: pa.Table, where: str) -> None:
         missing += [name for name in COUNTS if name not in names]
     elif not counted and not direct and RIGHT not in names:
         missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
-    if RIGHT in names and "query_ids" not in names:
+    if RIGHT in names and "query_ids" not in names and "image_ids" in names:
         missing += [name for name in ROLES if name not in missing]
     if missing:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
-            where=f"{where}, which has {listing(names) or 'none of them'}",
+            where=f"{where}, of whose columns a log has {listing(names) or 'none'}",
             expected=EXPECTED,
             fix=column_remedy(names, missing)
             if direct and "class_ids" in missing
-            else "rename or add the columns; the first line of a CSV file names them",
+            else "rename or add the columns, which the first line of a CSV file names; results on "
+            "a release's tasks are no log: fslbench score takes them",
         )
     for twice, what, fix in (
         (

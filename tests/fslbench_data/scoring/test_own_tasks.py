@@ -29,7 +29,9 @@ from benchmark_spec.errors import (
     SpecError,
     TaskLogError,
 )
+from benchmark_spec.version import __version__
 from fslbench_data.render.log_text import notes
+from fslbench_data.render.log_text import sentence as log_sentence
 from fslbench_data.render.plan_text import plan_json
 from fslbench_data.render.report_formats import json_pieces, render_csv
 from fslbench_data.scoring.own_tasks import class_draws, pair_draws, unit_draws, unseen_images
@@ -615,7 +617,10 @@ def test_what_is_said_of_methods_is_said_once_for_all_task_sets() -> None:
     told = notes(found, found.log)
     (one,), (several,) = ([n for n in told if n.startswith(s)] for s in ("One tr", "Training runs"))
     assert one.startswith("One training run each of a, b:")
-    assert several.endswith("c 2, d 2.")
+    assert ": c 2, d 2; two hardly tell how much runs differ" in several
+    told = " ".join(log_sentence(found, found.log).split())
+    assert told.endswith("new training runs (c 2, d 2); a, b are one trained model each "
+                         f"(FSLBench {__version__}).")  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
