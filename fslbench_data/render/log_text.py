@@ -94,7 +94,7 @@ def notes(report: Report, log: LogFacts) -> list[str]:
             "Which images are support and which query was not logged; that all are there is "
             "taken on trust (support_ids and query_ids say it)."
         )
-    if any(score.by_queries is False for score in report.scores):
+    if any(score.by_queries is False and not score.run_spread for score in report.scores):
         lines.append(
             f"{QUERIES_HINT}, with --inductive, where no answer depends on the task's other "
             "queries, and the column correct (1 or 0 for each of query_ids)."

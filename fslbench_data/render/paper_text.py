@@ -192,7 +192,7 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     return (
         f"Bold: the highest mean on a task set. {NOT_SIGNIFICANT}: no significant difference from "
         f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"
-        f"{holm}); neither: significantly lower."
+        f"{holm}); no mark: significantly lower."
     )
 
 

@@ -45,7 +45,7 @@ class Evenness:
 
     `statistic` is Pearson's, scaled for drawing without replacement; no test where `df` is 0.
     `worst` was drawn `times` instead of `expected`. `rare` is the mean of 1/expected: the square of
-    a count of small expectation μ varies by 2 + 1/μ, not 2.
+    a count of small expectation μ varies by 2 + 1/μ, not 2. `never` were not drawn at all.
     """
 
     what: str
@@ -55,6 +55,7 @@ class Evenness:
     times: int = 0
     expected: float = 0.0
     rare: float = 0.0
+    never: int = 0
 
     @property
     def p(self) -> float:
@@ -143,7 +144,7 @@ def _evenness(
     worst = int(parts.argmax())
     rare = float((1.0 / expected[varies]).mean()) if df else 0.0
     found = int(times[worst]), float(expected[worst])
-    return Evenness(what, float(parts.sum()), df, worst, *found, rare)
+    return Evenness(what, float(parts.sum()), df, worst, *found, rare, int((times == 0).sum()))
 
 
 def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
@@ -158,6 +159,8 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> lis
         f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
     )
     if test.p < REFUSED:
+        if test.what == "classes" and test.never:
+            text += f"; {many(test.never, 'class', 'classes')} of --class-sizes in no task"
         raise TaskLogError(
             f"the tasks were not drawn uniformly ({text})",
             where=where,
