@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
 from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
 from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS
@@ -41,10 +40,10 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
         say(pilot_text(each, plan.level if details else None))
         print_table(table(each), console, heading=12)
         of_runs = runs_text(each.pilot.runs, *each.with_runs(plan.level))
-        for line in (*plain_sentences(each), *(sentences(each) if details else ()), *of_runs):
+        for line in (*sentences(each, details=details), *of_runs):
             say(line)
         say("")
-    for note in notes(plan) if details else plain_notes(plan):
+    for note in notes(plan, details=details):
         say(note, "dim")
     say(plan.signature.short, "dim")
 
@@ -84,8 +83,8 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
     return f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
 
 
-def plain_sentences(each: SetPlan) -> list[str]:
-    """Return the sentences below the table, in plain words."""
+def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
+    """Return the sentences below the table, but for training runs."""
     if isinstance(each, DatasetPlan):
         row, choice = each.reference_row, each.choice
         best = "not determined by this pilot"
@@ -97,18 +96,23 @@ def plain_sentences(each: SetPlan) -> list[str]:
         if row.class_share is not None:
             low, high = (f"{100 * share:.0f}" for share in row.class_share)
             shares += f" (classes: likely {low} to {high} %)"
-        return [
+        lines = [
             f"recommended queries per class: {best}",
             f"variance shares at {row.query} queries per class: {shares}",
         ]
-    unit, lines = each.pilot.variances.unit, []
+        if details:
+            of_width = f"of the open interval's squared width: {_shares(row.open_budget)}"
+            lines += [of_width, f"{best_text(choice)}; it minimises {CRITERION}"]
+        return lines
+    variances, lines = each.pilot.variances, []
     if each.usual is not None:
-        lines.append(f"a pooled set has {each.usual:,} tasks")
-    aside = " if runs did not differ" if each.pilot.runs.variance else ""
-    lines += [
-        f"half the width that tasks without end reach{aside}: {_half(one, unit)}"
-        for one in each.half
-    ]
+        sizes = f" (B0 = {each.noiseless:,}, B1 = {each.stable:,})" if details else ""
+        lines.append(f"a pooled set has {each.usual:,} tasks{sizes}")
+    apart = " (as if runs did not differ)" if each.pilot.runs.variance else ""
+    needed = "; ".join(_half(one, variances.unit) for one in each.half)
+    lines.append(f"to halve ± of endless tasks{apart}: {needed}")
+    if details:
+        lines += [f"no interval for new {kind}: {why}" for kind, why in variances.why.items()]
     return lines
 
 
@@ -119,32 +123,6 @@ def _range(choice: QueryChoice) -> str:
     if choice.high is None or (choice.more and choice.high == choice.tried[-1]):
         return f"{choice.low} or more"
     return f"{choice.low}" if choice.low == choice.high else f"{choice.low} to {choice.high}"
-
-
-def plain_notes(plan: Plan) -> list[str]:
-    """Say what the columns mean, in short."""
-    level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
-    of_pairs = any(each.pilot.versus for each in plan.sets)
-    usual = "" if plan.suite == POOLED else f" usual: as papers print it, {CLOSED_TASKS} tasks."
-    of_tasks = (
-        " of it tasks: the part of the variance that more tasks of the same images take away."
-        " New images: planned from whole tasks; score gives less where it knows which queries were"
-        " right."
-        if plan.suite == POOLED
-        else ""
-    )
-    detectable = (
-        f"detectable: the smallest true difference that is significant {power} of the time."
-        if of_pairs
-        else "Detectable differences need a second method: --versus."
-    )
-    unbound = [UNBOUND_NOTE] if plan.signature.unbound else []
-    return [
-        *unbound,
-        *(f"left out: {reason}" for reason in plan.left_out),
-        f"Expected half-widths of {level} intervals, percentage points.{usual}{of_tasks} "
-        f"{detectable} The pilot's estimates are taken for the truth (--details).",
-    ]
 
 
 def table(each: SetPlan) -> Table:
@@ -189,31 +167,6 @@ def _mark(row: PlannedWidth) -> str:
     return row.why or (few if row.uncertain or row.widened else "")
 
 
-def sentences(each: SetPlan) -> list[str]:
-    """Return the sentences below the table, but for training runs."""
-    if isinstance(each, DatasetPlan):
-        return [budget_text(each), choice_text(each)]
-    lines = []
-    if each.usual is not None:
-        lines.append(
-            f"B0 = {each.noiseless:,} tasks, B1 = {each.stable:,}; a pooled set has {each.usual:,}."
-        )
-    variances = each.pilot.variances
-    parts = [_half(one, variances.unit) for one in each.half]
-    aside = ", if runs did not differ," if each.pilot.runs.variance else ""
-    lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
-    lost = [
-        ADDITIONAL_KINDS[kind].about for kind, part in variances.parts.items() if part.variance == 0
-    ]
-    if lost:
-        lines.append(
-            f"The pilot does not tell what {' and '.join(lost)} vary by from noise: their "
-            "intervals may be wider than planned. More tasks would tell."
-        )
-    lines += [f"No interval for new {kind}: {why}." for kind, why in variances.why.items()]
-    return lines
-
-
 def _half(one: UnitsForHalf, unit: str) -> str:
     about = ADDITIONAL_KINDS[one.kind].about
     if one.needed is None:
@@ -221,30 +174,6 @@ def _half(one: UnitsForHalf, unit: str) -> str:
     of_images = one.kind == "images"
     which, where = (unit, "of these classes") if of_images else (one.kind, "like these")
     return f"for {about} {one.needed:,} {which} {where} instead of {one.units:,}"
-
-
-def budget_text(each: DatasetPlan) -> str:
-    """Return the shares of the variance at one Q."""
-    row = each.reference_row
-    likely = ""
-    if row.class_share is not None:
-        low, high = (f"{100 * share:.0f} %" for share in row.class_share)
-        likely = f" (point estimates; the pilot leaves {low} to {high} for classes likely)"
-    return (
-        f"Budget at Q = {row.query}: over new classes, of the mean's variance "
-        f"{_shares(row.budget)}{likely}; of the open interval's squared width "
-        f"{_shares(row.open_budget)}."
-    )
-
-
-def choice_text(each: DatasetPlan) -> str:
-    """Return Q*, its interval, and what it minimises."""
-    if each.choice.best is None:
-        return (
-            "Q* is undetermined: the pilot's tasks differ no more than the luck of their queries "
-            f"makes them (its estimate of α is not above 0). It would minimise {CRITERION}."
-        )
-    return f"{best_text(each.choice)}. It minimises {CRITERION}."
 
 
 def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list[str]:
@@ -285,45 +214,36 @@ def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> d
     }
 
 
-def notes(plan: Plan) -> list[str]:
-    """Say what the columns mean."""
+def notes(plan: Plan, *, details: bool = True) -> list[str]:
+    """Say what the columns mean, and with `details` what is taken for the truth."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
-    detectable = (
-        "detectable: the smallest true difference that the interval excludes 0 for "
-        f"{power} of the time"
-        if any(each.pilot.versus for each in plan.sets)
-        else "Detectable differences need a second method: --versus"
-    )
-    ranges = (
-        "; smaller ones are more likely missed. In brackets: the range that the pilot leaves, "
-        f"which holds the true one for about {level} of pilots"
-    )
+    of_pairs = any(each.pilot.versus for each in plan.sets)
+    texts = [f"Expected half-widths of {level} intervals, percentage points."]
     if plan.suite == POOLED:
-        kinds = {row.kind: None for one in plan.sets for row in one.rows}
-        about = "; ".join(ADDITIONAL_KINDS[kind].estimand for kind in kinds)
-        text = (
-            f"Half-widths expected of {level} intervals that leave one out, percentage points, "
-            f"for tasks drawn as the pilot's: {about}. {detectable}. of it tasks: the part of the "
-            "variance that more tasks of the same images take away; endless tasks are the "
-            "narrowest that the images allow. Everything takes the pilot's estimates for the "
-            "truth, however few its tasks are."
+        texts.append(
+            "of it tasks: the part of the variance that more tasks of the same images take away."
+            " New images: planned from whole tasks; score gives less where it knows which queries"
+            " were right."
         )
     else:
-        about = "; ".join(
-            f"{kind}{f' at {CLOSED_TASKS} tasks' if kind == 'closed' else ''}: {about}"
-            for kind, about in ESTIMANDS.items()
-            if kind in ("closed", "open", CLASS_AWARE)
-        )
-        text = (
-            f"Half-widths expected of {level} intervals, percentage points. {about}. "
-            f"{detectable}{ranges if detectable.startswith('detectable') else ''}. "
-            "All but the ranges take the pilot's estimates for the truth, however few its tasks "
-            "are; the parts add up to the variance between the pilot's tasks; α and w are squared "
-            f"fractions. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are by a jackknife "
-            "over the pilot's tasks, about new images of its classes."
+        texts.append(f"usual: as papers print it, {CLOSED_TASKS} tasks.")
+    texts.append(
+        f"detectable: the smallest true difference that is significant {power} of the time."
+        if of_pairs
+        else "Detectable differences need a second method: --versus."
+    )
+    texts.append(
+        f"The pilot's estimates are taken for the truth{'' if details else ' (--details)'}."
+    )
+    if details and plan.suite != POOLED:
+        texts.append(
+            "In brackets: the range that the pilot leaves, which holds the true one for about "
+            f"{level} of pilots. The parts add up to the variance between the pilot's tasks; α "
+            f"and w are squared fractions. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are "
+            "by a jackknife over the pilot's tasks, about new images of its classes."
         )
     unbound = [UNBOUND_NOTE] if plan.signature.unbound else []
-    return [*unbound, *(f"left out: {reason}" for reason in plan.left_out), text]
+    return [*unbound, *(f"left out: {reason}" for reason in plan.left_out), " ".join(texts)]
 
 
 class _Line(NamedTuple):
@@ -425,8 +345,7 @@ def _content(each: SetPlan, level: float) -> dict[str, Any]:
             },
             "rows": rows,
             "choice": asdict(each.choice),
-            "budget": budget_text(each),
-            "sentence": choice_text(each),
+            "sentences": sentences(each),
             "runs": runs,
         }
     variances = each.pilot.variances
