@@ -7,12 +7,14 @@ tasks alone, and j and k two methods::
     h'² = h² + t(df)² (v_j + v_k)                              Zou & Donner, Stat. Med. 2008
     df  = (v_j + v_k)² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
 
-and df at most 2 (R - 1), R the fewer runs. One df for tasks and runs together, or one that many
-runs of the other method make large, would take few runs that differ little by chance for sure.
+and df at most 2 (R - 1), R the fewer runs. Two runs may differ little by chance; df must not be
+large for it, as one df for tasks and runs would be, or one that is the other method's. Equal runs
+count as copies of one.
+
 Where every run answered tasks of its own, h and v both have the noise c of tasks, the variance of
 the mean of tasks that share no image; what runs add is max(t(df)² v - z² c, 0). A method of one run
 has no such term: its interval is about this one trained model. *Closed* intervals have none either:
-they stay what the field prints.
+they stay what the field prints, of runs with tasks of their own less each run's mean.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ class RunTerms(NamedTuple):
     def sum(self) -> RunTerms:
         """Add the terms of methods along the first axis.
 
-        df is at most n times the least R - 1 of the n methods of several runs.  Where they have as
-        many runs, it never is more; where one has fewer, the others' do not count for it.
+        df is at most n times the least R - 1 of the n methods whose runs differ, which it never
+        exceeds where all have as many.
         """
         some = np.greater(self.square, 0)
         least = _freedom(self.variance, self.square).min(axis=0, initial=np.inf)

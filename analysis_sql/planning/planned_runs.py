@@ -80,7 +80,7 @@ class PlannedRuns:
             return width
         shown = np.ix_(*(s**2 / n * chdtri(n - 1, _TAILS) / (n - 1) for s, n in several))
         parts = (RunTerms(v, v**2 / (n - 1)) for v, (_, n) in zip(shown, several, strict=True))
-        return float(for_new_runs(width, RunTerms.joined(*parts), level).mean())
+        return max(width, float(for_new_runs(width, RunTerms.joined(*parts), level).mean()))
 
     def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
         """Widen a half-width as if runs did not differ; more tasks narrow it to `least`."""

@@ -267,7 +267,7 @@ def print_screen(
 ) -> None:
     """Print tables, notes and a last text in SCREEN_LINES lines, if some can be left out.
 
-    Files have as many as FILE_LINES.
+    Where there are more, as in files, as many as FILE_LINES.
 
     The signature is one word, which is not broken.  Notes are left out first, from the end; then
     rows of long tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are
@@ -288,7 +288,7 @@ def print_screen(
 
     end = text_lines(last, console)
     lines_of_signature = -(-len(signature) // console.width)
-    screen_lines = FILE_LINES if console.height == FILE_LINES else SCREEN_LINES
+    screen_lines = FILE_LINES if console.height >= FILE_LINES else SCREEN_LINES
     for most in range(len(notes), -1, -1):
         kept = few(notes, most)
         below = [line for note in kept for line in text_lines(note, console)]

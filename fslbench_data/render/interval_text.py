@@ -90,18 +90,20 @@ def several_runs_text(
     """Return which methods have several runs, that ± counts them, and that two are too few."""
     text = f"{runs_word(scores)}{of}, counted in ± and verdicts: {listing(names, most)}"
     if alike := [*dict.fromkeys(score.method for score in scores if score.run_spread == 0)]:
-        text += f"; all runs of {listing(alike, most)} have one mean: copies?"
+        text += f"; all runs of {listing(alike, most)} have one mean (copies?)"
     if any(score.runs == 2 and score.run_spread for score in scores):
         text += (
-            "; two hardly tell how much runs differ, so ± is wide: run three or more (how many: "
-            "fslbench plan)"
+            "; two hardly tell how much runs differ, so ± may be wide: run three or more (how "
+            "many: fslbench plan)"
         )
     return text
 
 
 def new_runs_text(numbers: Collection[int], what: str) -> str:
     """Return, for a caption, that ± includes new runs where methods have several."""
-    return f"± includes new {what}: methods with several have {span(numbers)}" if numbers else ""
+    if not numbers:
+        return ""
+    return f"± allows for new {what} ({span(numbers)} of each method that has several)"
 
 
 GROUPED = "a group of images counts as one image"

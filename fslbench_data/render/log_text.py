@@ -156,13 +156,18 @@ def _of_runs(scores: Sequence[Score]) -> str:
     single = [*dict.fromkeys(score.method for score in scores if score.of_one_model)]
     text = ""
     if numbers:
-        counts = [f"{name} {runs}" for name, runs in numbers.items()]
-        if len({*numbers.values()}) == 1 and not single:
-            counts = [f"{next(iter(numbers.values()))} of each method"]
-        text = f" and for new {runs_word(scores)} ({listing(counts, MOST_NAMED)})"
+        text = f"runs: {listing([f'{name} {n}' for name, n in numbers.items()], MOST_NAMED)}"
+        if {*numbers} == {score.method for score in scores} and len({*numbers.values()}) == 1:
+            text = f"{next(iter(numbers.values()))} runs of each method"
+        doing = "training" if runs_word(scores) == "training runs" else "running"
+        text = f" and for {doing} anew ({text})"
     if single:
-        one = "are one trained model each" if len(single) > 1 else "is one trained model"
-        text += f"; {listing(single, MOST_NAMED)} {one}"
+        named, one = listing(single, MOST_NAMED), "is one trained model"
+        if len(single) > 1 and {*single} == {score.method for score in scores}:
+            named = "each method"
+        elif len(single) > 1:
+            one = "are one trained model each"
+        text += f"; {named} {one}"
     return text
 
 

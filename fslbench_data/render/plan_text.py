@@ -102,7 +102,10 @@ def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
         ]
         if details:
             of_width = f"of the open interval's squared width: {_shares(row.open_budget)}"
-            lines += [of_width, f"{best_text(choice)}; it minimises {CRITERION}"]
+            chosen = best_text(choice)
+            if choice.best is None:
+                chosen = "the pilot's tasks differ no more than the luck of queries makes them"
+            lines += [of_width, f"{chosen}; recommended is what minimises {CRITERION}"]
         return lines
     variances, lines = each.pilot.variances, []
     if each.usual is not None:
@@ -215,7 +218,7 @@ def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> d
 
 
 def notes(plan: Plan, *, details: bool = True) -> list[str]:
-    """Say what the columns mean, and with `details` what is taken for the truth."""
+    """Say what the columns mean, and with `details` what ranges and parts are."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
     of_pairs = any(each.pilot.versus for each in plan.sets)
     texts = [f"Expected half-widths of {level} intervals, percentage points."]
@@ -232,9 +235,8 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
         if of_pairs
         else "Detectable differences need a second method: --versus."
     )
-    texts.append(
-        f"The pilot's estimates are taken for the truth{'' if details else ' (--details)'}."
-    )
+    more = "" if details or plan.suite == POOLED else " (--details)"
+    texts.append(f"The pilot's estimates are taken for the truth{more}.")
     if details and plan.suite != POOLED:
         texts.append(
             "In brackets: the range that the pilot leaves, which holds the true one for about "

@@ -289,7 +289,8 @@ def _run_terms(scores: Sequence[Score], slopes: Floats) -> RunTerms:
     names = [tuple(score.run_means) for score in scores]
     if len(names[0]) > 1 and all({*of} == {*names[0]} for of in names):
         means = np.array([[score.run_means[name] for name in names[0]] for score in scores])
-        v = float((slopes @ means).var(ddof=1)) / len(names[0])
+        of_runs = slopes @ (means - means[:, :1])  # equal ones are exactly 0
+        v = float(of_runs.var(ddof=1)) / len(names[0])
         return RunTerms(v, v**2 / (len(names[0]) - 1))
     own = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
     freedom = [max(score.runs - 1, 1) for score in scores]

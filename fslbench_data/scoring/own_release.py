@@ -295,8 +295,7 @@ def open_log(
         more = f"; and {len(of_part) - 4} more groups" if len(of_part) > 4 else ""
         messages.append(
             f"not compared, since their tasks differ: {names}{more}. Only methods that answer the "
-            "same tasks, with the same names, classes and images, in runs of the same order, are "
-            "compared pairwise"
+            "same tasks, with the same names, classes and images, are compared pairwise"
         )
     messages = list(dict.fromkeys(messages))
     for text in messages:

@@ -226,8 +226,8 @@ class LogResults:
 def results_of_log(log: TaskLog) -> list[LogResults]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
-    They are the same if name, classes and images are, in order, and which of them a run answered
-    where each has its own.
+    They are the same if name, classes and images are, in order; where runs have tasks of their own,
+    in each run of one method and a run of the other.
     """
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
@@ -237,9 +237,14 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
             for first, other in combinations(runs, 2):
                 names = [_run_name(log, name, of_run) for of_run in (first, other)]
                 _check_common_tasks(log, first, other, *names)
-        apart = np.unique(log.run[own], return_inverse=True)[1].tobytes() if per_run else b""
-        key = (*_key(log, own if per_run else runs[0]), apart)
-        groups.setdefault(key, []).append((name, own if per_run else runs[0], runs))
+        if not per_run:
+            groups.setdefault(_key(log, runs[0]), []).append((name, runs[0], runs))
+            continue
+        keys = [_key(log, of_run) for of_run in runs]
+        members = groups.setdefault(tuple(map(b"".join, sorted(keys))), [])
+        if members:  # in the order of the first method's runs
+            runs = [runs[keys.index(_key(log, of_run))] for of_run in members[0][2]]
+        members.append((name, np.concatenate(runs), runs))
     for one, two in combinations(groups.values(), 2):
         for left, right in product(_with_names(log, one), _with_names(log, two)):
             _check_common_tasks(log, left[1], right[1], left[0], right[0])
@@ -277,7 +282,7 @@ def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Log
         log.image_ids[first],
         np.stack([np.mean(each, axis=0) for each in y]),
         tuple(np.mean(each, axis=1) if len(each) > 1 else np.empty(0) for each in y),
-        np.unique(log.run[first], return_inverse=True)[1] if per_run else None,
+        np.repeat(np.arange(len(runs)), list(map(len, runs))) if per_run else None,
         tuple(
             tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if log.runs else ()
             for *_, runs in members

@@ -205,6 +205,15 @@ class Results:
         return found
 
 
+def _spread(group: Group) -> float | None:
+    """Return s of a method's runs, less what their tasks make of it where each had its own."""
+    if group.run_spread is None or group.run_of_task is None:
+        return group.run_spread
+    counts = counts_on([group]).moments()
+    noise = len(group.runs) * float(counts.run_terms.of_tasks[0])
+    return float(np.sqrt(max(group.run_spread**2 - noise, 0.0)))
+
+
 def _common(
     info: TaskSetInfo,
     names: Sequence[str],
@@ -216,7 +225,7 @@ def _common(
     runs = PlannedRuns(
         tuple(names),
         tuple(max(len(group.runs), 1) for _, group in found),
-        tuple(group.run_spread for _, group in found),
+        tuple(_spread(group) for _, group in found),
         planned,
         tuple(group.method for part, group in found if part.of_one_model(group)),
         not any(

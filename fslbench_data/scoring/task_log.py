@@ -223,7 +223,7 @@ def _check_columns(table: pa.Table, where: str) -> None:
     if missing:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
-            where=f"{where}, of whose columns a log has {listing(names) or 'none'}",
+            where=f"{where}, whose columns for a log are {listing(names) or 'none'}",
             expected=EXPECTED,
             fix=column_remedy(names, missing)
             if direct and "class_ids" in missing

@@ -453,7 +453,8 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     displayed = [(k, each) for each in sets for k in each.displayed_kinds[: 2 if lines else None]]
     bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in displayed if k in each.units.bounded)])
     note = f" {AT_MOST} for {bounds}." if bounds else ""
-    several = [s for each in sets for s in each.scores if s.runs > 1]
+    with_runs = [each for each in sets if each.displayed_kinds[0] != "closed"]
+    several = [score for each in with_runs for score in each.scores if score.runs > 1]
     if text := new_runs_text({s.runs for s in several}, runs_word(several)):
         note += f" {text}."
     return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{note}"

@@ -58,6 +58,19 @@ def test_widths_of_two_methods_are_those_of_experiments(numbers: tuple[int, int]
     assert 0.78 < (np.abs(means) > found).mean() < 0.84
 
 
+@pytest.mark.parametrize("spread", [1e-9, 1e-8, 1e-7, 1e-6])
+def test_runs_that_differ_by_rounding_change_nothing(spread: float) -> None:
+    part = Part(4e-4, 3e-4, 0.1, 1000, 0.0, 0.5)
+    pilot = LeftOutPilot(100, 0.04, np.full(10, 200), 5, 10, True, 50.0, {"images": part}, {})
+    for numbers in ((3, 3), (2, 7), (5, 1)):
+        runs = PlannedRuns(("a", "b"), numbers, (spread, spread if numbers[1] > 1 else None))
+        rows = plan_left_out(pilot, range(100, 900, 40), runs=runs).rows
+        plain = plan_left_out(pilot, range(100, 900, 40)).rows
+        for row, own in zip(rows, plain, strict=True):
+            assert row.halfwidth == pytest.approx(own.halfwidth, abs=1e-4)
+            assert row.detectable == pytest.approx(own.detectable, abs=1e-4)
+
+
 def test_a_row_by_hand() -> None:
     shares = Shares(0.0, 0.0, 1.0)
     row = Planned(5, (30,), 0.5, 2.0, 4.0, 2.8, 5.6, shares, shares, None, (1.4, 5.6))

@@ -96,7 +96,7 @@ def test_runs_in_another_column_than_run() -> None:
     by_seed, by_run = (fb.interval(log, class_sizes=SIZES) for log in (rows, named))
     assert [*by_seed.scores] == [*by_run.scores]
     assert {score.runs for score in by_seed.scores} == {3}
-    assert "have one mean: copies?" not in str(by_seed)
+    assert "have one mean (copies?)" not in str(by_seed)
 
 
 def test_copies_of_one_run_are_told() -> None:
@@ -106,7 +106,7 @@ def test_copies_of_one_run_are_told() -> None:
     example = fb.Submission.read("examples/my_results.parquet").to_pandas()
     copies = pd.concat([example.assign(run=run) for run in "ab"])
     for report in (of_log, fb.score(copies)):
-        assert "have one mean: copies?" in " ".join(str(report).split())
+        assert "have one mean (copies?)" in " ".join(str(report).split())
 
 
 @pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])

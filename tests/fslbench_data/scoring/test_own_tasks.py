@@ -619,7 +619,7 @@ def test_what_is_said_of_methods_is_said_once_for_all_task_sets() -> None:
     assert one.startswith("One training run each of a, b:")
     assert ": c 2, d 2; two hardly tell how much runs differ" in several
     told = " ".join(log_sentence(found, found.log).split())
-    assert told.endswith("new training runs (c 2, d 2); a, b are one trained model each "
+    assert told.endswith("and for training anew (runs: c 2, d 2); a, b are one trained model each "
                          f"(FSLBench {__version__}).")  # fmt: skip
 
 
@@ -650,3 +650,25 @@ def test_runs_of_few_tasks_of_their_own_are_refused() -> None:
         fb.interval(log, class_sizes=SIZES)
     assert "--no-training" in caught.value.fix
     assert fb.interval(log, class_sizes=SIZES, trained=False).scores
+
+
+def test_runs_of_other_names_and_another_order_are_paired_by_their_tasks() -> None:
+    log = _runs(own_tasks=True)
+    pair = estimates(fb.interval(log, class_sizes=SIZES))["a", "b"]["images"]
+    rows = [dict(zip(log, values, strict=True)) for values in zip(*log.values(), strict=True)]
+    names = {"a": "012", "b": "zyx"}
+    again = [{**row, "run": names[row["method"]][row["seed"]]} for row in rows]
+    for row in again:
+        del row["seed"]
+    again = fb.interval(again, class_sizes=SIZES)
+    assert estimates(again)["a", "b"]["images"] == pytest.approx(pair)
+
+
+def test_a_plan_leaves_out_what_tasks_of_their_own_make_runs_differ_by() -> None:
+    """Runs that differ by their tasks alone: more tasks narrow the interval, not more runs."""
+    own = fb.open_log(_runs(own_tasks=True), class_sizes=SIZES)
+    (found,) = fb.plan(own, method="a", suite="pooled").sets
+    (score,) = (s for s in fb.score(own).scores if s.method == "a")
+    noise = 3 * score.accuracy.halfwidth**2 / 1.959964**2
+    (spread,) = found.pilot.runs.spreads
+    assert spread == pytest.approx(max(score.run_spread**2 - noise, 0.0) ** 0.5)
