@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import comb, lcm
 
 import numpy as np
@@ -208,25 +208,17 @@ class ClassSpread:
         if slope > -1e-6:
             return None
         own = _expected(class_correct, queries, variance) - lowest
-        of_runs = np.array(
-            [
-                (_expected(run, queries, variance) - worst_class(run, queries)).mean()
-                for run in _runs(class_correct)
-            ]
-        )
+        of_runs = _of_runs(class_correct, queries, variance)
         moved = ((each - each.mean()) / -slope for each in (own, of_runs))
         return cls(queries, variance, *moved)
 
     def at(self, class_correct: AnyInts) -> AtLevel:
         """Apply it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
         counts = class_correct[: len(self.influence)]
-        expected_of = partial(_expected, queries=self.queries, variance=self.variance)
-        expected = expected_of(counts)
+        expected = _expected(counts, self.queries, self.variance)
         moved = self.influence[: len(counts)]
         slope = _slope(counts, self.queries, self.variance)
-        of_runs = np.array(
-            [(expected_of(run) - worst_class(run, self.queries)).mean() for run in _runs(counts)]
-        )
+        of_runs = _of_runs(counts, self.queries, self.variance)
         if of_runs.size == self.of_runs.size:  # the same trained models on both steps
             of_runs += slope * self.of_runs
         return AtLevel(
@@ -236,9 +228,11 @@ class ClassSpread:
         )
 
 
-def _runs(class_correct: AnyInts) -> Sequence[AnyInts]:
-    """Return the counts (T, K) of each run."""
-    return [class_correct] if class_correct.ndim == 2 else [*np.moveaxis(class_correct, 2, 0)]
+def _of_runs(class_correct: AnyInts, queries: int, variance: float) -> Floats:
+    """Compute by how much h is above the worst class in each run, mean over tasks (R,)."""
+    runs = [class_correct] if class_correct.ndim == 2 else np.moveaxis(class_correct, 2, 0)
+    apart = [_expected(run, queries, variance) - worst_class(run, queries) for run in runs]
+    return np.asarray(np.mean(apart, axis=1))
 
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:
