@@ -1,7 +1,7 @@
 """Training runs of a planned experiment: expected half-widths with as many, and with more.
 
 With v = s²/R of each method, from the spread s between its pilot's runs and the R that are planned,
-half-widths are widened as a report's are: what runs add, more runs alone narrow.
+half-widths are those that a report has on average: what runs add, more runs alone narrow.
 """
 
 from __future__ import annotations

@@ -232,15 +232,13 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
     groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
         runs = np.split(own, np.flatnonzero(np.diff(log.run[own])) + 1)
-        per_run = len({_key(log, of_run) for of_run in runs}) > 1
-        if per_run:
-            for first, other in combinations(runs, 2):
-                names = [_run_name(log, name, of_run) for of_run in (first, other)]
-                _check_common_tasks(log, first, other, *names)
-        if not per_run:
-            groups.setdefault(_key(log, runs[0]), []).append((name, runs[0], runs))
-            continue
         keys = [_key(log, of_run) for of_run in runs]
+        if len({*keys}) == 1:  # all runs answered the same tasks
+            groups.setdefault(keys[0], []).append((name, runs[0], runs))
+            continue
+        for first, other in combinations(runs, 2):
+            names = [_run_name(log, name, of_run) for of_run in (first, other)]
+            _check_common_tasks(log, first, other, *names)
         members = groups.setdefault(tuple(map(b"".join, sorted(keys))), [])
         if members:  # in the order of the first method's runs
             runs = [runs[keys.index(_key(log, of_run))] for of_run in members[0][2]]
