@@ -12,9 +12,9 @@ large for it, as one df for tasks and runs would be, or one that is the other me
 count as copies of one.
 
 Where every run answered tasks of its own, h and v both have the noise c of tasks, the variance of
-the mean of tasks that share no image; what runs add is max(t(df)² v - z² c, 0). A method of one run
-has no such term: its interval is about this one trained model. *Closed* intervals have none either:
-they stay what the field prints, of runs with tasks of their own less each run's mean.
+the mean of tasks that share no image: h'² = h² + t(df)² max(v - c, 0), at least t(df)² v. A method
+of one run has no such term: its interval is about this one trained model. *Closed* intervals have
+none either: they stay what the field prints, of runs with tasks of their own less each run's mean.
 """
 
 from __future__ import annotations
@@ -101,9 +101,45 @@ def for_new_runs(widths: Any, terms: RunTerms, level: float) -> Any:
     v, square, noise = terms
     if not np.any(v):
         return widths
-    tail = (1.0 - level) / 2.0
-    of_runs = np.square(stdtrit(_freedom(v, square), tail)) * v - ndtri(tail) ** 2 * noise
-    return np.hypot(widths, np.sqrt(np.maximum(of_runs, 0.0)))
+    t = -stdtrit(_freedom(v, square), (1.0 - level) / 2.0)
+    more = np.hypot(widths, t * np.sqrt(np.maximum(v - noise, 0.0)))
+    return np.maximum(more, t * np.sqrt(v))
+
+
+def p_for_new_runs(
+    p: Any, mean: Any, widths: Any, terms: RunTerms, *, bends: bool = True, alike: Any = False
+) -> Any:
+    """Raise two-sided p-values to 1 minus the level from which on h' has 0, elementwise.
+
+    From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN. Between
+    that level and the one at which h ends at 0, h is taken for Student's, of as many degrees as
+    both say; or (h/z)² for linear in z², unless it `bends`. Where differences are `alike`, h is 0
+    at every level.
+    """
+    p, mean, own, alike, *all_terms = np.broadcast_arrays(p, mean, widths, alike, *terms)
+    variance, square, noise = all_terms
+    rows = np.array((variance > 0) & (p < 1.0) & (np.isfinite(own) | alike))  # 1 and NaN stay
+    if not rows.any():
+        return p
+    size, v = np.abs(mean[rows]), variance[rows]
+    df = _freedom(v, square[rows])
+    raised = p.astype(np.float64)
+    raised[rows] = np.maximum(p[rows], 2.0 * stdtr(df, -size / np.sqrt(v)))  # of the runs alone
+    more = np.maximum(v - noise[rows], 0.0)
+    some = ~alike[rows] & (more > 0)
+    rows[rows] = some
+    size, own, v, df = size[some], np.abs(own[rows]), more[some], df[some]
+    end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
+    of_tasks = _between_levels(own, size, end, bends)
+
+    low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
+    for _ in range(_STEPS):
+        z = (low + high) / 2.0
+        rest = np.maximum(size**2 - z**2 * of_tasks(z), 0.0)
+        outside = stdtr(df, -np.sqrt(rest / v)) < ndtr(-z)  # h' at z is less than the mean
+        low, high = np.where(outside, z, low), np.where(outside, high, z)
+    raised[rows] = np.maximum(2.0 * ndtr(-low), raised[rows])
+    return raised
 
 
 def _freedom(variance: Any, square: Any) -> Floats:
@@ -242,42 +278,11 @@ class Moments:
     def p_for_new_runs(
         self, p: Any, widths: Callable[[], Any], *, bends: bool = True, alike: Any = None
     ) -> Any:
-        """Raise two-sided p-values to 1 minus the level from which on h' has 0, elementwise.
-
-        From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN.
-        Between that level and the one at which h ends at 0, h is taken for Student's, of as many
-        degrees as both say; or (h/z)² for linear in z², unless it `bends`.  Where differences are
-        `alike`, by default where all are equal, p is that of the runs alone, if it is more.
-        """
+        """Raise p-values by :func:`p_for_new_runs`; `alike` are by default those that are equal."""
         if not np.any(self.run_variance):
             return p
         alike = self.constant if alike is None else alike
-        known = np.where(alike, 0.0, widths())
-        p, mean, own, *terms = np.broadcast_arrays(p, self.mean, known, *self.run_terms)
-        variance, square, noise = terms
-        rows = (variance > 0) & (p < 1.0) & np.isfinite(own)  # a p of 1 stays, and one of NaN
-        alike = rows & alike
-        if alike.any():  # h is 0 at every level, and h' the runs' alone
-            df, error = _freedom(variance[alike], square[alike]), np.sqrt(variance[alike])
-            p = p.astype(np.float64)
-            p[alike] = np.maximum(p[alike], 2.0 * stdtr(df, -np.abs(mean[alike]) / error))
-        rows &= ~alike
-        if not rows.any():
-            return p
-        size, own, v = (np.abs(a[rows]) for a in (mean, own, variance))
-        df, c = _freedom(v, square[rows]), noise[rows]
-        end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
-        of_tasks = _between_levels(own, size, end, bends)
-
-        low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
-        for _ in range(_STEPS):
-            z = (low + high) / 2.0
-            rest = np.maximum(size**2 - z**2 * (of_tasks(z) - c), 0.0)  # mean² - h² + z² c
-            outside = stdtr(df, -np.sqrt(rest / v)) < ndtr(-z)  # h' at z is less than the mean
-            low, high = np.where(outside, z, low), np.where(outside, high, z)
-        raised = p.astype(np.float64)
-        raised[rows] = np.maximum(2.0 * ndtr(-low), p[rows])
-        return raised
+        return p_for_new_runs(p, self.mean, widths(), self.run_terms, bends=bends, alike=alike)
 
     @property
     def constant(self) -> Any:

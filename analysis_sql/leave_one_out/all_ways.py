@@ -4,11 +4,11 @@ With all classes in one task, a method is run on R draws of the support and answ
 image in each. x_rq is whether image q is right in draw r (of two methods the difference), π_c the
 weight of a class, N_c its test images; with f = S/N, S shots of N training images a class::
 
-    T    = D + Σ_c π_c² s²_c/N_c - V_rq            at least the larger of its two parts
+    I    = Σ_c π_c² s²_c/N_c
+    df   = I² / Σ_c (part of class c)²/(N_c-1)
+    V_rq = Σ_c π_c² MS_c/(R N_c)                   which is in I and in D
     D    = s_r²/R + max(s_r² - R V_rq, 0) f/(1-f)
-    V_rq = Σ_c π_c² MS_c/(R N_c)                   which is counted in both
-    df   = T² / [ D²/(R-1) + Σ_c (part of class c)²/(N_c-1) ]
-    h    = t(df) √T
+    h²   = t(df)² I + t(R-1)² max(D - V_rq, 0)     at least t(R-1)² D
 
 s_r² is the variance of the draws' means, s²_c that of the images' means over draws, MS_c the
 interaction mean square of draws and images. Draws of one pool have in common f of what training
@@ -20,11 +20,10 @@ For new classes, with all that comes with them, a class is left out of the queri
 be answered; an image then gets the class with the next highest score. θ_c is the mean without class
 c, θ the mean of these::
 
-    V_classes = (C-1)/C Σ_c (θ_c - θ)² + D            df by Satterthwaite, C-1 and R-1
+    h² = t(C-1)² (C-1)/C Σ_c (θ_c - θ)² + t(R-1)² max(D - V_rq, 0)
 
 The jackknife does not see what all classes of a draw share, such as a seed of training: therefore
-the second part, which also counts the support images once more. New classes come with new images:
-the interval is at least as wide as for these.
+the second part. New classes come with new images: the interval is at least as wide as for these.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
 
 _NEARLY_EQUAL = 1e-6
-"""Share of two methods' own T below which that of their difference is computed directly."""
+"""Share of two methods' own I + D below which that of their difference is computed directly."""
 
 _NUMBERS_AT_ONCE = 2**22
 
@@ -55,12 +54,14 @@ _WHY: Mapping[LeftOut, str] = {
 
 
 class Variances(NamedTuple):
-    """T of M methods (M,) or of all pairs (M, M), and what belongs to it."""
+    """I of M methods (M,) or of all pairs (M, M), and what belongs to it."""
 
-    whole: Floats
+    images: Floats
     df: Floats
     draws: Floats
-    """The part of T that is of new draws, 0 of one draw."""
+    """D, 0 of one draw."""
+    both: Floats
+    """V_rq."""
     means: Floats
     """Means of the methods' draws (M, R)."""
 
@@ -154,10 +155,10 @@ class Cells:
         return np.asarray((weights @ of_class - weights * of_class + more) / (1.0 - weights))
 
     def variances(self, draws: Sequence[Floats], squares: Callable[[Floats], Floats]) -> Variances:
-        """Compute T and df, where `squares` is :func:`of_each` method or :func:`of_pairs`.
+        """Compute I, D and V_rq, where `squares` is :func:`of_each` method or :func:`of_pairs`.
 
         `draws` are R arrays x (M, n), of which images that are no queries are left out. Squares of
-        differences come from products of methods: where two hardly differ, T is lost to rounding.
+        differences come from products of methods: those of two that hardly differ are rounding.
         """
         number, size, owner = len(self.there), self._size, self.class_of_image
         into = csr_array((np.ones(owner.size), (owner, np.arange(owner.size))))
@@ -172,6 +173,7 @@ class Cells:
         if (size == 1).any():
             part, freedom = self._of_lone_images(image, deviations, squares)
             images, below = images + part, below + part**2 / freedom
+        df = np.divide(images**2, below, out=np.full_like(images, np.inf), where=images > 0)
         means, roots = [], np.sqrt(self._of_both)[owner]
         for here, x, queries in zip(self.there, there, self._queries_of_class, strict=True):
             of_class = (into @ x.T).T / queries
@@ -183,11 +185,8 @@ class Cells:
         centred = of_methods - of_methods.mean(axis=1, keepdims=True)
         variance, odds = squares(centred) / max(number - 1, 1), self.overlap / (1.0 - self.overlap)
         shared = odds * np.maximum(variance - number * both, 0.0)
-        of_draws = variance / number + shared
-        whole = np.maximum(of_draws + images - both, np.maximum(of_draws, images))
-        below = below + of_draws**2 / max(number - 1, 1)
-        df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)
-        return Variances(whole, df, of_draws, of_methods)
+        both = np.broadcast_to(both, images.shape)
+        return Variances(images, df, variance / number + shared, both, of_methods)
 
 
 def of_each(x: Floats) -> Floats:
@@ -269,8 +268,8 @@ class AllWayDesign:
 class AllWaySums:
     """The sums for intervals of methods and of pairs; NaN where predictions are unknown.
 
-    It is T and df for new images, the part of T that is of draws, and where it is known the same
-    two for new classes. It is to draws of all classes what :class:`.queries.QuerySums` is to tasks.
+    They are I, its df, D and V_rq, and where it is known the jackknife's variance of classes. It is
+    to draws of all classes what :class:`.queries.QuerySums` is to tasks.
     """
 
     def __init__(self, design: AllWayDesign, right: Sequence[RightQueries | None]) -> None:
@@ -306,7 +305,7 @@ class AllWaySums:
         first, second = (
             np.searchsorted(self._used, some) for some in (rows[of_row], columns[of_column])
         )
-        pairs = self._pairs[0]
+        pairs = self._pairs[0] + self._pairs[2]
         own = pairs[-1]
         nearly_equal = ~(pairs[first, second] > _NEARLY_EQUAL * (own[first] + own[second]))
         second[first == second] = len(self._used)
@@ -322,7 +321,7 @@ class AllWaySums:
         return made
 
     def _zeros(self, shape: tuple[int, ...]) -> list[Floats]:
-        return [np.full(shape, np.nan) for _ in range(5 if self._design.second else 3)]
+        return [np.full(shape, np.nan) for _ in range(5 if self._design.second else 4)]
 
     def _compute(self, wanted: Ints) -> None:
         """Compute all pairs of some methods, once; the last row is of nothing, for them alone."""
@@ -344,13 +343,10 @@ class AllWaySums:
         """Return the numbers, from what is right in each draw and the means without each class."""
         found = self._design.cells.variances(draws, squares)
         if without is None:
-            return [*found[:3]]
+            return [*found[:4]]
         number = without.shape[1]
         variance = squares(without - without.mean(axis=1, keepdims=True)) * (number - 1) / number
-        below = variance**2 / (number - 1) + found.draws**2 / max(self._design.tasks - 1, 1)
-        whole = variance + found.draws
-        df = np.divide(whole**2, below, out=np.full_like(whole, np.inf), where=whole > 0)
-        return [*found[:3], whole, df]
+        return [*found[:4], variance]
 
     def _draws(self, methods: Ints) -> list[Floats]:
         """Return the share of right runs by draw and image (M, n), 0 where it is no query."""

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,14 @@ from analysis_sql.comparison.pairs import Pairs
 from analysis_sql.comparison.verdicts import constant_p
 from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
 from analysis_sql.intervals.counts import (
+    NO_RUNS,
     REFERENCE,
     Counts,
     Moments,
     RightQueries,
     RunTerms,
     for_new_runs,
+    p_for_new_runs,
 )
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.design import LEAST_TASKS, LEFT_OUT, LeftOut, TaskDesign
@@ -56,6 +58,35 @@ _CONSTANT = 1e-9
 _NUMBERS_AT_ONCE = 1 << 24
 
 
+class Law(NamedTuple):
+    """What half-widths of one kind are computed from, elementwise; see the module."""
+
+    variance: Floats
+    """T."""
+    tau: Floats
+    df: Floats | None
+    """Those of q, None for the normal law."""
+    draws: RunTerms = NO_RUNS
+    """D and V_rq of draws of all classes; see :mod:`analysis_sql.leave_one_out.all_ways`."""
+
+    @property
+    def whole(self) -> Floats:
+        """The variance, with what new draws add."""
+        of_draws, _, both = self.draws
+        return np.asarray(np.maximum(self.variance + np.maximum(of_draws - both, 0.0), of_draws))
+
+    def halfwidth(self, level: float) -> Floats:
+        """Return h."""
+        own = halfwidth(self.variance, self.tau, self.df, level)
+        return np.asarray(for_new_runs(own, self.draws, level))
+
+    def p(self, mean: Floats) -> Floats:
+        """Return 1 minus the largest level at which the interval of a mean excludes 0."""
+        p = p_value(mean, self.variance, self.tau, self.df)
+        own = halfwidth(self.variance, self.tau, self.df, REFERENCE)
+        return np.asarray(p_for_new_runs(p, mean, own, self.draws))
+
+
 @dataclass(frozen=True, eq=False)
 class Spread:
     """Intervals of one kind, (R, S): row against column, or a method itself on the diagonal."""
@@ -66,16 +97,17 @@ class Spread:
     df: Floats
     """Degrees of freedom of Student's t, infinite for the normal law."""
     monte_carlo_share: Floats
-    """v_mc/T: the part of the variance that more tasks of the same images would take away."""
+    """v_mc/T: the part of the variance that more tasks of the same images would take away; of
+    draws of all classes D's."""
     _mean: Floats
-    _laws: tuple[tuple[Floats, Floats, Floats | None], ...]
+    _laws: tuple[Law, ...]
 
     @cached_property
     def p(self) -> Floats:
         """Two-sided p-values: 1 minus the largest level at which h excludes 0; 1 if none."""
         p = np.zeros_like(self._mean)
-        for variance, tau, df in self._laws:
-            p = np.maximum(p, p_value(self._mean, variance, tau, df))
+        for law in self._laws:
+            p = np.maximum(p, law.p(self._mean))
         estimable = np.isfinite(self.halfwidth) & (self.halfwidth > 0)
         return np.where(estimable, p, 1.0)
 
@@ -210,8 +242,10 @@ class Influences:
         for row, column in np.argwhere(same).tolist():
             constant[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         if self._all_ways is not None:
-            noise = _put_all_ways(parts, self._all_ways.block(rows, columns))
-            constant = parts["images"][0] == 0
+            laws = self._laws_of_draws(self._all_ways.block(rows, columns))
+            noise, constant = laws["images"].draws.variance, laws["images"].whole == 0
+        else:
+            laws = self._laws(parts, noise)
         mean = np.where(constant & (np.abs(mean) <= _CONSTANT), 0.0, mean)
         identical = constant & (mean == 0) & ~same
         for row, column in np.argwhere(identical).tolist():  # as many right, perhaps of others
@@ -223,7 +257,7 @@ class Influences:
             ):
                 identical[row, column] = False
                 constant[row, column] &= self._queries is None
-        return self._result(mean, noise, parts, constant, identical, level)
+        return self._result(mean, noise, laws, constant, identical, level)
 
     def own(self, level: float) -> LeaveOneOut:
         """Compute the intervals of the methods by themselves, (M, 1)."""
@@ -237,10 +271,11 @@ class Influences:
         if self._queries is not None:
             self._put_queries(parts, (self._known, 0), self._queries.own, mean.shape)
         if self._all_ways is not None:
-            own = [values[:, None] for values in self._all_ways.own]
-            noise = _put_all_ways(parts, own)
-            constant = parts["images"][0] == 0
-        return self._result(mean, noise, parts, constant, np.zeros_like(constant), level)
+            laws = self._laws_of_draws([values[:, None] for values in self._all_ways.own])
+            noise, constant = laws["images"].draws.variance, laws["images"].whole == 0
+        else:
+            laws = self._laws(parts, noise)
+        return self._result(mean, noise, laws, constant, np.zeros_like(constant), level)
 
     def variance(self, name: LeftOut) -> Floats:
         """Return V of each method (M,): the jackknife's variance, by chance perhaps below 0."""
@@ -250,30 +285,17 @@ class Influences:
         """Return tot of each method (M,): V before the noise of finitely many tasks is removed."""
         return np.asarray(self._sums_of(name).total.diagonal)
 
-    def _result(
-        self,
-        mean: Floats,
-        noise: Floats,
-        parts: Mapping[LeftOut, tuple[Floats, ...]],
-        constant: Bools,
-        identical: Bools,
-        level: float,
-    ) -> LeaveOneOut:
-        """Turn sums into intervals: each kind at least as wide as the ones before it."""
-        spreads: dict[LeftOut, Spread] = {}
-        laws: tuple[tuple[Floats, Floats, Floats | None], ...] = ()
-        widest = np.zeros(mean.shape)
+    def _laws(
+        self, parts: Mapping[LeftOut, tuple[Floats, ...]], noise: Floats
+    ) -> dict[LeftOut, Law]:
+        """Turn sums into what half-widths are computed from."""
+        laws: dict[LeftOut, Law] = {}
         for name in LEFT_OUT:
             if name in self._design.bounded:
                 whole = self._design.bound(name) * np.maximum(noise, 0.0)
-                tau = np.zeros_like(whole)
-                df = np.full(mean.shape, self._design.bound_freedom(name))
-            elif name not in parts:
-                continue
-            elif self._all_ways is not None:
-                whole, df = parts[name]
-                tau = np.zeros_like(whole)
-            else:
+                freedom = np.full(noise.shape, self._design.bound_freedom(name))
+                laws[name] = Law(whole, np.zeros_like(whole), freedom)
+            elif name in parts:
                 variance, tau, squares, fourths = parts[name]
                 whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
                 jackknife, df = self._design.jackknives[name], None
@@ -282,13 +304,40 @@ class Influences:
                     tails = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
                     df = degrees_of_freedom(units, tails, whole.shape)
                 elif self._design.tasks < LEAST_TASKS:  # v_mc itself is hardly known
-                    df = np.full(mean.shape, self._design.tasks - 1.0)
-            laws = (*laws, (whole, tau, df))
-            widest = np.maximum(widest, halfwidth(whole, tau, df, level))
+                    df = np.full(noise.shape, self._design.tasks - 1.0)
+                laws[name] = Law(whole, tau, df)
+        return laws
+
+    def _laws_of_draws(self, found: Sequence[Floats]) -> dict[LeftOut, Law]:
+        """Return those of draws of all classes from the numbers of :class:`AllWaySums`."""
+        images, df, of_draws, both = found[:4]
+        draws = RunTerms(of_draws, of_draws**2 / max(self._design.tasks - 1, 1), both)
+        laws: dict[LeftOut, Law] = {"images": Law(images, np.zeros_like(images), df, draws)}
+        if found[4:]:
+            freedom = np.full(images.shape, float(self._design.class_of_image.max()))
+            laws["classes"] = Law(found[4], np.zeros_like(images), freedom, draws)
+        return laws
+
+    def _result(
+        self,
+        mean: Floats,
+        noise: Floats,
+        laws: Mapping[LeftOut, Law],
+        constant: Bools,
+        identical: Bools,
+        level: float,
+    ) -> LeaveOneOut:
+        """Compute intervals: each kind at least as wide as the ones before it."""
+        spreads: dict[LeftOut, Spread] = {}
+        so_far: tuple[Law, ...] = ()
+        widest = np.zeros(mean.shape)
+        for name, law in laws.items():
+            widest = np.maximum(widest, law.halfwidth(level))
             widths = np.where(identical, 0.0, np.where(constant, np.inf, widest))
-            share = np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0)
-            freedom = np.full(mean.shape, np.inf) if df is None else df
-            spreads[name] = Spread(widths, freedom, share, mean, laws)
+            share = np.divide(noise, law.whole, out=np.zeros_like(widest), where=law.whole > 0)
+            freedom = np.full(mean.shape, np.inf) if law.df is None else law.df
+            so_far = (*so_far, law)
+            spreads[name] = Spread(widths, freedom, share, mean, so_far)
         return LeaveOneOut(
             mean,
             spreads.get("images"),
@@ -296,14 +345,6 @@ class Influences:
             spreads.get("superclasses"),
             self._design.why,
         )
-
-
-def _put_all_ways(parts: dict[LeftOut, tuple[Floats, ...]], found: Sequence[Floats]) -> Floats:
-    """Put T and df of draws of all classes, and return the part of T that is of draws."""
-    parts["images"] = (found[0], found[1])
-    if found[3:]:
-        parts["classes"] = (found[3], found[4])
-    return found[2]
 
 
 _STEPS = 30

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.optimize import brentq
+from scipy.special import stdtrit
 
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.leave_one_out.all_ways import Cells, of_each
@@ -43,7 +44,6 @@ class Spread:
 
     mean: float
     halfwidth: float
-    df: float
     draws: float
     """Share of the variance that new draws add; NaN of one draw."""
     p: float
@@ -113,29 +113,40 @@ def spread(
     x = np.asarray(right, np.float64)
     cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
     found = cells.variances([*x[:, None]], of_each)
-    mean = float(found.means.mean())
-    whole, df, of_draws = (float(values[0]) for values in found[:3])
-    share = of_draws / whole if len(x) > 1 and whole else float("nan")
+    mean, draws = float(found.means.mean()), len(x)
+    images, df, of_draws, both = (float(values[0]) for values in found[:4])
+    more, tail = max(of_draws - both, 0.0), (1.0 - level) / 2.0
+    whole = max(images + more, of_draws)
     if not whole:
-        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), df, share, 1.0)
-    images = _width_and_p(mean, whole, df, level)
-    own = Spread(mean, images[0], df, share, images[1])
+        return Spread(mean, 0.0 if mean == 0.0 else float("nan"), float("nan"), 1.0)
+    share = of_draws / whole if draws > 1 else float("nan")
+
+    def width(tail: float, own: float, df: float, more: float) -> float:
+        t = float(stdtrit(max(draws - 1, 1), tail))
+        both = float(stdtrit(df, tail)) ** 2 * own + t * t * more
+        return float(np.sqrt(max(both, t * t * of_draws)))
+
+    def p(*parts: float) -> float:
+        """Find the level at which the interval ends at 0."""
+
+        def apart(log: float) -> float:
+            return width(float(np.exp(log)), *parts) - abs(mean)
+
+        half, least = float(np.log(0.5)), -230.0
+        return 0.0 if apart(least) < 0 else 2.0 * float(np.exp(brentq(apart, least, half)))
+
+    of_images = images, df, more
+    own = Spread(mean, width(tail, *of_images), share, p(*of_images))
     if not regained:
         return own
     without = [cells.means_without(*one) for one in regained]
     apart = without[0] if len(without) == 1 else without[0] - without[1]
     classes = float(np.square(apart - apart.mean()).sum()) * (apart.size - 1) / apart.size
-    if not (whole := classes + of_draws):
+    if not classes + of_draws:
         return own
-    below = classes**2 / (apart.size - 1) + of_draws**2 / max(len(x) - 1, 1)
-    width, p = _width_and_p(mean, whole, whole**2 / below, level)
-    return replace(own, new_classes=max(width, images[0]), p_new_classes=max(p, images[1]))
-
-
-def _width_and_p(mean: float, variance: float, df: float, level: float) -> tuple[float, float]:
-    error = float(np.sqrt(variance))
-    width = float(-stdtrit(df, (1.0 - level) / 2.0)) * error
-    return width, float(min(2.0 * stdtr(df, -abs(mean) / error), 1.0))
+    of_classes = classes, apart.size - 1.0, more
+    wide, larger = max(width(tail, *of_classes), own.halfwidth), max(p(*of_classes), own.p)
+    return replace(own, new_classes=wide, p_new_classes=larger)
 
 
 def _right(means: Array, test: Array, label: Array) -> Array:

@@ -42,9 +42,13 @@ def test_tasks_of_their_own_by_hand() -> None:
     c = (4 * (40 / 3) ** 2 + 2 * 20**2) / 5 / 6
     assert counts.moments().run_terms.of_tasks == pytest.approx([c, 0])
     assert apart.moments().run_terms.of_tasks == pytest.approx([c])
-    # of tasks that share no image h² is t(5)² c, and of v a part, c, is of the same tasks
-    width = stats.t.isf(0.025, 5) ** 2 * c + stats.t.isf(0.025, 1) ** 2 * v - 1.959964**2 * c
-    assert halfwidths(counts.moments(), "open", 0.95)[0] == pytest.approx(sqrt(width))
+    # of v a part, c, is of the same tasks as h, here t(5) √c; h' is at least that of the runs alone
+    tasks, t = stats.t.isf(0.025, 5) ** 2 * c, stats.t.isf(0.025, 1)
+    assert tasks < t**2 * c
+    terms = counts.moments().run_terms
+    assert halfwidths(counts.moments(), "open", 0.95)[0] == pytest.approx(t * sqrt(v))
+    expected = sqrt(200**2 + t**2 * (v - c)), 0.0
+    assert for_new_runs(np.array([200.0, 0.0]), terms, 0.95) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("sizes", [(100,) * 2, (100,) * 4, (310, 30, 30, 30)])

@@ -45,7 +45,7 @@ def _same(row: dict[str, Any], over: str, expected: Spread) -> None:
     assert width == pytest.approx(100 * expected.halfwidth, rel=1e-9)
     assert new is None
     if row["versus"]:
-        assert row[f"{over}_p"] == pytest.approx(expected.p, rel=1e-9)
+        assert row[f"{over}_p"] == pytest.approx(expected.p, rel=1e-6)
 
 
 def _right(draws: int, seed: int = 0) -> np.ndarray:
@@ -76,14 +76,19 @@ def test_the_formula_written_out(draws: int, overlap: float) -> None:
         if overlap:
             assert variance > draws * both
             of_draws += overlap / (1 - overlap) * (variance - draws * both)
-        freedom += of_draws**2 / (draws - 1)
-    whole = max(of_draws + images - both, of_draws, images)
-    df = whole**2 / freedom
+    whole = max(images + max(of_draws - both, 0), of_draws)
     found = spread(x, OWNER, 0.95, overlap=overlap)
     assert found.mean == pytest.approx(x.mean())
-    assert found.df == pytest.approx(df)
-    assert found.halfwidth == pytest.approx(student.ppf(0.975, df) * np.sqrt(whole))
-    assert found.p == pytest.approx(2 * student.sf(x.mean() / np.sqrt(whole), df))
+
+    def square(level: float) -> float:
+        t, own = (student.ppf(1 - (1 - level) / 2, df) for df in (draws - 1, images**2 / freedom))
+        of_images = own**2 * images
+        if draws == 1:
+            return float(of_images)
+        return float(max(of_images + t**2 * (of_draws - both), t**2 * of_draws))
+
+    assert found.halfwidth == pytest.approx(np.sqrt(square(0.95)))
+    assert square(1 - found.p) == pytest.approx(x.mean() ** 2)
     share = of_draws / whole if draws > 1 else np.nan
     assert found.draws == pytest.approx(share, nan_ok=True)
 
@@ -131,31 +136,44 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
     results, differences = _rows([row for name in scores for row in _scored(name, *scores[name])])
     kind = "images" if alike else "classes"
 
-    def mean(own: Any, kept: list[int]) -> Any:
-        asked = np.isin(owner, kept)
-        answer = np.array(kept)[own[:, :, kept].argmax(axis=2)]
-        right = (answer == owner)[:, asked]
-        parts = [right[:, owner[asked] == c].mean(axis=1) for c in kept]
-        weights = np.bincount(owner)[kept] if alike else np.ones(len(kept))
-        return np.average(parts, axis=0, weights=weights)
+    def right(own: Any, kept: list[int]) -> Any:
+        return np.array(kept)[own[:, :, kept].argmax(axis=2)] == owner
 
-    def width(of: Any) -> float:
+    def weights(kept: list[int]) -> Any:
+        return np.bincount(owner)[kept] if alike else np.ones(len(kept))
+
+    def mean(own: Any, kept: list[int]) -> Any:
+        parts = [right(own, kept)[:, owner == c].mean(axis=1) for c in kept]
+        return np.average(parts, axis=0, weights=weights(kept))
+
+    def interaction(x: Any) -> float:
+        squares = [
+            (x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()) ** 2
+            for x in (x[:, owner == c] for c in range(5))
+        ]
+        parts = [own.sum() / (2 * (own.shape[1] - 1)) / own.size for own in squares]
+        every = weights(list(range(5)))
+        return float((every / every.sum()) ** 2 @ parts)
+
+    def width(of: Any, x: Any) -> float:
         every = list(range(5))
         apart = np.array([of([c for c in every if c != left]).mean() for left in every])
         classes = 4 / 5 * ((apart - apart.mean()) ** 2).sum()
-        draws = of(every).var(ddof=1) / 3
-        df = (classes + draws) ** 2 / (classes**2 / 4 + draws**2 / 2)
-        return float(100 * student.ppf(0.975, df) * np.sqrt(classes + draws))
+        of_draws, both = of(every).var(ddof=1) / 3, interaction(x)
+        squares = student.ppf(0.975, 4) ** 2 * classes
+        squares += student.ppf(0.975, 2) ** 2 * max(of_draws - both, 0)
+        return float(100 * np.sqrt(max(squares, student.ppf(0.975, 2) ** 2 * of_draws)))
 
     for one in results:
         of_one = scores[one["method"]][0]
         assert one[f"{kind}_new_classes_halfwidth"] == pytest.approx(
-            width(lambda k, s=of_one: mean(s, k))
+            width(lambda k, s=of_one: mean(s, k), 1.0 * right(of_one, list(range(5))))
         )
     (pair,) = differences
     first, second = (scores[name][0] for name in (pair["method"], pair["versus"]))
     new = pair[f"{kind}_new_classes_halfwidth"]
-    assert new == pytest.approx(width(lambda k: mean(first, k) - mean(second, k)))
+    x, y = (1.0 * right(of, list(range(5))) for of in (first, second))
+    assert new == pytest.approx(width(lambda k: mean(first, k) - mean(second, k), x - y))
     assert new > pair[f"{kind}_halfwidth"]
     assert (pair[f"{kind}_new_classes_p"] < 0.05) == (abs(pair[f"{kind}_mean"]) > new)
 
@@ -500,15 +518,15 @@ def test_more_test_images_than_counts_hold() -> None:
 def test_classes_of_one_image_are_taken_for_one() -> None:
     """One draw of them has the variance of a simple sample; a single one has that of the others."""
     right = np.array([1.0, 0, 1, 1, 0, 1])
-    whole = Cells(np.ones((1, 6), bool), np.arange(6)).variances([right[None]], of_each).whole
-    assert whole == pytest.approx(right.var(ddof=1) / 6)
+    (found,) = Cells(np.ones((1, 6), bool), np.arange(6)).variances([right[None]], of_each).images
+    assert found == pytest.approx(right.var(ddof=1) / 6)
     owner = np.array([0, 1, 1, 1, 2, 2])
-    (whole,) = Cells(np.ones((1, 6), bool), owner).variances([right[None]], of_each).whole
+    (found,) = Cells(np.ones((1, 6), bool), owner).variances([right[None]], of_each).images
     squares = np.array(
         [((right[owner == c] - right[owner == c].mean()) ** 2).sum() for c in (1, 2)]
     )
     own = 0.5**2 * squares[0] / 2 / 3 + (1 / 3) ** 2 * squares[1] / 2
-    assert whole == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
+    assert found == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
 
 
 def _rows_of(

@@ -345,9 +345,10 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
     alone = 2 * fb.interval(rest, class_sizes=SIZES).scores[0].intervals["images"].halfwidth
     noise = level.var(ddof=1) / 600
-    of_runs = stats.t.isf(0.025, 2) ** 2 * v - 1.959964**2 * noise
-    assert of_runs > 0
-    width = np.sqrt(alone**2 + of_runs)
+    square = stats.t.isf(0.025, 2) ** 2
+    assert v > noise
+    assert alone**2 < square * noise  # the width is that of the runs alone
+    width = np.sqrt(max(alone**2 + square * (v - noise), square * v))
     assert pair["halfwidth"] == pytest.approx(width, rel=1e-5)
 
 
