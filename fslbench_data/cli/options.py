@@ -332,7 +332,8 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
 _OF_LOG = {
     "class-sizes": "Of a log of one's own tasks: images that may be drawn of each class, a CSV "
     "file with the columns class and n_images, a JSON object, or a data set whose test split is "
-    "known, such as miniImageNet, CUB or digits. By default the images seen.",
+    "known, such as miniImageNet, CUB or digits; of several data sets also the column dataset. By "
+    "default the images seen.",
     "groups": "Of a log: images that are not independent, such as shots of one scene; image and "
     "group.",
     "superclasses": "Of a log: classes of classes, for what new ones would change; class and "

@@ -106,6 +106,10 @@ def write_report(
         table=table,
         paper=paper,
     )
+    if details or report.log is None:
+        for facts in report.logs:
+            for text in facts.warnings:
+                say(f"Warning: {facts.source}: {text}")
     if details or form in FOR_MACHINES:
         say_left_out(report)
 

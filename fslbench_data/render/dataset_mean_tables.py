@@ -45,7 +45,7 @@ def _table(title: str, rows: Sequence[DatasetMean]) -> Table:
     lines: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         line = lines.setdefault((row.ways, row.shots, row.method, row.versus), {})
-        line["mean over"] = f"{len(row.datasets)} data sets, {row.ways}-way {row.shots}-shot"
+        line["mean over"] = f"{len(row.datasets)} data sets, {row.tasks}"
         line |= {"method": row.method, "versus": row.versus, "mean": f"{row.mean:.2f}"}
         if row.versus is not None:
             line["difference"] = f"{row.difference:+z.2f}"

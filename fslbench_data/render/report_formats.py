@@ -149,7 +149,7 @@ def _content(report: Report) -> dict[str, Any]:
         "verdict_counts_where_reused": report.counts_where_reused,
     }
     if report.log is None:
-        return content
+        return content | ({"logs": report.logs} if report.logs else {})
     if isinstance(report.log, DrawFacts):
         values = objects(draw_values(report, report.log))
         return content | {"all_classes": values, "log": report.log}

@@ -33,9 +33,10 @@ from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
+from fslbench_data.tasks import TaskSetInfo
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +60,8 @@ class DatasetMean:
 
     Attributes
     ----------
+    ways, shots
+        Of the tasks; no number of ways where these have all classes of a data set.
     datasets
         All of them, of the same ways and shots; each counts alike.
     about
@@ -76,7 +79,7 @@ class DatasetMean:
         Two-sided p-value of the sign test over data sets: about other data sets like these.
     """
 
-    ways: int
+    ways: int | None
     shots: int
     datasets: tuple[str, ...]
     about: str
@@ -91,6 +94,11 @@ class DatasetMean:
     higher: int | None = None
     lower: int | None = None
     sign_p: float | None = None
+
+    @property
+    def tasks(self) -> str:
+        """Ways and shots in words."""
+        return f"{f'{self.ways}-way' if self.ways else 'all classes,'} {self.shots}-shot"
 
     @property
     def low(self) -> float | None:
@@ -110,16 +118,21 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
     data sets or more.  Methods whose runs had a rule to stop, or which answered only the first
     tasks, are left out.
     """
-    by_protocol: dict[tuple[int, int], list[TaskSetReport]] = {}
+    by_protocol: dict[tuple[int | None, int], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
-        protocol = task_set.scored.protocol
-        by_protocol.setdefault((protocol.way, protocol.shot), []).append(task_set)
+        by_protocol.setdefault(ways_and_shots(task_set.scored), []).append(task_set)
     return [
         row
-        for protocol, some in sorted(by_protocol.items())
+        for protocol, some in sorted(by_protocol.items(), key=lambda item: (item[0][0] or 0, item))
         if len(some) > 1
         for row in _rows(protocol, some, harmonic)
     ]
+
+
+def ways_and_shots(info: TaskSetInfo) -> tuple[int | None, int]:
+    """Return what task sets have in common whose means are averaged; no ways of all classes."""
+    whole = suite_of(info.name.suite).whole
+    return None if whole else info.protocol.way, info.protocol.shot
 
 
 def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:
@@ -139,7 +152,7 @@ def sign_test(higher: int, lower: int) -> float:
 
 
 def _rows(
-    protocol: tuple[int, int], sets: Sequence[TaskSetReport], harmonic: bool
+    protocol: tuple[int | None, int], sets: Sequence[TaskSetReport], harmonic: bool
 ) -> list[DatasetMean]:
     scores = [
         {s.method: s for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}

@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.task_log import names_in
+from fslbench_data.scoring.task_log import DATASET, names_in
 from fslbench_data.submission import columns
 from fslbench_data.validation.log_source import table_of
 
@@ -50,6 +50,9 @@ class DrawLog:
     """The class without which a row is right that is not now, or -1; None without `second`."""
     knows_support: bool
     """Whether it says which methods have a support, by the columns draw or shots."""
+    dataset: str
+    row: Ints
+    """As of :class:`fslbench_data.scoring.task_log.TaskLog`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,27 @@ class Drawn:
     """As of :class:`DrawLog`, (R, n)."""
 
 
-def read_draws(log: object) -> DrawLog:
-    """Read what :func:`fslbench_data.all_ways` takes; an FSLBenchError says what is wrong."""
+def read_draws(log: object) -> list[DrawLog]:
+    """Read what :func:`fslbench_data.all_ways` takes, by data sets.
+
+    An FSLBenchError says what is wrong.
+    """
     where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
-    table = table_of(log, (*NEEDED, *OPTIONAL), where)
+    table = table_of(log, (*NEEDED, *OPTIONAL), where, (DATASET,))
+    every = np.arange(table.num_rows)
+    if DATASET not in table.column_names or not table.num_rows:
+        return [_read(table, where, "log", every)]
+    names, dataset = names_in(table.column(DATASET), DATASET, where)
+    logs = []
+    for number, name in enumerate(names):
+        check_method_name(name, where, "data set")
+        row = every[dataset == number]
+        of = f"{where}, data set {name}" if len(names) > 1 else where
+        logs.append(_read(table.take(row), of, name, row))
+    return logs
+
+
+def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     if missing := [name for name in NEEDED if name not in table.column_names]:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -86,7 +106,7 @@ def read_draws(log: object) -> DrawLog:
     if (bad := np.flatnonzero(owner[codes[1]] != codes[2])).size:
         raise SchemaError(
             f"image {quoted(images[codes[1][bad[0]]])} is of two classes",
-            where=f"{where}, {rows(bad)}",
+            where=f"{where}, {rows(row[bad])}",
             expected="one class for every test image",
         )
     same = {name: number for number, name in enumerate(classes)}
@@ -96,7 +116,7 @@ def read_draws(log: object) -> DrawLog:
         if (bad := np.flatnonzero(pc.is_null(table.column("second")))).size:
             raise SchemaError(
                 "second is empty",
-                where=f"{where}, {rows(bad)}",
+                where=f"{where}, {rows(row[bad])}",
                 expected="the class with the highest score but one, of every method",
                 fix="fill it in, or leave the column out: nothing is then said of new classes",
             )
@@ -105,14 +125,14 @@ def read_draws(log: object) -> DrawLog:
         if (bad := np.flatnonzero(second == position[codes[3]])).size:
             raise SchemaError(
                 f"second is {quoted(seconds[at[bad[0]]])}, as predicted",
-                where=f"{where}, {rows(bad)}",
+                where=f"{where}, {rows(row[bad])}",
                 expected="the class with the highest score but one",
             )
         regained = np.where(second == codes[2], position[codes[3]], -1)
         named.append(("second", seconds, at))
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
-        shots = _shots(table.column("shots"), where)
+        shots = _shots(table.column("shots"), where, row)
     for number, name in enumerate(methods):
         own = np.flatnonzero(codes[0] == number)
         for column, texts, code in named:
@@ -122,7 +142,7 @@ def read_draws(log: object) -> DrawLog:
             raise SchemaError(
                 f"{column} of {name} is never a class of an image: "
                 f"{listing([quoted(texts[number]) for number in there], 4)}",
-                where=f"{where}, {rows(own, 3)}",
+                where=f"{where}, {rows(row[own], 3)}",
                 expected=f"classes as in the column class: {listing([*map(quoted, classes)], 4)}",
                 fix=f"write class and {column} alike, both as names or both as numbers",
             )
@@ -130,11 +150,12 @@ def read_draws(log: object) -> DrawLog:
     knows_support = any(name in table.column_names for name in ("draw", "shots"))
     ids = codes[0], codes[4], codes[1]
     return DrawLog(
-        where, methods, draws, images, classes, *ids, shots, owner, right, regained, knows_support
-    )
+        where, methods, draws, images, classes, *ids, shots, owner, right, regained, knows_support,
+        dataset, row,
+    )  # fmt: skip
 
 
-def _shots(column: pa.ChunkedArray, where: str) -> Ints:
+def _shots(column: pa.ChunkedArray, where: str, row: Ints) -> Ints:
     """Return the shots of each row, -1 where there is none."""
     try:
         numbers = pc.fill_null(column.cast(pa.float64()), -1.0).to_numpy()
@@ -143,7 +164,7 @@ def _shots(column: pa.ChunkedArray, where: str) -> Ints:
     if (bad := np.flatnonzero((numbers != np.floor(numbers)) | (numbers < -1))).size:
         raise SchemaError(
             f"shots is {quoted(column[int(bad[0])].as_py())}",
-            where=f"{where}, {rows(bad)}",
+            where=f"{where}, {rows(row[bad])}",
             expected="a whole number, or nothing of a method without support",
         )
     return np.asarray(numbers, np.int64)
@@ -241,7 +262,7 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
     if (twice := np.flatnonzero(times[key] > 1)).size:
         raise DoubledTaskError(
             f"{name} answers an image twice in one draw",
-            where=f"{read.source}, {rows(own[twice])}",
+            where=f"{read.source}, {rows(read.row[own[twice]])}",
             expected="one row a method, draw and test image",
             fix="name the draws of the support (seeds) in a column `draw`, and shots in `shots`",
         )

@@ -101,35 +101,28 @@ class DrawFacts(LogFacts):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnRelease(Release):
-    """The tasks of a log, a task set for each group of methods that answered the same ones.
+    """The tasks of a log, task sets of a data set for each group of methods that answered the same.
 
     Images have ids in the order of their classes: those of the log first, then those that no task
     shows. `tables` are by their paths in the manifest.
     """
 
-    facts: LogFacts
+    source: str
+    facts: tuple[LogFacts, ...]
+    """Those of each data set."""
+    drawn: str
     tables: Mapping[str, pa.Table]
 
     def __str__(self) -> str:
         return OWN_TASKS
 
     def __repr__(self) -> str:
-        return f"<OwnRelease: the tasks of {self.facts.source}>"
+        return f"<OwnRelease: the tasks of {self.source}>"
 
     @property
     def drawn_from(self) -> str:
         """Tasks with their digests, and what they were drawn from, for signatures."""
-        facts = self.facts
-        sets = (
-            f"{i.n_tasks}x{i.protocol.way}x{i.protocol.per_class}#{i.fingerprint[:12]}"
-            for i in self.task_sets
-        )
-        sizes = "known" if facts.sizes_known else "seen"
-        pool = facts.pool if isinstance(facts, DrawFacts) else 0
-        return (
-            f"own-tasks:{','.join(sets)}|classes:{facts.classes}|images:{facts.images}|"
-            f"sizes:{sizes}{f'|pool:{pool}' if pool else ''}"
-        )
+        return self.drawn
 
     def classes(self, dataset: str) -> pa.Table:
         """Return the classes that may be drawn, with their sizes."""
@@ -144,7 +137,7 @@ class OwnRelease(Release):
         if suite_of(TaskSetName.parse(name).suite).whole:
             raise SubmissionError(
                 "a log of all classes at once does not say which images were support",
-                where=self.facts.source,
+                where=self.source,
                 expected="images and results alone, as release.images and fb.score give them",
             )
         return super().task_set(dataset, name)
@@ -162,13 +155,13 @@ class OwnLog:
     answers: Validated
 
     def __repr__(self) -> str:
-        return f"<OwnLog {self.release.facts.source}: {listing(self.answers.methods, 4)}>"
+        return f"<OwnLog {self.release.source}: {listing(self.answers.methods, 4)}>"
 
     def only(self, methods: Sequence[str]) -> OwnLog:
         """Return the results of some of the methods, in this order."""
         there = self.answers.methods
         if unknown := [name for name in methods if name not in there]:
-            raise UnknownNameError("method", unknown[0], there, where=self.release.facts.source)
+            raise UnknownNameError("method", unknown[0], there, where=self.release.source)
         groups = tuple(g for name in methods for g in self.answers.groups if g.method == name)
         return replace(self, answers=replace(self.answers, groups=groups))
 
@@ -193,6 +186,7 @@ def open_log(
     ----------
     log
         One row a method, training run and task: method, run (where there are several), task,
+        dataset (where there are several, each with tasks, classes and images of its own),
         class_ids (K), support_ids and query_ids (K·S and K·Q, class by class in the order of
         class_ids, or K lists), or image_ids in their place, and correct (1 or 0 for each of the
         query_ids), n_correct with n_query, or accuracy, 0 to 1, or any other statistic of a task
@@ -202,7 +196,8 @@ def open_log(
     class_sizes
         Images that may be drawn of each class: a mapping, a .json file of one, a table with the
         columns class and n_images, or the name of a known test split or data set, such as
-        ``miniImageNet``.  Without it the images seen are taken for all, which is refused where many
+        ``miniImageNet``; of several data sets a mapping of these by data set, or a table with the
+        column dataset besides.  Without it the images seen are taken for all, which is refused where many
         were seen only once.
     groups, superclasses
         Of images that are not independent, such as shots of one scene, and of classes: the same
@@ -221,12 +216,7 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
-    from fslbench_data.scoring.own_tasks import (
-        check_rows,
-        check_tasks_of_runs,
-        pool_of,
-        results_of_log,
-    )
+    from fslbench_data.scoring.own_tasks import check_rows
     from fslbench_data.scoring.task_log import TaskLog, several_logs
 
     given = (class_sizes, groups, superclasses, trained, inductive)
@@ -244,8 +234,27 @@ def open_log(
         return open_draws(log, pool or 0)
     if pool is not None:
         raise SpecError("a pool is of results with all classes at once")
-    read = TaskLog.read(log)
-    check_rows(read)
+    parts = TaskLog.read(log).by_dataset()
+    for part in parts:
+        check_rows(part)
+    opened = [
+        _of_dataset(part, (class_sizes, groups, superclasses), trained, inductive) for part in parts
+    ]
+    for each in opened:
+        for text in each.release.facts[0].warnings:
+            warnings.warn(f"{each.release.source}: {text}", FSLBenchWarning, stacklevel=2)
+    return opened[0] if len(opened) == 1 else _joined(opened)
+
+
+def _of_dataset(
+    read: TaskLog,
+    given: tuple[object, object, object],
+    trained: bool | None,
+    inductive: bool | None,
+) -> OwnLog:
+    """Return the log of one data set; `given` are sizes of classes, groups and superclasses."""
+    from fslbench_data.scoring.own_tasks import check_tasks_of_runs, pool_of, results_of_log
+
     found = [(part, results_of_log(part)) for part in read.by_shots()]
 
     def per_run(group: LogResults) -> bool:
@@ -254,14 +263,14 @@ def open_log(
     results = [group for _, of_part in found for group in of_part]
     for group in results if trained is not False else ():
         check_tasks_of_runs(read, group)
-    drawable = pool_of(read, results, class_sizes, groups, superclasses)
+    drawable = pool_of(read, results, *given)
     n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(
         read.source,
         len(drawable.classes),
         len(read.images),
         drawable.unseen,
-        class_sizes is not None,
+        given[0] is not None,
         read.roles,
         read.run_column,
         n_superclasses,
@@ -297,16 +306,40 @@ def open_log(
             f"not compared, since their tasks differ: {names}{more}. Only methods that answer the "
             "same tasks, with the same names, classes and images, are compared pairwise"
         )
-    messages = list(dict.fromkeys(messages))
-    for text in messages:
-        warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
-    release = replace(release, facts=replace(facts, warnings=tuple(messages)))
+    release = replace(release, facts=(replace(facts, warnings=tuple(dict.fromkeys(messages))),))
     queries = [part.queries for part, of_part in found for _ in of_part]
     made = _groups(queries, infos, results, known=bool(inductive), trained=trained is not False)
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
     rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
     submission = Submission(rows, about, source=read.source)
     return OwnLog(release, Validated(submission, made))
+
+
+def _joined(logs: Sequence[OwnLog]) -> OwnLog:
+    """Return logs of several data sets as one."""
+    parts = [log.release for log in logs]
+    source = parts[0].source.rpartition(", data set ")[0]
+    datasets, entries = (
+        tuple(one for part in parts for one in getattr(part.manifest, name))
+        for name in ("datasets", "tables")
+    )
+    manifest = Manifest(OWN_TASKS, "", "", datasets, entries)
+    names = [one.name for one in datasets]
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise SubmissionError(
+            f"two sets of tasks are called {twice[0]}",
+            where=source,
+            expected="another name of a data set than that of another with a number",
+        )
+    tables = {path: table for part in parts for path, table in part.tables.items()}
+    drawn = "|".join(part.drawn_from for part in parts)
+    facts = sum((part.facts for part in parts), ())
+    release = OwnRelease(manifest, Folder(Path(source)), source, facts, drawn, tables)
+    rows = pa.concat_tables(log.answers.submission.table for log in logs)
+    about = {name: of for log in logs for name, of in log.answers.submission.methods.items()}
+    submission = Submission(rows.unify_dictionaries().combine_chunks(), about, source=source)
+    groups = tuple(group for log in logs for group in log.answers.groups)
+    return OwnLog(release, Validated(submission, groups))
 
 
 def _why_whole(design: Design) -> str:
@@ -324,10 +357,17 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
     There is a task set for every number of shots, and one more for methods that leave out other
     images, or whose draws differ.
     """
-    from fslbench_data.scoring.draw_log import by_shots, on_same_draws, read_draws
+    from fslbench_data.scoring.draw_log import read_draws
+
+    opened = [_of_draws(part, pool) for part in read_draws(log)]
+    return opened[0] if len(opened) == 1 else _joined(opened)
+
+
+def _of_draws(read: DrawLog, pool: int) -> OwnLog:
+    """Return the results of one data set with all classes at once."""
+    from fslbench_data.scoring.draw_log import by_shots, on_same_draws
     from fslbench_data.scoring.own_tasks import Pool
 
-    read = read_draws(log)
     classes, images = len(read.classes), len(read.images)
     infos: list[TaskSetInfo] = []
     results: list[LogResults] = []
@@ -341,7 +381,7 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
             queries = int((group.image_ids >= 0).sum(axis=(1, 2)).max())
             name = TaskSetName("allway", WholeProtocol(classes, shots, queries))
             same = sum(info.name == name for info in infos)
-            dataset = f"log{same + 1}" if same else "log"
+            dataset = f"{read.dataset}{same + 1}" if same else read.dataset
             digest = _digest(read, _in_order(read, group))
             infos.append(TaskSetInfo(dataset, name, len(group.tasks), digest))
             results.append(group)
@@ -443,7 +483,7 @@ def _info(log: TaskLog, group: LogResults, number: int) -> TaskSetInfo:
         query = log.queries // way if log.queries and log.queries % way == 0 else per_class
         shot = per_class - query
     name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
-    dataset = f"log{number + 1}" if number else "log"
+    dataset = f"{log.name}{number + 1}" if number else log.name
     return TaskSetInfo(dataset, name, len(group.tasks), _digest(log, group))
 
 
@@ -531,7 +571,23 @@ def _release(
         for info in {info.dataset: info for info in infos}.values()
     )  # fmt: skip
     manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
-    return OwnRelease(manifest, Folder(Path(log.source)), facts, tables)
+    return OwnRelease(
+        manifest, Folder(Path(log.source)), log.source, (facts,), _drawn(facts, infos), tables
+    )
+
+
+def _drawn(facts: LogFacts, infos: Sequence[TaskSetInfo]) -> str:
+    """Describe tasks with their digests, and what they were drawn from, for signatures."""
+    sets = (
+        f"{i.n_tasks}x{i.protocol.way}x{i.protocol.per_class}#{i.fingerprint[:12]}" for i in infos
+    )
+    named = "" if infos[0].dataset == "log" else f"{infos[0].dataset}:"
+    sizes = "known" if facts.sizes_known else "seen"
+    pool = facts.pool if isinstance(facts, DrawFacts) else 0
+    return (
+        f"own-tasks:{named}{','.join(sets)}|classes:{facts.classes}|images:{facts.images}|"
+        f"sizes:{sizes}{f'|pool:{pool}' if pool else ''}"
+    )
 
 
 def _lists(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
@@ -590,7 +646,7 @@ def _results(log: TaskLog, results: Sequence[LogResults], infos: Sequence[TaskSe
         task_set[rows] = number
         found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
         task_id[rows] = found.ravel()  # numpy 2.0 gives a column
-    queries = np.full(len(log.y), log.queries) if log.right is None else log.query_images
+    queries = log.n_query if log.right is None else log.query_images
     unknown = queries == 0
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:

@@ -20,7 +20,6 @@ from benchmark_spec.errors import (
     listing,
     many,
     quoted,
-    rows,
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.task_log import TaskLog
@@ -331,7 +330,7 @@ def check_rows(log: TaskLog) -> None:
             name = names[ordered[bad[0], 1:][twice[bad[0]]][0]]
             raise TaskLogError(
                 f"a task has {what} {quoted(name)} twice",
-                where=f"{log.source}, {rows(bad)}",
+                where=f"{log.source}, {log.rows(bad)}",
                 expected=f"no {what} twice in a task, in support and query together",
                 fix="sample without replacement; log ids, not positions within a class or a batch",
             )
@@ -347,7 +346,7 @@ def check_rows(log: TaskLog) -> None:
             f"image {quoted(log.images[image])} is of class "
             f"{quoted(log.classes[class_of[row, place]])} in one task and of class "
             f"{quoted(log.classes[owner[image]])} in another",
-            where=f"{log.source}, data rows {row + 1} and {other + 1}",
+            where=f"{log.source}, {log.rows([row, other])}",
             expected="ids that tell all images apart, class by class in the order of class_ids",
             fix="number images over the whole data set, not within a class; take class_ids from "
             "the labels of the images as they stand, since loaders may list classes in another "
@@ -365,10 +364,10 @@ def _rows_by_method(log: TaskLog) -> list[Ints]:
         raise DoubledTaskError(
             f"{log.methods[log.method[at[0]]]} answers task {quoted(log.tasks[log.task[at[0]]])} "
             "twice",
-            where=f"{log.source}, {rows(at)}",
+            where=f"{log.source}, {log.rows(at)}",
             expected="one row a method, run and task",
-            fix="name training runs in a column `run`; number tasks through, over epochs and "
-            "batches",
+            fix="name training runs in a column `run`, and data sets in a column `dataset`; number "
+            "tasks through, over epochs and batches",
         )
     return np.split(order, np.cumsum(np.bincount(log.method))[:-1])
 
@@ -388,7 +387,7 @@ def _check_common_tasks(log: TaskLog, first: Ints, own: Ints, name: str, other: 
             f"{other} answers {len(bad)} of its {len(own)} tasks with other classes or images, or "
             f"in another order, than {name} answers tasks of the same name: "
             f"{listing([log.tasks[task] for task in log.task[bad].tolist()], 4)}",
-            where=f"{log.source}, {rows(bad)}",
+            where=f"{log.source}, {log.rows(bad)}",
             expected="the same classes and images in every task of the same name, or in none",
             fix="draw the tasks once and give them to all methods",
         )
@@ -430,9 +429,10 @@ def pool_of(
         class_of[group.image_ids[there]] = group.class_ids[np.nonzero(there)[:2]]
         times += np.bincount(group.image_ids[there], minlength=len(times))
     owner, classes, grouped, superclasses = class_of, log.classes, None, None
+    dataset = log.name if log.datasets else ""
     if groups is not None:
         owner, grouped = _with_groups(
-            log, class_of, texts_by_id(groups, "image", "group", "groups")
+            log, class_of, texts_by_id(groups, "image", "group", "groups", dataset)
         )
     if class_sizes is not None:
         owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
@@ -451,7 +451,7 @@ def pool_of(
     for group in results:
         warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
     if above is not None:
-        named = texts_by_id(above, "class", "superclass", "superclasses")
+        named = texts_by_id(above, "class", "superclass", "superclasses", dataset)
         wanted = "a superclass for every class"
         _check_all(log, classes, named, "superclasses", "classes", wanted, "class and superclass")
         superclasses = tuple(named[name] for name in classes)
@@ -480,8 +480,11 @@ def _check_all(
 
 def _sizes(log: TaskLog, given: object) -> dict[str, int]:
     """Return the images of each class, as given, or of the test split that is named."""
+    if isinstance(given, Mapping) and log.datasets and isinstance(given.get(log.name), str | Path):
+        given = given[log.name]
     if not isinstance(given, str | Path) or Path(given).suffix or Path(given).exists():
-        return numbers_by_id(given, "class", "n_images", "class sizes")
+        dataset = log.name if log.datasets else ""
+        return numbers_by_id(given, "class", "n_images", "class sizes", dataset)
     split = split_of(str(given))
     if split is None or not split.known:
         fix = "or give a file with the columns class and n_images"

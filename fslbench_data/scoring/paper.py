@@ -11,8 +11,8 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.multiple_comparisons import FEW_TASKS, adjusted_pairs
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, Protocol, suite_of
-from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
+from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, suite_of
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means, ways_and_shots
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Signature, may_be_training_runs
 from fslbench_data.scoring.selection import whole_names
@@ -120,7 +120,10 @@ def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
     if len({(s.dataset, p) for s, p in zip(sets, protocols, strict=True)}) < len(sets):
         return [scored.task_set for scored in sets]
     one_way = len({p.way for p in protocols}) == 1
-    if one_way and len({*protocols}) == len({p.shot for p in protocols}):
+    alike = one_way and len({*protocols}) == len({p.shot for p in protocols})
+    if all(suite_of(name.suite).whole for name in names):
+        alike = len({(s.dataset, s.protocol.shot) for s in sets}) == len(sets)
+    if alike:
         return [f"{p.shot}-shot" for p in protocols]
     return [str(p) for p in protocols]
 
@@ -304,12 +307,11 @@ def _means(
     chosen: Sequence[tuple[TaskSetReport, IntervalKind]], rows: Sequence[PaperRow], about: About
 ) -> list[PaperColumn]:
     """Return a column of means over data sets for each ways and shots of two or more of them."""
-    by_protocol: dict[Protocol, list[tuple[TaskSetReport, IntervalKind]]] = {}
+    by_protocol: dict[tuple[int | None, int], list[tuple[TaskSetReport, IntervalKind]]] = {}
     for each, kind in chosen:
-        protocol = each.scored.protocol
-        by_protocol.setdefault(replace(protocol, query=1), []).append((each, kind))
+        by_protocol.setdefault(ways_and_shots(each.scored), []).append((each, kind))
     columns = []
-    for protocol, some in by_protocol.items():
+    for (ways, shots), some in by_protocol.items():
         number = len({each.scored.dataset for each, _ in some})
         if number < 2:
             continue
@@ -318,8 +320,8 @@ def _means(
         highest = max((m.mean for m in whole if m is not None), default=0.0)
         (first, kind), tasks = some[0], sum(each.scored.n_tasks for each, _ in some)
         cells = [None if m is None else _mean_cell(m, kind, tasks, highest) for m in whole]
-        way = f"{protocol.way}-way " if len({p.way for p in by_protocol}) > 1 else ""
-        heading = f"{way}{protocol.shot}-shot"
+        way = f"{ways}-way " if ways and len({way for way, _ in by_protocol}) > 1 else ""
+        heading = f"{way}{shots}-shot"
         columns.append(PaperColumn(first.scored, heading, kind, 0, tuple(cells), number))
     return columns
 

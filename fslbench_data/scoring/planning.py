@@ -403,14 +403,14 @@ def plan(
             raise SpecError(
                 "a log is planned with the queries and draws that it has: only other numbers of "
                 "tasks follow from it",
-                where=own.release.facts.source,
+                where=own.release.source,
                 fix="leave queries and suite out; tasks says for how many",
             )
         release, suite = own.release, POOLED
         if any(suite_of(info.name.suite).whole for info in release.task_sets):
             raise SubmissionError(
                 "results with all classes at once are no pilot: they have no random tasks",
-                where=release.facts.source,
+                where=release.source,
                 expected="a log of random tasks, with the column class_ids",
             )
     suites, suite = (*PLANNED_SUITES, POOLED), "open" if suite is None else suite
@@ -490,7 +490,7 @@ def _logged(
         of = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
         raise SpecError(
             f"{' and '.join(methods)} answered no tasks of {' and '.join(of)}",
-            where=own.release.facts.source,
+            where=own.release.source,
             expected=listing([*dict.fromkeys(map(str, protocols))], 12),
             fix="leave shots and ways out, or choose one of these",
         )

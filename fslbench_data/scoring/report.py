@@ -39,8 +39,8 @@ class Report:
         requested (:mod:`fslbench_data.scoring.bias`).
     against
         The methods that were requested by name to be compared with; empty for all.
-    log
-        Facts of a log of one's own tasks; else None.
+    logs
+        Facts of a log of one's own tasks, those of each data set.
     """
 
     as_text: ClassVar[Callable[[Report], str] | None] = None
@@ -56,7 +56,12 @@ class Report:
     sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
-    log: LogFacts | None = None
+    logs: tuple[LogFacts, ...] = ()
+
+    @property
+    def log(self) -> LogFacts | None:
+        """Facts of a log of one data set; else None."""
+        return self.logs[0] if len(self.logs) == 1 else None
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
@@ -84,7 +89,7 @@ class Report:
     def dataset_means(self) -> list[DatasetMean]:
         """Means over data sets of the same ways and shots, of methods and of pairs.
 
-        A log is of one data set, of which there are none.
+        A log of one data set has none.
         """
         return dataset_means(self.sets) if self.log is None else []
 

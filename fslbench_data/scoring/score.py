@@ -219,8 +219,8 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     signature = signature_of(selected.release, selected.results, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
-    log = release.facts if isinstance(release, OwnRelease) else None
-    return Report(signature, tuple(sets), left_out, selected.selection.against, log)
+    logs = release.facts if isinstance(release, OwnRelease) else ()
+    return Report(signature, tuple(sets), left_out, selected.selection.against, logs)
 
 
 def _set_report(

@@ -144,7 +144,7 @@ def tables(
         return score(own or read, release, allow_unbound=allow_unbound).sets
 
     def of_datasets() -> Sequence[TaskSetReport]:
-        return reports() if own is None else ()  # a log is of one
+        return reports() if own is None or len(own.release.facts) > 1 else ()
 
     return {
         "task_sets": _task_sets(release),

@@ -33,6 +33,7 @@ COUNTS = ("n_correct", "n_query")
 RUN_NAMES = ("run", "seed", "trial", "fold")
 """Columns that may name a method's training runs; all but the first only where a task repeats."""
 RIGHT = "correct"
+DATASET = "dataset"
 EXPECTED = (
     f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {RIGHT}, {' with '.join(COUNTS)}"
     " or accuracy"
@@ -58,9 +59,11 @@ class TaskLog:
     (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query; where tasks
     differ in shape, :data:`ABSENT` fills places. `shots` (R, K) says how many images of each class
     are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
-    `queries` is how many every task has where there are counts of as many, else 0; `roles` whether
+    `n_query` (R,) is how many queries `y` counts, 0 where nothing is counted; `roles` whether
     query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class
-    by class, 0 after a task's last; None where the log does not say.
+    by class, 0 after a task's last; None where the log does not say. `dataset` (R,) are positions
+    among `datasets`, of which there are none in a log without the column, and `row` (R,) those of
+    rows in the source.
     """
 
     methods: tuple[str, ...]
@@ -72,7 +75,7 @@ class TaskLog:
     class_ids: Ints
     image_ids: Ints
     y: NDArray[np.float64]
-    queries: int
+    n_query: Ints
     source: str
     roles: bool
     shots: Ints
@@ -80,6 +83,9 @@ class TaskLog:
     run: Ints
     run_column: str
     right: NDArray[np.uint8] | None
+    datasets: tuple[str, ...]
+    dataset: Ints
+    row: Ints
 
     @classmethod
     def read(cls, source: object) -> TaskLog:
@@ -99,18 +105,56 @@ class TaskLog:
         n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
         _check_room(table, image_ids, n_query if roles else None, where)
         right = _right(table, n_query, where) if RIGHT in table.column_names else None
-        y, queries = _values(table, right, where)
+        y, counted = _values(table, right, where)
         correct = None
         if right is not None:
             correct = np.maximum(padded(right.values.astype(np.int8), n_query), 0).astype(np.uint8)
-        runs = _runs(table, method, task, shots.max(axis=1), where)
-        return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, queries,
-                   where, roles, shots, *runs, correct)  # fmt: skip
+        row = np.arange(table.num_rows)
+        datasets: tuple[str, ...] = ()
+        dataset, name_of_task = np.zeros_like(row), task
+        if DATASET in table.column_names:
+            datasets, dataset = names_in(table.column(DATASET), DATASET, where)
+            for name in datasets:
+                check_method_name(name, where, "data set")
+            name_of_task = dataset * len(tasks) + task
+        runs = _runs(table, method, name_of_task, shots.max(axis=1), where)
+        return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, counted,
+                   where, roles, shots, *runs, correct, datasets, dataset, row)  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The data set of a log of one, ``log`` where it has no name."""
+        return self.datasets[0] if self.datasets else "log"
+
+    @property
+    def queries(self) -> int:
+        """How many queries every task has, where as many are counted in all, else 0."""
+        return int(self.n_query[0]) if (self.n_query == self.n_query[0]).all() else 0
+
+    def rows(self, at: Ints | Sequence[int]) -> str:
+        """Name some rows as messages do."""
+        return rows(self.row[at])
 
     @property
     def query_images(self) -> Ints:
         """How many images of each row are no support (R,)."""
         return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
+
+    def by_dataset(self) -> list[TaskLog]:
+        """Split the log by data sets, each with tasks, classes and images of its own."""
+        if len(self.datasets) < 2:
+            return [self]
+        logs = []
+        for number, name in enumerate(self.datasets):
+            part = self._some(np.flatnonzero(self.dataset == number))
+            tasks, task = _in_use(self.tasks, part.task)
+            classes, class_ids = _in_use(self.classes, part.class_ids)
+            images, image_ids = _in_use(self.images, part.image_ids)
+            part = replace(part, tasks=tasks, task=task, classes=classes, class_ids=class_ids,
+                           images=images, image_ids=image_ids, datasets=(name,),
+                           source=f"{self.source}, data set {name}")  # fmt: skip
+            logs.append(part)
+        return logs
 
     def by_shots(self) -> list[TaskLog]:
         """Split tasks of different numbers of shots, if all have few of them and each many tasks.
@@ -134,8 +178,6 @@ class TaskLog:
         images = self.image_ids[at]
         places = (images >= 0).any(axis=(0, 1)).sum()
         ways = (images >= 0).any(axis=(0, 2)).sum()
-        n_query = self.query_images[at]
-        counted = self.right is not None and (n_query == n_query[0]).all()
         return replace(
             self,
             methods=tuple(self.methods[i] for i in method.tolist()),
@@ -144,11 +186,21 @@ class TaskLog:
             class_ids=self.class_ids[at, :ways],
             image_ids=images[:, :ways, :places],
             y=self.y[at],
-            queries=int(n_query[0]) if counted else self.queries,
+            n_query=self.n_query[at],
             shots=self.shots[at, :ways],
             run=self.run[at],
-            right=None if self.right is None else self.right[at, : n_query.max()],
+            right=None if self.right is None else self.right[at, : self.query_images[at].max()],
+            dataset=self.dataset[at],
+            row=self.row[at],
         )
+
+
+def _in_use(names: Sequence[str], codes: Ints) -> tuple[tuple[str, ...], Ints]:
+    """Return the names that are used, and codes among these; :data:`ABSENT` stays."""
+    used = np.unique(codes[codes >= 0])
+    place = np.full(len(names) + 1, ABSENT)  # the last is of places without any
+    place[used] = np.arange(used.size)
+    return tuple(names[i] for i in used.tolist()), place[codes]
 
 
 def several_logs(source: object) -> Sequence[object] | None:
@@ -162,7 +214,7 @@ def _table(source: object) -> tuple[str, pa.Table]:
     """Return the name of a log in messages, and its columns."""
     where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
     needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
-    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
+    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots", DATASET))
 
 
 def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
@@ -375,7 +427,8 @@ def _repeats(*keys: Ints) -> bool:
 
 def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return names in the order in which they first appear, and each row's position (R,)."""
-    if name == "task" and pa.types.is_integer((column := columns.whole_numbers(column)).type):
+    plain = name in ("task", DATASET)
+    if plain and pa.types.is_integer((column := columns.whole_numbers(column)).type):
         column = column.cast(pa.string())
     column = columns.text_column(column, name, where, nulls=False)
     return _labels(column.unify_dictionaries().combine_chunks(), by_appearance=True)
@@ -478,8 +531,8 @@ def _right(table: pa.Table, queries: Ints, where: str) -> Lists:
     return Lists(found.lengths, np.asarray(right, np.uint8))
 
 
-def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[np.float64], int]:
-    """Return accuracies (R,), 0 to 1, and the queries of every task, 0 where unknown.
+def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[np.float64], Ints]:
+    """Return accuracies (R,), 0 to 1, and the queries of each task, 0 where unknown.
 
     From `right` where it is known; counts and accuracies must agree with it.
     """
@@ -489,7 +542,7 @@ def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[n
                 _check_agrees(table.column(name), name, right, where)
         counts, queries = _counted(right), right.lengths
     elif "accuracy" in table.column_names:
-        return _accuracies(table.column("accuracy"), where), 0
+        return _accuracies(table.column("accuracy"), where), np.zeros(table.num_rows, np.int64)
     else:
         counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
     for what, bad in (
@@ -502,7 +555,7 @@ def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[n
                 where=f"{where}, {rows(np.flatnonzero(bad))}",
                 expected="n_correct of n_query queries, those of the whole task",
             )
-    return counts / queries, int(queries[0]) if (queries == queries[0]).all() else 0
+    return counts / queries, queries
 
 
 def _counted(right: Lists) -> Ints:

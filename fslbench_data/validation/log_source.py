@@ -140,18 +140,25 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, str]:
-    """Return a value by id, both as texts, from a mapping, a table or a .json file of an object."""
+def texts_by_id(
+    source: object, key: str, value: str, what: str, dataset: str = ""
+) -> dict[str, str]:
+    """Return a value by id, both as texts, from a mapping, a table or a .json file of an object.
+
+    Of a mapping by data sets that of `dataset`, of a table with the column dataset its rows.
+    """
     where = what
     if isinstance(source, str | Path):
         where = f"{what} {source}"
         if Path(source).suffix.lower() == ".json":
             check_file(Path(source), (".json",), "the file")
             source = _json_object(Path(source), where)
+    if dataset and isinstance(source, Mapping) and isinstance(source.get(dataset), Mapping):
+        source = source[dataset]
     if isinstance(source, Mapping) and not {key, value} <= set(source):
         pairs = list(source.items())
     else:
-        table = table_of(source, (key, value), where)
+        table = table_of(source, (key, value), where, ("dataset",))
         if missing := [name for name in (key, value) if name not in table.column_names]:
             raise SchemaError(
                 f"{where} has not one column {missing[0]}",
@@ -159,6 +166,9 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
                 expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
             )
         pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
+        if dataset and "dataset" in table.column_names:
+            of_row = table["dataset"].to_pylist()
+            pairs = [pair for pair, name in zip(pairs, of_row, strict=True) if name == dataset]
     by_id: dict[str, str] = {}
     for row, pair in enumerate(pairs):
         name, text = map(_id_text, pair)
@@ -175,9 +185,11 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
     return by_id
 
 
-def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, int]:
+def numbers_by_id(
+    source: object, key: str, value: str, what: str, dataset: str = ""
+) -> dict[str, int]:
     """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
-    texts = texts_by_id(source, key, value, what)
+    texts = texts_by_id(source, key, value, what, dataset)
     for name, text in texts.items():
         if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
             raise SchemaError(

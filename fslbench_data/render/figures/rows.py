@@ -41,7 +41,7 @@ from fslbench_data.render.interval_text import (
     width_text,
 )
 from fslbench_data.scoring.bias import LadderReport, step_of
-from fslbench_data.scoring.dataset_means import DatasetMean
+from fslbench_data.scoring.dataset_means import DatasetMean, ways_and_shots
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.summary import Summary
@@ -195,12 +195,11 @@ def means(report: Report) -> Figure:
     """Return means over data sets of the same ways and shots, from the highest down."""
     by_method: dict[str, list[DatasetMean]] = {}
     found = [row for row in report.dataset_means if row.versus is None]
-    protocols = dict.fromkeys((row.ways, row.shots) for row in found)
+    protocols = dict.fromkeys(row.tasks for row in found)
     if len(protocols) != 1:
         if protocols:
-            has = listing([f"{ways}-way {shots}-shot" for ways, shots in protocols])
             raise SubmissionError(
-                f"there are means of {has} tasks",
+                f"there are means of {listing([*protocols])} tasks",
                 expected="one kind of task: a figure shows one",
                 fix="choose with --task-set, such as open-5w5s5q",
             )
@@ -223,17 +222,13 @@ def means(report: Report) -> Figure:
         }
         for method, (first, *more) in sorted(by_method.items(), key=lambda item: -item[1][0].mean)
     ]
-    (ways, shots), datasets = next(iter(protocols)), found[0].datasets
-    sets = [
-        each
-        for each in primary_sets(report.sets)
-        if (each.scored.protocol.way, each.scored.name.protocol.shot) == (ways, shots)
-    ]
+    tasks, datasets = (found[0].ways, found[0].shots), found[0].datasets
+    sets = [each for each in primary_sets(report.sets) if ways_and_shots(each.scored) == tasks]
     caption = set_caption(sets, [each.scored.n_tasks for each in sets])
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
     scores = (score for each in sets for score in each.scores if score.method in by_method)
     caption += _of_one_model(score.method for score in scores if score.of_one_model)
-    title = f"Means over {len(datasets)} data sets, {ways}-way {shots}-shot"
+    title = f"Means over {len(datasets)} data sets, {found[0].tasks}"
     return Figure("accuracies", title, caption, placed(rows))
 
 
