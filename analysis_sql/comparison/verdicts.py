@@ -201,8 +201,12 @@ class Comparison(Struct, frozen=True):
         return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
-        others = ", ".join(kind for kind in self.intervals if kind != self.interval_kind)
-        more = f"; other intervals: {others}" if others else ""
+        others = [
+            f"{kind} {pair.difference.width} {pair.verdict.value!r}"
+            for kind, pair in self.intervals.items()
+            if kind != self.interval_kind
+        ]
+        more = f"; {', '.join(others)}" if others else ""
         return (
             f"<Comparison on {self.dataset}/{self.task_set}: {self.method} minus {self.versus}\n"
             f" = {self.difference}, verdict {self.verdict.value!r}{more}>"

@@ -55,9 +55,13 @@ class Interval(Struct, frozen=True):
     constant: bool
 
     def __str__(self) -> str:
-        width = "without an interval" if self.halfwidth is None else f"± {self.halfwidth:.2f}"
         about = f"{self.kind}, level {self.level:g}, {self.tasks} tasks"
-        return f"{self.mean:z.2f} {width} ({about})"
+        return f"{self.mean:z.2f} {self.width} ({about})"
+
+    @property
+    def width(self) -> str:
+        """The half-width in words."""
+        return "without an interval" if self.halfwidth is None else f"± {self.halfwidth:.2f}"
 
     @property
     def low(self) -> float | None:

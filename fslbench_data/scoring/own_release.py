@@ -197,8 +197,8 @@ def open_log(
         Images that may be drawn of each class: a mapping, a .json file of one, a table with the
         columns class and n_images, or the name of a known test split or data set, such as
         ``miniImageNet``; of several data sets a mapping of these by data set, or a table with the
-        column dataset besides.  Without it the images seen are taken for all, which is refused where many
-        were seen only once.
+        column dataset besides.  Without it the images seen are taken for all, which is refused
+        where many were seen only once.
     groups, superclasses
         Of images that are not independent, such as shots of one scene, and of classes: the same
         forms, with the columns image and group, class and superclass.

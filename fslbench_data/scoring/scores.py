@@ -147,7 +147,10 @@ class Score:
     run_error: float | None = None
 
     def __repr__(self) -> str:
-        marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]
+        others = (each for kind, each in self.intervals.items() if kind != self.interval_kind)
+        marks = [f"{each.kind} {each.width}" for each in others]
+        flags = ("is_reference", "transductive", "prefix")
+        marks += [name for name in flags if getattr(self, name)]
         marks += [f"{self.runs} runs"] if self.runs > 1 else []
         marks += ["stopped by a rule"] if self.stopped else []
         return (

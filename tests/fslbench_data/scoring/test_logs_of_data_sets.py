@@ -81,6 +81,15 @@ def test_what_every_output_says(both: fb.Report, tmp_path: Path) -> None:
     assert sizes == [("birds", 900), ("planes", 480)]
 
 
+def test_objects_show_the_intervals_for_new_images_too(both: fb.Report) -> None:
+    score, comparison = both.scores[0], both.comparisons[0]
+    for kind in ("images", "classes"):
+        assert f"{kind} ± {score.intervals[kind].halfwidth:.2f}" in repr(score)
+        pair = comparison.intervals[kind]
+        width = f"{pair.difference.halfwidth:.2f} {pair.verdict.value!r}"
+        assert f"{kind} ± {width}" in repr(comparison)
+
+
 def test_one_data_set_has_its_name() -> None:
     log = _named({"birds": LOGS["birds"]})
     report = fb.interval(log, class_sizes=SIZES["birds"])
