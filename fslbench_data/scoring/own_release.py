@@ -299,6 +299,12 @@ def _of_dataset(
                 "is none to report",
             )
         messages += design.warnings
+        tasks_of_runs = [] if group.run_of_task is None else np.bincount(group.run_of_task).tolist()
+        if per_run(group) and min(tasks_of_runs) < max(tasks_of_runs):
+            messages.append(
+                f"runs of {listing(group.methods, 4)} have {min(tasks_of_runs)} to "
+                f"{max(tasks_of_runs)} tasks, and count by these: is each finished?"
+            )
     for of_part in (of_part for _, of_part in found if len(of_part) > 1):
         names = "; ".join(listing(group.methods, 4) for group in of_part[:4])
         more = f"; and {len(of_part) - 4} more groups" if len(of_part) > 4 else ""

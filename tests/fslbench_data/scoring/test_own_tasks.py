@@ -352,6 +352,14 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     assert pair["halfwidth"] == pytest.approx(width, rel=1e-5)
 
 
+def test_runs_of_other_numbers_of_tasks_are_named() -> None:
+    log = _runs(own_tasks=True)
+    last = [i for i, (run, task) in enumerate(zip(log["seed"], log["task"], strict=True))
+            if run < 2 or task < 50]  # fmt: skip
+    with pytest.warns(FSLBenchWarning, match="runs of a, b have 50 to 200 tasks"):
+        fb.interval({name: [values[i] for i in last] for name, values in log.items()})
+
+
 def test_seeds_of_what_trains_nothing_are_no_runs() -> None:
     """They name tasks anew: each task counts by itself, whatever the seed is called."""
     log = _runs(own_tasks=True)
