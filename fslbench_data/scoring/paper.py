@@ -9,14 +9,14 @@ import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.multiple_comparisons import FEW_TASKS, adjusted_pairs
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, suite_of
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means, ways_and_shots
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Signature, may_be_training_runs
 from fslbench_data.scoring.selection import whole_names
-from fslbench_data.scoring.summary import baselines
+from fslbench_data.scoring.summary import baselines, behind_best, judged_of
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 from fslbench_data.tasks import TaskSetInfo
 
@@ -272,16 +272,13 @@ def _accuracies(
     there = {name: i for i, name in enumerate(each.methods)}
     positions = {row.method: there[row.method] for row in rows if row.method in there}
     whole = each.counts.tasks == each.scored.n_tasks
-    judged = [i for i in positions.values() if each.scores[i].ordinary and whole[i]]
+    judged = judged_of(each, positions.values())
     standing: dict[int, bool] = {}
     highest, pairs = np.inf, 0
     if len(judged) > 1:
-        means = [each.scores[i].accuracy.mean for i in judged]
-        highest, best = max(means), int(np.argmax(means))
-        counts, design = each.counts.some(judged), each.designs.get(kind)
-        adjusted = adjusted_pairs(counts, kind, design, only=best)
-        pairs = adjusted.family
-        standing = dict(zip(judged, (~adjusted.of(best, each.level)).tolist(), strict=True))
+        highest = max(each.scores[i].accuracy.mean for i in judged)
+        differs, adjusted = behind_best(each, kind, judged)
+        pairs, standing = adjusted.family, dict(zip(judged, (~differs).tolist(), strict=True))
     cells: list[PaperCell | None] = []
     for row in rows:
         if row.method not in positions:

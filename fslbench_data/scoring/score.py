@@ -40,7 +40,6 @@ from fslbench_data.scoring.selection import (
     features_in,
     features_of,
     select,
-    untrained,
     whole_name,
 )
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
@@ -580,7 +579,7 @@ def _methods_of(
             where=f"release {release}",
             fix="name a submission file, FILE::METHOD, or a reference method",
         )
-        return untrained(release.reference(name))
+        return release.reference(name).declare(trained=False)
     file, _, method = text.partition("::")
     submission = Submission.read(file)
     if not method:

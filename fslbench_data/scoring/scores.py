@@ -267,7 +267,8 @@ class Signature:
     """What a result rests on; ``str`` gives the line that every output starts with.
 
     `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and their closed twins;
-    `unbound` are methods (on task sets) that do not say which tasks they were made on.
+    `unbound` are methods (on task sets) that do not say which tasks they were made on; `log` is,
+    in place of a release, what own tasks are drawn from.
     """
 
     package_version: str
@@ -277,6 +278,7 @@ class Signature:
     sets: tuple[TaskSetInfo, ...]
     unbound: tuple[str, ...]
     hub: str = ""
+    log: str = ""
 
     @classmethod
     def of(
@@ -287,20 +289,12 @@ class Signature:
         unbound: Iterable[str] = (),
     ) -> Signature:
         """Make the signature of results on some task sets of a release."""
-        about: dict[str, Any] = {
-            "package_version": __version__,
-            "release": str(release),
-            "release_digest": release.manifest.digest,
-            "hub": release.hub,
-            "level": level,
-            "sets": tuple(infos),
-            "unbound": tuple(unbound),
-        }
-        if release.drawn_from:
-            return LogSignature(**about, log=release.drawn_from)
-        return cls(**about)
+        of_release = __version__, str(release), release.manifest.digest, level
+        return cls(*of_release, tuple(infos), tuple(unbound), release.hub, release.drawn_from)
 
     def __repr__(self) -> str:
+        if self.log:
+            return f"<Signature: {self}>"
         unbound = f", {len(self.unbound)} unbound" if self.unbound else ""
         about = f"fslbench {self.package_version}, {self.release}#{self.release_digest[:12]}"
         sets = many(len(self.sets), "task set")
@@ -311,7 +305,8 @@ class Signature:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        return {**asdict(self), "sets": [info.as_json() for info in self.sets]}
+        values = {**asdict(self), "sets": [info.as_json() for info in self.sets]}
+        return values if self.log else {k: v for k, v in values.items() if k != "log"}
 
     @property
     def short(self) -> str:
@@ -319,6 +314,8 @@ class Signature:
         return self._line(str(len(self.sets)))
 
     def _line(self, sets: str) -> str:
+        if self.log:
+            return f"fslbench:{self.package_version}|{self.log}|level:{self.level!r}"
         repo_id, _, commit = self.hub.partition("@")
         parts = [
             f"fslbench:{self.package_version}",
@@ -329,19 +326,6 @@ class Signature:
             f"sets:{sets}",
         ]
         return "|".join(parts)
-
-
-@dataclass(frozen=True, repr=False)
-class LogSignature(Signature):
-    """What a result on own tasks rests on: in place of a release, what they are drawn from."""
-
-    log: str = ""
-
-    def __repr__(self) -> str:
-        return f"<Signature: {self}>"
-
-    def _line(self, sets: str) -> str:
-        return f"fslbench:{self.package_version}|{self.log}|level:{self.level!r}"
 
 
 def signature_of(release: Release, results: Validated, used: Set[str], level: float) -> Signature:

@@ -279,20 +279,6 @@ def reference_results(
     return _reference_results(release, infos, counts_only)
 
 
-def untrained(results: Submission) -> Submission:
-    """Return a reference method's results, which say that nothing is trained before the tasks.
-
-    It is a classifier on fixed features, unless its file says otherwise.
-    """
-    names = results.table.column("method").unique().to_pylist()
-    about = {name: results.methods.get(name, Method(name)) for name in names}
-    declared = {
-        name: replace(each, trained=False) if each.trained is None else each
-        for name, each in about.items()
-    }
-    return replace(results, methods={**results.methods, **declared})
-
-
 @lru_cache(maxsize=8)  # scoring again, or planning after it, uses the same methods
 def _reference_results(
     release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
@@ -300,7 +286,8 @@ def _reference_results(
     submissions = release.references(infos)
     if not submissions:
         return None
-    merged = merge([untrained(submission) for submission in submissions])
+    # classifiers on fixed features, which train nothing, unless their files say otherwise
+    merged = merge([submission.declare(trained=False) for submission in submissions])
     if counts_only:
         kept = [name for name in merged.columns if name in _COUNTS]
         merged = replace(merged, table=merged.table.select(kept))

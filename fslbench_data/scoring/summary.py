@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, holm
-from analysis_sql.ranking.multiple_comparisons import adjusted_pairs
+from analysis_sql.ranking.multiple_comparisons import AdjustedPairs, adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature
@@ -57,26 +57,34 @@ class Standings:
     holm: bool
 
 
+def judged_of(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
+    """Return which methods answered all tasks, whose number was fixed before."""
+    whole = task_set.counts.tasks == task_set.scored.n_tasks
+    return [i for i in positions if task_set.scores[i].ordinary and whole[i]]
+
+
+def behind_best(
+    task_set: TaskSetReport, kind: IntervalKind, judged: Sequence[int]
+) -> tuple[NDArray[np.bool_], AdjustedPairs]:
+    """Return which methods differ significantly from the best, adjusted for all pairs."""
+    best = int(np.argmax([task_set.scores[i].accuracy.mean for i in judged]))
+    design = task_set.designs.get(kind)
+    adjusted = adjusted_pairs(task_set.counts, kind, design, only=best, rows=judged)
+    return adjusted.of(best, task_set.level), adjusted
+
+
 def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     """Compare some methods of a task set with the best of them, adjusted for all pairs."""
     scores = {i: task_set.scores[i] for i in positions}
-    whole = task_set.counts.tasks == task_set.scored.n_tasks
-    judged = [i for i in positions if scores[i].ordinary and whole[i]]
+    judged = judged_of(task_set, positions)
     family, holm = 0, True
     top = max(scores[i].accuracy.mean for i in judged or positions)
     marks = dict.fromkeys(positions, Mark.UNJUDGED)
     if judged:
-        best = int(np.argmax([scores[i].accuracy.mean for i in judged]))
-
-        def significant(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
-            design = task_set.designs.get(kind)
-            counts = task_set.counts
-            adjusted = adjusted_pairs(counts, kind, design, only=best, rows=judged)
-            return adjusted.of(best, task_set.level), adjusted.family, adjusted.by_holm
-
-        images, family, holm = significant(task_set.displayed_kinds[0])
+        images, adjusted = behind_best(task_set, task_set.displayed_kinds[0], judged)
+        family, holm = adjusted.family, adjusted.by_holm
         of_classes = task_set.kind_about("new classes")
-        classes = images if of_classes is None else significant(of_classes)[0]
+        classes = images if of_classes is None else behind_best(task_set, of_classes, judged)[0]
         for i, by_images, by_classes in zip(judged, images, classes, strict=True):
             marks[i] = Mark.SIGNIFICANT if by_classes else Mark.NEW_IMAGES
             marks[i] = marks[i] if by_images else Mark.NOT_SIGNIFICANT

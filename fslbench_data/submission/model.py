@@ -23,8 +23,9 @@ from fslbench_data.submission.bindings import (
     with_marks,
     written_metadata,
 )
+from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
-from fslbench_data.submission.reading import counts_of, read_file, table_of
+from fslbench_data.submission.reading import counts_of, read_file
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -155,10 +156,18 @@ class Submission(AsFrame):
         n_query = np.broadcast_to(n_query, info.n_tasks)
         counts = counts_of(values, info, n_query, 100.0 if percent else 1.0, where)
         about = Method(check_method_name(method))
+        names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
         bindings = (
             {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
         )
-        return cls(table_of(method, info, counts, n_query), {method: about}, bindings, where)
+        columns = {
+            **{name: pa.repeat(value, info.n_tasks) for name, value in names.items()},
+            "task_id": range(info.n_tasks),
+            "n_correct": counts,
+            "n_query": n_query,
+        }
+        table = canonical(pa.table({n: pa.array(own) for n, own in columns.items()}), method)
+        return cls(table, {method: about}, bindings, where)
 
     @property
     def columns(self) -> list[str]:

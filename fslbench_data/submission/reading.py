@@ -84,16 +84,6 @@ def counts_of(
     return whole.astype(np.int64)
 
 
-def table_of(
-    method: str, info: TaskSetInfo, counts: NDArray[np.int64], queries: NDArray[np.int64]
-) -> pa.Table:
-    """Return the rows of a submission with one method's results on all tasks of a set (T,)."""
-    names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
-    columns = {name: pa.repeat(value, len(counts)) for name, value in names.items()}
-    rows = {**columns, "task_id": range(len(counts)), "n_correct": counts, "n_query": queries}
-    return canonical(pa.table({name: pa.array(values) for name, values in rows.items()}), method)
-
-
 def read_accuracies(path: Path) -> NDArray[np.float64]:
     """Read accuracies (T,) from a .npy file, a CSV file or a list of numbers in a text file.
 

@@ -102,11 +102,9 @@ class Recorder:
         int
             The number of correct ones.
         """
-        where, label = f"{self.name} on {task.info}, task {task.task_id}", task.query_label[None, :]
-        checked = _predictions(predictions, label, task.info, where)
-        other = _second(second, checked, label, task.info, where)
-        way = task.class_ids.size
-        return self._record(task.info, [task.task_id], checked, label, way, other)[0]
+        where = f"{self.name} on {task.info}, task {task.task_id}"
+        one = task.info, range(task.task_id, task.task_id + 1), task.query_label[None, :]
+        return self._record(*one, task.class_ids.size, predictions, second, where)[0]
 
     def add_task_set(
         self, tasks: TaskSet, predictions: ArrayLike, second: ArrayLike | None = None
@@ -125,12 +123,9 @@ class Recorder:
                 )
             more: Any = [None] * len(several) if second is None else second
             return np.array([self.add(*each) for each in zip(tasks, several, more, strict=False)])
-        where = f"{self.name} on {tasks.info}"
-        checked = _predictions(predictions, tasks.query_label, tasks.info, where)
-        label = tasks.query_label[: len(checked)]
-        other = _second(second, checked, label, tasks.info, where)
-        way = tasks.class_ids.shape[1]
-        return np.array(self._record(tasks.info, range(len(checked)), checked, label, way, other))
+        where, way = f"{self.name} on {tasks.info}", tasks.class_ids.shape[1]
+        every = tasks.info, range(len(tasks)), tasks.query_label
+        return np.array(self._record(*every, way, predictions, second, where))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
@@ -215,19 +210,24 @@ class Recorder:
     def _record(
         self,
         info: TaskSetInfo,
-        task_ids: Any,
-        predicted: NDArray[Any],
+        task_ids: range,
         label: NDArray[Any],
         way: int,
-        second: NDArray[Any] | None,
+        predictions: ArrayLike,
+        second: ArrayLike | None,
+        where: str,
     ) -> list[int]:
+        """Record predictions of the first of some tasks, labels (m, K·Q); return the counts."""
+        predicted = _predictions(predictions, label, info, where)
+        task_ids, label = task_ids[: len(predicted)], label[: len(predicted)]
+        seconds = _second(second, predicted, label, info, where)
         self._check_new(info, task_ids)
         right = predicted == label
         by_class = [(right & (label == position)).sum(axis=1) for position in range(way)]
         counts: list[int] = right.sum(axis=1).tolist()
         per_class = np.stack(by_class, axis=1).tolist()
         for i, task_id in enumerate(task_ids):
-            other = None if second is None else second[i].tolist()
+            other = None if seconds is None else seconds[i].tolist()
             result = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist(), other
             self._keep(info, task_id, result)
         return counts
