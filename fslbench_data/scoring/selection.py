@@ -233,7 +233,14 @@ def select(
         unbound = selection.allow_unbound
         sources = cast("Source | Sequence[Source]", submission)
         results = by_rules(sources, release, taken=taken, allow_unbound=unbound)
-    selection = _with_whole_names(selection, results, dict.fromkeys([*results.methods, *taken]))
+    names = dict.fromkeys([*results.methods, *taken])
+    features = features_in(results.submission, [*results.methods, *results.submission.methods])
+    fix = "name methods of the file or reference methods of the release"
+    selection = replace(
+        selection,
+        against=whole_names(selection.against, names, features, where="--against", fix=fix),
+        methods=whole_names(selection.methods, names, features, where="--method"),
+    )
     infos = _requested_sets(_answered(results, release), selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
@@ -247,19 +254,6 @@ def select(
         references = reference_results(release, infos)
     alone = submission is None
     return Selected(release, selection, results, references, tuple(infos), tuple(left_out), alone)
-
-
-def _with_whole_names(
-    selection: Selection, results: Validated, names: Collection[str]
-) -> Selection:
-    """Put whole names in place of the short ones of a selection."""
-    features = features_in(results.submission, [*results.methods, *results.submission.methods])
-    fix = "name methods of the file or reference methods of the release"
-    return replace(
-        selection,
-        against=whole_names(selection.against, names, features, where="--against", fix=fix),
-        methods=whole_names(selection.methods, names, features, where="--method"),
-    )
 
 
 _COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")

@@ -233,10 +233,7 @@ def _tasks(release: Release) -> pa.Table:
     parts = []
     for info in release.task_sets:
         table = release.task_table(info)
-        columns = {
-            "dataset": _repeated(info.dataset, table.num_rows),
-            "task_set": _repeated(str(info.name), table.num_rows),
-        }
+        columns = {}
         for field in table.schema:
             column = table.column(field.name)
             if pa.types.is_fixed_size_list(field.type):
@@ -244,7 +241,7 @@ def _tasks(release: Release) -> pa.Table:
             columns[field.name] = column
         for name, kind in _OF_ATTRIBUTES.items():
             columns.setdefault(name, pa.nulls(table.num_rows, kind))
-        parts.append(pa.table(columns))
+        parts.append(_of(pa.table(columns), dataset=info.dataset, task_set=str(info.name)))
     return pa.concat_tables(parts, promote_options="permissive")
 
 
@@ -253,19 +250,15 @@ def _attributes(release: Release) -> pa.Table:
     parts = [pa.schema([*head, *schemas.ATTRIBUTES]).empty_table()]
     for name in release.attribute_sets:
         for dataset in release.datasets_with("attributes", name):
-            table = release.attributes(dataset, name)
-            columns = [*(_repeated(t, table.num_rows) for t in (dataset, name)), *table.columns]
-            parts.append(pa.Table.from_arrays(columns, schema=parts[0].schema))
+            table = _of(release.attributes(dataset, name), dataset=dataset, name=name)
+            parts.append(pa.Table.from_arrays(table.columns, schema=parts[0].schema))
     return pa.concat_tables(parts)
 
 
 def _of_datasets(release: Release, kind: Kind) -> pa.Table:
     read = {"classes": release.classes, "images": release.images}[kind]
     texts = ("dataset", "superclass") if kind == "classes" else ("dataset",)  # not all have both
-    parts = []
-    for dataset in release.datasets_with(kind):
-        table = read(dataset)
-        parts.append(table.add_column(0, "dataset", _repeated(dataset, table.num_rows)))
+    parts = [_of(read(dataset), dataset=dataset) for dataset in release.datasets_with(kind)]
     parts.append(pa.table({name: pa.array([], pa.string()) for name in texts}))
     return pa.concat_tables(parts, promote_options="default")
 
@@ -283,5 +276,8 @@ def _results(submission: Submission, *, is_reference: bool) -> pa.Table:
     return pa.table(columns, schema=_RESULTS)
 
 
-def _repeated(text: str, times: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text), times)
+def _of(table: pa.Table, **texts: str) -> pa.Table:
+    """Return a table with columns of one text each before its own."""
+    for place, (name, text) in enumerate(texts.items()):
+        table = table.add_column(place, name, pa.repeat(text, table.num_rows))
+    return table

@@ -364,7 +364,7 @@ def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: st
     """Refuse logs that visibly lack images of support, or of query."""
     if COUNTS[1] not in table.column_names:
         return
-    queries = _integers(table.column(COUNTS[1]), COUNTS[1], where)
+    queries = columns.integers(table.column(COUNTS[1]), COUNTS[1], where)
     way, images = (image_ids[:, :, 0] >= 0).sum(axis=1), (image_ids >= 0).sum(axis=(1, 2))
     support, shots = images - queries, np.zeros_like(queries)
     if logged is not None:
@@ -544,7 +544,7 @@ def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[n
     elif "accuracy" in table.column_names:
         return _accuracies(table.column("accuracy"), where), np.zeros(table.num_rows, np.int64)
     else:
-        counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
+        counts, queries = (columns.integers(table.column(name), name, where) for name in COUNTS)
     for what, bad in (
         ("n_query is not above 0", queries < 1),
         ("n_correct is below 0 or above n_query", (counts < 0) | (counts > queries)),
@@ -568,7 +568,7 @@ def _check_agrees(column: pa.ChunkedArray, name: str, right: Lists, where: str) 
     """Refuse accuracies or counts that contradict which queries were right."""
     count = _counted(right)
     if name in COUNTS:
-        wrong = _integers(column, name, where) != count
+        wrong = columns.integers(column, name, where) != count
     else:
         wrong = np.abs(_accuracies(column, where) - count / right.lengths) > _AGREE
     if (bad := np.flatnonzero(wrong)).size:
@@ -579,13 +579,6 @@ def _check_agrees(column: pa.ChunkedArray, name: str, right: Lists, where: str) 
             expected=f"what follows from {RIGHT}",
             fix=f"leave {name} out, or log {RIGHT} of the same queries",
         )
-
-
-def _integers(column: pa.ChunkedArray, name: str, where: str) -> Ints:
-    if columns.is_text(column.type):
-        column = columns.parse_integers(column, name, where)
-    numbers: Ints = columns.integer_column(column, name, pa.int64(), where).to_numpy()
-    return numbers
 
 
 def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
     CountError,
@@ -135,6 +136,14 @@ def integer_column(
             else too_large
         )
         raise refuse(f"{name} is out of range", outside) from None
+
+
+def integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
+    """Return the values of :func:`integer_column`, of texts those of :func:`parse_integers`."""
+    if is_text(column.type):
+        column = parse_integers(column, name, where)
+    values: NDArray[np.int64] = integer_column(column, name, pa.int64(), where).to_numpy()
+    return values
 
 
 def list_column(

@@ -68,9 +68,9 @@ def by_task(source: Any, release: Release) -> Submission:
         for name in (*_NAMES, *_OPTIONAL)
         if name in table.column_names
     }
-    task, image = (_integers(table.column(name), name, where) for name in _NUMBERS[:2])
+    task, image = (columns.integers(table.column(name), name, where) for name in _NUMBERS[:2])
     named_classes = [name for name in ("predicted", _SECOND) if name in table.column_names]
-    predicted = {name: _integers(table.column(name), name, where) for name in named_classes}
+    predicted = {name: columns.integers(table.column(name), name, where) for name in named_classes}
     keys = [name for name in texts if name != "fingerprint"]
     codes = np.stack(
         [texts[name].combine_chunks().indices.fill_null(-1).to_numpy() for name in keys]
@@ -173,10 +173,3 @@ def _in_order(
         flat[key] = classes
         lists[name] = flat.reshape(number, n_query)[there]
     return np.array(there), lists
-
-
-def _integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
-    if columns.is_text(column.type):
-        column = columns.parse_integers(column, name, where)
-    values: NDArray[np.int64] = columns.integer_column(column, name, pa.int64(), where).to_numpy()
-    return values
