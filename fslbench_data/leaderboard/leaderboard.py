@@ -23,13 +23,11 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import suite_of
-from fslbench_data.files import sha256_of
+from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of
 from fslbench_data.leaderboard.repository import (
     ENDING,
-    IS_POINTER,
     Ignored,
     ResultsFiles,
-    check_is_no_pointer,
     list_submissions,
     submission_name,
 )
@@ -67,6 +65,9 @@ class Accepted:
         return (self.digest, *self.also)
 
 
+_IS_POINTER = f"it is {POINTER}"
+
+
 @dataclass(frozen=True)
 class Rejected:
     """A file that is not scored, and why; every text is one short, printable line."""
@@ -85,7 +86,7 @@ class Rejected:
     @property
     def is_pointer(self) -> bool:
         """Whether the file is a pointer of Git LFS."""
-        return self.what == IS_POINTER
+        return self.what == _IS_POINTER
 
 
 def check_submission(
@@ -159,7 +160,8 @@ def _checked_digest(name: str, path: Path) -> str:
                 expected=f"at most {LIMITS.file_bytes}",
                 fix="split it into several files",
             )
-        check_is_no_pointer(path)
+        if is_lfs_pointer(path):
+            raise ResultsError(_IS_POINTER, expected=EXPECTED, fix=FIX)
         digest = sha256_of(path)
     except OSError as error:
         raise ResultsError(f"it cannot be opened: {error.strerror}") from None

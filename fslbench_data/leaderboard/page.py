@@ -19,7 +19,7 @@ from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind, Protocol, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import submission_name
-from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
 from fslbench_data.leaderboard.tables import (
     DIGITS,
     leaderboard_legend,
@@ -279,19 +279,15 @@ def mark(of_set: OfSet, row: Row) -> str:
 
 def _suite_table(of_suite: OfSuite, level: float) -> Table:
     """Return a suite's methods on its task sets, best first."""
-    rows_of: dict[str, list[Row]] = {}
+    entries: dict[str, list[Entry]] = {}
     for of_set in of_suite.sets:
         for row in of_set.rows.values():
-            rows_of.setdefault(row.method, []).append(row)
-    every = [row for rows in rows_of.values() for row in rows]
+            entries.setdefault(row.method, []).append(row.entry)
+    transductive = {m for m, of in entries.items() if any(e.result.transductive for e in of)}
+    stopped = {m for m, of in entries.items() if any(e.result.stopped for e in of)}
 
     def label(method: str) -> str:
-        transductive = any(row.transductive for row in rows_of[method])
-        stopped = any(row.stopped for row in rows_of[method])
-        return marked(method, transductive=transductive, stopped=stopped)
-
-    def sender(method: str) -> str:
-        return origins(rows_of[method][0].submission, rows_of[method][0].also)
+        return marked(method, transductive=method in transductive, stopped=method in stopped)
 
     title = (
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
@@ -301,21 +297,21 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
-        *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in every) else []),
-        *([STOPPED_NOTE] if any(row.stopped for row in every) else []),
+        *([TRANSDUCTIVE_NOTE] if transductive else []),
+        *([STOPPED_NOTE] if stopped else []),
     ]
     columns = [
         _column(dataset, name, of_set)
         for dataset, sets in of_suite.datasets.items()
         for name, of_set in zip(_shots(sets), sets, strict=True)
     ]
-    columns = [Column("method", label), *columns, Column("from", sender)]
+    sender = Column("from", lambda method: origins(entries[method][0]))
     return Table(
         title,
-        (*columns,),
+        (Column("method", label), *columns, sender),
         of_suite.methods[:MOST_METHODS],
         notes=(*notes,),
-        shaded=lambda method: rows_of[method][0].submission != REFERENCE,
+        shaded=lambda method: entries[method][0].source != REFERENCE,
     )
 
 

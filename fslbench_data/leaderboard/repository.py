@@ -26,7 +26,7 @@ from msgspec import Meta, Struct
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
 from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
-from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of, temporary_of
+from fslbench_data.files import FIX, sha256_of, temporary_of
 from fslbench_data.hub import (
     HubAddress,
     api,
@@ -47,7 +47,6 @@ BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
 ENDING = ".parquet"
 """Of a submission's file."""
-IS_POINTER = f"it is {POINTER}"
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
@@ -382,12 +381,6 @@ def unfetched(pointers: int, total: int) -> str:
     verb = "is a pointer" if pointers == 1 else "are pointers"
     noun = "submission" if total == 1 else "submissions"
     return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."
-
-
-def check_is_no_pointer(path: Path) -> None:
-    """Raise a ResultsError if a file is a pointer; OSError if it is unreadable."""
-    if is_lfs_pointer(path):
-        raise ResultsError(IS_POINTER, expected=EXPECTED, fix=FIX)
 
 
 def arrivals(folder: Path, below: str) -> dict[str, int]:

@@ -105,7 +105,7 @@ class RankedInterval:
 
 @dataclass(frozen=True)
 class Row:
-    """A method's line on one task set; see also :class:`Entry` and :class:`.Result`.
+    """A method's line on one task set.
 
     The rank is 1 for the highest mean, the same for equal means; None where not all tasks that the
     leader answered are answered, or their number was not fixed beforehand: such methods are below
@@ -113,16 +113,13 @@ class Row:
     """
 
     rank: int | None
-    method: str
-    submission: str
-    also: tuple[str, ...]
+    entry: Entry
     intervals: Mapping[IntervalKind, RankedInterval]
-    stopped: str | None
-    runs: int
-    run_spread: float | None
-    transductive: bool
-    prefix: bool
-    of_one_model: bool
+
+    @property
+    def method(self) -> str:
+        """What the method is called."""
+        return self.entry.label
 
     @property
     def first(self) -> RankedInterval:
@@ -204,20 +201,8 @@ class Standing:
     def _rows(self, places: Sequence[int]) -> Iterator[Row]:
         by_kind = [self._intervals(places, kind) for kind in self.kinds]
         for i, *of_kinds in zip(places, *by_kind, strict=True):
-            entry, result = self.entries[i], self.entries[i].result
-            yield Row(
-                rank=int(self.ranks[i]) or None,
-                method=entry.label,
-                submission=entry.source,
-                also=entry.also,
-                intervals=dict(zip(self.kinds, of_kinds, strict=True)),
-                stopped=result.stopped,
-                runs=result.runs,
-                run_spread=result.run_spread,
-                transductive=result.transductive,
-                prefix=result.prefix,
-                of_one_model=result.of_one_model,
-            )
+            numbers = dict(zip(self.kinds, of_kinds, strict=True))
+            yield Row(int(self.ranks[i]) or None, self.entries[i], numbers)
 
     def _intervals(self, places: Sequence[int], kind: IntervalKind) -> Iterator[RankedInterval]:
         """Yield the intervals of one kind of some methods, by their positions."""

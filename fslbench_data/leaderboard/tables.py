@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -100,7 +99,7 @@ def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Tabl
         title=f"{before}{scored}: {set_title(scored, standing.units, standing.level, kinds)})",
         columns=tuple(_columns(standing, rows)),
         rows=rows,
-        shaded=lambda row: row.submission != REFERENCE,
+        shaded=lambda row: row.entry.source != REFERENCE,
         notes=(
             summary(standing),
             *missing_text(standing.units),
@@ -120,7 +119,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
     for kind in standing.claiming:
         heading = ADDITIONAL_KINDS[kind].about if kind in ADDITIONAL_KINDS else "could be best"
         yield Column(heading, partial(_claim, kind))
-    yield Column("from", lambda row: origins(row.submission, row.also))
+    yield Column("from", lambda row: origins(row.entry))
 
 
 def summary(standing: Standing) -> str:
@@ -147,15 +146,15 @@ def duplicates_text(standing: Standing) -> list[str]:
 
 def from_where(entry: Entry) -> str:
     """Return a method's label, and where it is from."""
-    origin = origins(entry.source, entry.also)
+    origin = origins(entry)
     return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
 
 
-def origins(source: str, also: Sequence[str]) -> str:
+def origins(entry: Entry) -> str:
     """Return first digits of the first files that an entry is from, or ``reference``."""
-    if source == REFERENCE:
-        return source
-    files = (source, *also)
+    if entry.source == REFERENCE:
+        return entry.source
+    files = entry.sources
     return ", ".join([*(name[:DIGITS] for name in files[:_MOST_FILES]), *_more(files, _MOST_FILES)])
 
 
@@ -165,7 +164,8 @@ def _more(named: Sequence[object], most: int) -> list[str]:
 
 def label(row: Row) -> str:
     """Return what a method is called in a table: its label, and its marks."""
-    return marked(row.method, transductive=row.transductive, stopped=row.stopped is not None)
+    result = row.entry.result
+    return marked(row.method, transductive=result.transductive, stopped=result.stopped is not None)
 
 
 def behind(row: Row) -> str:
@@ -199,22 +199,24 @@ def _claim(kind: IntervalKind, row: Row) -> str:
 
 def marks(rows: Sequence[Row]) -> list[str]:
     """Return notes on the marks in these rows, and on how much runs differ."""
+    results = [(row.method, row.entry.result) for row in rows]
     runs = "; ".join(
-        f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}, "
+        f"{name}: {result.runs} runs, standard deviation between them {result.run_spread:.2f}, "
         "counted in intervals"
-        for row in rows
-        if row.run_spread is not None
+        for name, result in results
+        if result.run_spread is not None
     )
-    prefixes = list(dict.fromkeys(row.method for row in rows if row.prefix))
-    single = list(dict.fromkeys(row.method for row in rows if row.of_one_model))
+    prefixes = list(dict.fromkeys(name for name, result in results if result.prefix))
+    single = list(dict.fromkeys(name for name, result in results if result.of_one_model))
+    some_tasks = any(row.rank is None and not row.entry.result.stopped for row in rows)
     return [
         *([f"{runs}."] if runs else []),
         *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),
-        *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
-        *([COPIES_NOTE] if any(row.also for row in rows) else []),
+        *([PARTIAL_NOTE] if some_tasks else []),
+        *([COPIES_NOTE] if any(row.entry.also for row in rows) else []),
         *([f"{listing(prefixes, _MOST_NAMES)}: {PREFIX_NOTE}"] if prefixes else []),
-        *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in rows) else []),
-        *([STOPPED_NOTE] if any(row.stopped for row in rows) else []),
+        *([TRANSDUCTIVE_NOTE] if any(result.transductive for _, result in results) else []),
+        *([STOPPED_NOTE] if any(result.stopped for _, result in results) else []),
     ]
 
 
@@ -224,7 +226,7 @@ _COLUMNS = (
     Column("task_set", lambda line: line.standing.scored.task_set),
     Column("rank", lambda line: line.row.rank),
     Column("method", lambda line: line.row.method),
-    Column("submission", lambda line: " ".join((line.row.submission, *line.row.also))),
+    Column("submission", lambda line: " ".join(line.row.entry.sources)),
     Column("T", lambda line: line.interval.accuracy.tasks),
     Column("mean", lambda line: line.interval.accuracy.mean),
     Column("mean_halfwidth", lambda line: line.interval.accuracy.halfwidth),
@@ -234,10 +236,10 @@ _COLUMNS = (
     Column("could_be_best", lambda line: claim_text(line.interval)),
     Column("interval", lambda line: line.interval.accuracy.kind),
     Column("level", lambda line: line.standing.level),
-    Column("runs", lambda line: line.row.runs),
-    Column("transductive", lambda line: "yes" if line.row.transductive else "no"),
-    Column("stopped_versus", lambda line: line.row.stopped),
-    Column("reason", lambda line: PREFIX if line.row.prefix else ""),
+    Column("runs", lambda line: line.row.entry.result.runs),
+    Column("transductive", lambda line: "yes" if line.row.entry.result.transductive else "no"),
+    Column("stopped_versus", lambda line: line.row.entry.result.stopped),
+    Column("reason", lambda line: PREFIX if line.row.entry.result.prefix else ""),
 )
 
 
@@ -316,9 +318,13 @@ def _set(standing: Standing) -> dict[str, Any]:
 
 def _row(row: Row) -> dict[str, Any]:
     """Return a row as JSON; names of additional kinds' values end with the key of the kind."""
-    values = {field.name: getattr(row, field.name) for field in fields(row)}
-    del values["intervals"]
-    head = {name: values.pop(name) for name in ("rank", "method", "submission", "also")}
+    entry, result = row.entry, row.entry.result
+    values: dict[str, Any] = {
+        "rank": row.rank,
+        "method": row.method,
+        "submission": entry.source,
+        "also": entry.also,
+    }
     by_key = {"": row.first} | {
         f"_{b.key}": row.intervals.get(k) for k, b in ADDITIONAL_KINDS.items()
     }
@@ -326,5 +332,8 @@ def _row(row: Row) -> dict[str, Any]:
         for key, interval in by_key.items():
             value = getattr(interval, name, None)
             column = key[1:] if name == "accuracy" and key else f"{name}{key}"
-            head[column] = value
-    return head | values
+            values[column] = value
+    return values | {name: getattr(result, name) for name in _OF_RESULT}
+
+
+_OF_RESULT = ("stopped", "runs", "run_spread", "transductive", "prefix", "of_one_model")

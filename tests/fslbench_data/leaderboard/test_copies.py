@@ -59,7 +59,7 @@ def _put(name: str, source: Path, target: Repository) -> None:
 
 def _from(found: Leaderboard) -> list[tuple[str, ...]]:
     (table,) = found.boards[0].sets
-    return [(row.submission, *row.also) for row in table.rows()]
+    return [row.entry.sources for row in table.rows()]
 
 
 def test_without_a_history_no_file_is_thrown_out(

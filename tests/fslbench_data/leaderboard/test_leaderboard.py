@@ -16,7 +16,7 @@ from benchmark_spec.errors import ResultsError
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page, sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
-from fslbench_data.leaderboard.tables import leaderboard_tables
+from fslbench_data.leaderboard.tables import leaderboard_csv, leaderboard_tables
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
@@ -53,7 +53,7 @@ def test_the_embedded_release_s_references_stand_beside(
             ranked = own[s.method].intervals
             if not s.is_reference:
                 assert {kind: of.accuracy for kind, of in ranked.items()} == s.intervals
-            assert (own[s.method].submission == REFERENCE) == s.is_reference
+            assert (own[s.method].entry.source == REFERENCE) == s.is_reference
         for c in of_score.comparisons:
             if c.versus == each.leader:
                 row = own[c.method]
@@ -135,8 +135,7 @@ def test_hostile_files_change_nothing_for_the_others(
     assert (len(found.rejected), len(found.ignored)) == (5, 1)
     assert str(repository.folder) not in repr(found.rejected)  # where a file lies is not told
     assert found.signature == alone.signature
-    (one,), (other,) = alone.boards[0].sets, found.boards[0].sets
-    assert list(one.rows()) == list(other.rows())
+    assert leaderboard_csv(found) == leaderboard_csv(alone)
 
 
 def test_nothing_yet(repository: Repository, newer: Release) -> None:

@@ -83,11 +83,11 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> No
     (suite,) = (s for s in suites_of(ranking.boards[0]) if s.suite == "open")
     cats = suite.sets[0]
     for name, line in cats.rows.items():
-        shown = rows[f"{name} †" if line.transductive else name]
+        shown = rows[f"{name} †" if line.entry.result.transductive else name]
         interval = line.accuracy
         assert shown[1].startswith(f"{interval.mean:.2f} ± {interval.halfwidth:.2f}")
         assert shown[1].endswith(mark(cats, line))
-        assert shown[3] == line.submission[:8]
+        assert shown[3] == line.entry.source[:8]
     assert mark(cats, cats.rows["A"]) == "*"
     assert mark(cats, cats.rows["worst"]) in ("", "°")
     assert mark(cats, cats.rows["part"]) == "?"

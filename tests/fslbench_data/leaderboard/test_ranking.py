@@ -150,7 +150,7 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
     assert (found.leader, found.compared, found.could_be_best(found.interval_kind)) == ("a", 2, 1)
     for row in list(found.rows())[2:]:
         assert row.rank is None
-        assert row.stopped == "a"
+        assert row.entry.result.stopped == "a"
         assert row.accuracy.halfwidth is None
         assert row.intervals["class-aware"].accuracy.halfwidth is None
         assert row.difference.halfwidth is None
