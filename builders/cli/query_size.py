@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fslbench_data.cli.options import (
+    OF_NUMBERS,
     check_output,
     format_option,
     level_option,
@@ -65,14 +66,14 @@ def query_size(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    check_output(path, output_format=output_format, endings=(".csv", ".json"))
+    form = check_output(path, output_format=output_format, endings=OF_NUMBERS)
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
     sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
     grid = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
         swept = sweep(sets, grid, **settings, progress=progress)
     write(
-        output_format,
+        form,
         path,
         csv=lambda: sweep_csv(swept),
         json=lambda: sweep_json(swept),

@@ -254,12 +254,11 @@ def table(
     closed, else the open one. Without FILE, the reference methods are shown.
     """
     from benchmark_spec.errors import listing
-    from fslbench_data.cli.report_output import format_of
     from fslbench_data.release.release import load_release
     from fslbench_data.render.paper import table as made
 
     endings = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
-    check_output(path, *files, output_format=output_format, endings=endings)
+    form = check_output(path, *files, output_format=output_format, endings=endings)
     paper = made(sources_of(files, pool), load_release(release), **chosen)
 
     def on(console: Console) -> None:
@@ -272,7 +271,6 @@ def table(
             note = note.replace("Bold:", "*:")
             console.print(note, style="dim", highlight=False, markup=False)
 
-    form = format_of(output_format, path, endings)
     if form == "table":
         draw(on, path)
     else:

@@ -74,15 +74,13 @@ def leaderboard(
     error with the reason; they change nothing for the others, nor the exit code without --check.
     With -o page.html it is a page to look at, in one file.
     """
-    from fslbench_data.cli.report_output import format_of
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     endings = {**ENDINGS, ".html": "html"}
-    check_output(path, output_format=output_format, endings=endings)
-    form = format_of(output_format, path, endings)
+    form = check_output(path, output_format=output_format, endings=endings)
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
@@ -192,7 +190,7 @@ def review(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    check_output(path, *paths, endings=(".md",))
+    check_output(path, *paths, endings={".md": "markdown"})
     proposed = LooseFiles(paths)
     for name, file in proposed.paths.items():
         if name.rpartition("/")[2] != file.name:

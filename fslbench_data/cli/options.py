@@ -138,9 +138,6 @@ def images_option(about: str) -> Callable[[Command], Command]:
     )
 
 
-_OVERWRITE = "fslbench_data.overwrite"
-
-
 def output_to(
     name: str = "path", about: str = "Write to this file.", *, required: bool = False
 ) -> Callable[[Command], Command]:
@@ -148,16 +145,8 @@ def output_to(
 
     The command calls :func:`check_output` or :func:`check_free` before it works.
     """
-
-    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
-        context.meta[_OVERWRITE] = value
-
     overwrite = click.option(
-        "--overwrite",
-        is_flag=True,
-        expose_value=False,
-        callback=remember,
-        help="Replace what is there.",
+        "--overwrite", is_flag=True, expose_value=False, help="Replace what is there."
     )
     to = click.option("-o", "--output", name, type=FILE, required=required, help=about)
     return lambda command: to(overwrite(command))
@@ -166,7 +155,8 @@ def output_to(
 output_option: Callable[[Command], Command] = output_to()
 
 
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+OF_NUMBERS = {".csv": "csv", ".json": "json"}
+ENDINGS = {**OF_NUMBERS, ".md": "markdown", ".tex": "latex"}
 """Formats by the endings of files."""
 
 
@@ -174,17 +164,18 @@ def check_output(
     path: Path | None,
     *sources: Path,
     output_format: str | None = None,
-    endings: Collection[str] = tuple(ENDINGS),
-) -> None:
-    """Refuse, before any work, to write text over a file, or under a name of another kind.
+    endings: Mapping[str, str] = ENDINGS,
+) -> str:
+    """Return the requested format, or else that of the file's ending, or ``table``.
 
-    A name has one of these endings, or no ending or .txt for text; with a requested format,
-    any that no other kind of file has.
+    Refuses, before any work, to write text over a file, or under a name of another kind: a name
+    has one of these endings, or no ending or .txt for text; with a requested format, any that no
+    other kind of file has.
     """
     from benchmark_spec.errors import OutputError
 
     if path is None:
-        return
+        return output_format or "table"
     check_free(path, *sources)
     ending = path.suffix.lower()
     refused = _OTHER_KINDS if output_format else (ending,)
@@ -193,6 +184,7 @@ def check_output(
             f"{path} cannot be written: there is no output of that kind",
             expected=f"a name ending in {', '.join(endings)}; or in .txt or nothing, for text",
         )
+    return output_format or endings.get(ending, "table")
 
 
 _OTHER_KINDS = (".parquet", ".xlsx", ".docx", ".odt", ".jsonl", ".pdf")
@@ -218,7 +210,8 @@ def check_free(path: Path | None, *sources: Path) -> None:
         return
     if any(source.exists() and path.samefile(source) for source in sources):
         raise OutputError(f"{path} is the submission itself", fix="name another file to write")
-    if not click.get_current_context().meta.get(_OVERWRITE):
+    given = click.get_current_context().get_parameter_source("overwrite")
+    if given is not ParameterSource.COMMANDLINE:
         raise OutputError(
             f"{path} exists already",
             expected="a new file: what is there is not written over unasked",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fslbench_data.cli.options import (
+    OF_NUMBERS,
     check_output,
     command,
     dataset_option,
@@ -115,7 +116,7 @@ def plan(
     opened = load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
     sources = [file] if file else []
-    check_output(path, *sources, output_format=output_format, endings=(".csv", ".json"))
+    form = check_output(path, *sources, output_format=output_format, endings=OF_NUMBERS)
     (source,) = sources_of(sources, pool) or (None,)
     counts = parse_queries(tasks, "tasks") if tasks else []
     if counts and suite != "pooled" and not isinstance(source, OwnLog):
@@ -132,7 +133,7 @@ def plan(
             **chosen,
         )
     write(
-        output_format,
+        form,
         path,
         csv=lambda: plan_csv(planned),
         json=lambda: plan_json(planned),

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark_spec.errors import many
-from fslbench_data.cli.options import ENDINGS, FOR_MACHINES, draw, output, say
+from fslbench_data.cli.options import FOR_MACHINES, draw, output, say
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import Reported
-
-
-def format_of(
-    output_format: str | None, path: Path | None, endings: Mapping[str, str] = ENDINGS
-) -> str:
-    """Return the requested format, or else that of the file's ending, or ``table``."""
-    return output_format or endings.get("" if path is None else path.suffix.lower(), "table")
 
 
 Draw = Callable[["Console"], object]
@@ -32,7 +24,7 @@ Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
 
 
 def write(
-    output_format: str | None,
+    form: str,
     path: Path | None,
     *,
     json: Callable[[], str | Iterable[str]],
@@ -49,22 +41,21 @@ def write(
     paper
         Returns the tables for Markdown and LaTeX, the signature, and notes below them all.
     """
-    chosen = format_of(output_format, path)
-    pieces = {"csv": csv, "json": json}.get(chosen)
+    pieces = {"csv": csv, "json": json}.get(form)
     if pieces is not None:
         output(pieces(), path)
-    elif chosen in ("markdown", "latex") and paper is not None:
+    elif form in ("markdown", "latex") and paper is not None:
         from fslbench_data.render.latex import latex
         from fslbench_data.render.table import markdown
 
-        output((markdown if chosen == "markdown" else latex)(*paper()), path)
+        output((markdown if form == "markdown" else latex)(*paper()), path)
     elif table is not None:
         draw(table, path)
 
 
 def write_report(
     report: Report,
-    output_format: str | None,
+    form: str,
     path: Path | None,
     *,
     details: bool = False,
@@ -77,7 +68,6 @@ def write_report(
     """
     from fslbench_data.render.report_formats import json_pieces, render_csv
 
-    form = format_of(output_format, path)
     table: Draw | None = None
     paper: Paper | None = None
     if details:
@@ -111,10 +101,10 @@ def write_report(
             for text in facts.warnings:
                 say(f"Warning: {facts.source}: {text}")
     if details or form in FOR_MACHINES:
-        say_left_out(report)
+        _say_left_out(report)
 
 
-def write_reported(found: Reported, output_format: str | None, path: Path | None) -> None:
+def write_reported(found: Reported, form: str, path: Path | None) -> None:
     """Write what printed results, or accuracies alone, show; warnings go to standard error."""
     from fslbench_data.render import reported_text
     from fslbench_data.render.table import csv_text, json_text
@@ -123,7 +113,7 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
         if one.warning:
             say(f"Warning: {one.method}{': ' * bool(one.method)}{one.warning}")
     write(
-        output_format,
+        form,
         path,
         csv=lambda: csv_text(reported_text.values(found)),
         json=lambda: json_text(found.to_dict()),
@@ -132,7 +122,7 @@ def write_reported(found: Reported, output_format: str | None, path: Path | None
     )
 
 
-def say_left_out(report: Report) -> None:
+def _say_left_out(report: Report) -> None:
     """Print on standard error which task sets are read with ``--bias`` only."""
     if report.left_out:
         say(
@@ -141,25 +131,13 @@ def say_left_out(report: Report) -> None:
         )
 
 
-def say_pooled(report: Report, release: Release) -> None:
-    """Print on standard error on which other task sets intervals would be narrower, if any."""
-    from fslbench_data.scoring.score import pooled_instead
-
-    if found := pooled_instead(report, release):
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        say(
-            f"tip: evaluate the pooled sets ({found[0]}{more}): they use more of the images, so "
-            "that intervals for new images are narrower"
-        )
-
-
-def write_bias(report: BiasReport, output_format: str | None, path: Path | None) -> None:
+def write_bias(report: BiasReport, form: str, path: Path | None) -> None:
     """Write the ladders of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
 
     signature, notes = str(report.signature), bias_notes(report)
     write(
-        output_format,
+        form,
         path,
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
@@ -168,7 +146,7 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
     )
 
 
-def write_counts(report: Report, output_format: str | None, path: Path | None) -> None:
+def write_counts(report: Report, form: str, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
     from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
@@ -181,29 +159,33 @@ def write_counts(report: Report, output_format: str | None, path: Path | None) -
         return json_text({"signature": signature, **rows})
 
     write(
-        output_format,
+        form,
         path,
         csv=lambda: csv_text(counts_table(report), signature),
         json=json,
         table=lambda console: _print(counts_tables(report), console, whole=False),
         paper=lambda: (counts_tables(report), signature, ()),
     )
+    _say_left_out(report)
 
 
-def write_means(
-    report: Report, output_format: str | None, path: Path | None, *, harmonic: bool
-) -> None:
+def write_means(report: Report, form: str, path: Path | None, *, harmonic: bool) -> None:
     """Write means over data sets, and their differences."""
-    from fslbench_data.render.dataset_mean_tables import dataset_mean_tables, values
-    from fslbench_data.render.table import csv_text, json_text, objects
+    from fslbench_data.render.dataset_mean_tables import dataset_mean_tables
+    from fslbench_data.render.table import csv_of_rows, json_text
+    from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
 
     signature = str(report.signature)
     means = report.harmonic_means if harmonic else report.dataset_means
+
+    def rows() -> list[dict[str, Any]]:  # as SQL has them
+        return dataset_mean_table(means).to_pylist()  # type: ignore[no-any-return]
+
     write(
-        output_format,
+        form,
         path,
-        csv=lambda: csv_text(values(means), signature),
-        json=lambda: json_text({"signature": signature, "means": objects(values(means))}),
+        csv=lambda: csv_of_rows(DATASET_MEANS.names, map(dict.values, rows()), signature),
+        json=lambda: json_text({"signature": signature, "means": rows()}),
         table=lambda console: _print(dataset_mean_tables(means, harmonic=harmonic), console),
         paper=lambda: (dataset_mean_tables(means, harmonic=harmonic), signature, ()),
     )

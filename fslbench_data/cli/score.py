@@ -108,9 +108,6 @@ def score(
     Several, a method each, are compared task by task.
     """
     from fslbench_data.cli.report_output import (
-        format_of,
-        say_left_out,
-        say_pooled,
         write_bias,
         write_counts,
         write_means,
@@ -119,7 +116,7 @@ def score(
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.scoring.score import score_selected
+    from fslbench_data.scoring.score import pooled_instead, score_selected
     from fslbench_data.scoring.selection import Selection
     from fslbench_data.submission.reading import is_accuracies
 
@@ -132,7 +129,7 @@ def score(
     }
     if len(chosen_views := [name for name, given in views.items() if given]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
-    check_output(path, *files, output_format=output_format)
+    form = check_output(path, *files, output_format=output_format)
     whole = bool(files) and all(map(is_accuracies, files))
     if chosen["methods"] and (bias or whole):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
@@ -142,7 +139,7 @@ def score(
         refuse_others({"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone")
         dataset = next(iter(chosen["datasets"]), None)
         found = reported(files, dataset=dataset, level=chosen["level"], **design)
-        write_reported(found, output_format, path)
+        write_reported(found, form, path)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{option} is of accuracies alone, one a task")
@@ -151,27 +148,30 @@ def score(
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(sources, opened, selection), output_format, path)
+        write_bias(measured(sources, opened, selection), form, path)
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
     if means or harmonic_means:
-        write_means(report, output_format, path, harmonic=harmonic_means)
+        write_means(report, form, path, harmonic=harmonic_means)
     elif counts or summary:
-        write_counts(report, output_format, path)
-        say_left_out(report)
+        write_counts(report, form, path)
     else:
         write_report(
             report,
-            output_format,
+            form,
             path,
             details=details,
             all_references=all_references,
             whole_signature=whole_signature,
         )
         ended = report.log is not None or chosen["task_sets"] or details
-        if not ended and format_of(output_format, path) == "table":
-            say_pooled(report, opened)
+        if not ended and form == "table" and (pooled := pooled_instead(report, opened)):
+            more = f" and {len(pooled) - 1} more" if len(pooled) > 1 else ""
+            say(
+                f"tip: evaluate the pooled sets ({pooled[0]}{more}): they use more of the images, "
+                "so that intervals for new images are narrower"
+            )
 
 
 @command(short_help="Compare two methods; --fail-if-worse is for CI.")
@@ -219,16 +219,16 @@ def compare(
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
     sources = (Path(name.partition("::")[0]) for name in names)
-    check_output(path, *sources, output_format=output_format)
+    form = check_output(path, *sources, output_format=output_format)
     opened = load_release(release)
     both, selection = find_two(names, opened, Selection.of(**chosen), **pool)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(measured(both, opened, selection), output_format, path)
+        write_bias(measured(both, opened, selection), form, path)
         return
     report = score_selected(both, opened, selection, only_compared=True)
-    write_report(report, output_format, path, details=details, whole_signature=whole_signature)
+    write_report(report, form, path, details=details, whole_signature=whole_signature)
     if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection)):
         say(f"left out, answered by one of the two only: {listing(left_out)}")
     leading = primary_comparisons(report.comparisons)
@@ -267,9 +267,9 @@ def interval(
     from fslbench_data.scoring.score import score
 
     of_pool = (file for file in pool.values() if isinstance(file, Path))
-    check_output(path, log, *of_pool, output_format=output_format)
+    form = check_output(path, log, *of_pool, output_format=output_format)
     report = score(log_in([log], pool), level=level)
-    write_report(report, output_format, path, details=details)
+    write_report(report, form, path, details=details)
 
 
 @command(short_help="Say what a printed 91.72 ± 0.55 shows.")
@@ -311,6 +311,6 @@ def reported(
     from fslbench_data.cli.report_output import write_reported
     from fslbench_data.scoring.reported import reported as read
 
-    check_output(path, output_format=output_format)
+    form = check_output(path, output_format=output_format)
     found = read(results[0] if len(results) == 1 else list(results), **about)
-    write_reported(found, output_format, path)
+    write_reported(found, form, path)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-_ENDINGS = {**ENDINGS, ".parquet": "parquet"}
-
 
 @command(short_help="Ask anything in SQL.")
 @click.argument("query", required=False)
@@ -74,7 +72,8 @@ def sql(
     from fslbench_data.sandbox.client import QueryProcess
     from fslbench_data.scoring.sql import connect, described, only_named, tables
 
-    check_output(path, *submissions, output_format=output_format, endings=_ENDINGS)
+    endings = {**ENDINGS, ".parquet": "parquet"}
+    form = check_output(path, *submissions, output_format=output_format, endings=endings)
     if show is not None:
         from analysis_sql.queries.engine import query_text
 
@@ -95,27 +94,24 @@ def sql(
             spent = time.monotonic() - start
             process.load(named)
             table = process.run(query, spent=spent)
-        _write(table, output_format, path)
+        _write(table, form, path)
 
 
-def _write(table: pa.Table, output_format: str | None, path: Path | None) -> None:
+def _write(table: pa.Table, form: str, path: Path | None) -> None:
     from benchmark_spec.errors import OutputError
-    from fslbench_data.cli.report_output import format_of, write
+    from fslbench_data.cli.report_output import write
     from fslbench_data.render.console import print_table, screenful
     from fslbench_data.render.query_result import csv_result, json_pieces, table_of
 
-    chosen = format_of(output_format, path, _ENDINGS)
-    if chosen == "parquet":
-        import pyarrow.parquet as pq
+    if form == "parquet":
         from pyarrow import ArrowNotImplementedError
 
-        from fslbench_data.files import whole_file
+        from fslbench_data.files.parquet import write_parquet
 
         if path is None:
             raise OutputError("Parquet is not for the terminal", fix="name a file with -o")
         try:
-            with whole_file(path) as temporary:
-                pq.write_table(table, temporary)
+            write_parquet(table, path)
         except ArrowNotImplementedError as error:  # arrays that are null, in old versions
             raise OutputError(
                 f"this version of Arrow cannot write the result as Parquet: {error}",
@@ -130,7 +126,7 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
         print_table(first, console, left=max(0, table.num_rows - rows))
 
     write(
-        chosen,
+        form,
         path,
         csv=lambda: csv_result(table),
         json=lambda: json_pieces(table),

@@ -9,7 +9,7 @@ from typing import Any
 
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.dataset_means import DATASET_MEANS, DatasetMean, dataset_mean_table
+from fslbench_data.scoring.dataset_means import DatasetMean
 
 NOTE = (
     "Each data set counts alike. ± is about new images, or new classes, of these data sets: they "
@@ -31,13 +31,6 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     if pairs:
         tables.append(_table(f"Differences of {what}, {level}", pairs))
     return [*tables[:-1], replace(tables[-1], notes=(NOTE,))]
-
-
-def values(means: Sequence[DatasetMean]) -> Table:
-    """Return the rows of SQL's table `dataset_means`: for CSV and JSON."""
-    rows = dataset_mean_table(means).to_pylist()
-    columns = (Column(name, itemgetter(name)) for name in DATASET_MEANS.names)
-    return Table("", tuple(columns), rows)
 
 
 def _table(title: str, rows: Sequence[DatasetMean]) -> Table:

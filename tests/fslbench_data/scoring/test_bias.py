@@ -197,7 +197,7 @@ def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release
 
 def test_ladders_say_where_runs_are_not_counted(release: Release, tmp_path: Path) -> None:
     parts = [in_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
-    write_bias(bias(merge(parts), release), None, tmp_path / "bias.txt")
+    write_bias(bias(merge(parts), release), "table", tmp_path / "bias.txt")
     text = " ".join((tmp_path / "bias.txt").read_text().split())
     said = "Several runs of mine: their mean. Intervals do not count how runs differ."
     closed = [each for each in bias(merge(parts), release).ladders if each.kind == "closed"]
@@ -255,7 +255,7 @@ def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
     fixed = _with_level(release, "fixed", 0.6, 6)
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
     report = bias(merge([*parts, one, fixed]), release)
-    write_bias(report, None, tmp_path / "bias.json")
+    write_bias(report, "json", tmp_path / "bias.json")
     assert report.ladders[0].results.of_one_model == ("one",)
     rows = json.loads((tmp_path / "bias.json").read_text())["rows"]
     told = {(row["method"], row["versus"]): row["of_one_model"] for row in rows if row["method"]}
