@@ -41,11 +41,11 @@ TIMED_UPDATE = """async ([id, value]) => {
 
 def made(path: Path, folder: Path) -> None:
     """Make the page, as ``fslbench report`` does."""
-    from fslbench_data.render.page.make import make_page
+    from fslbench_data.render.page.make import page_of
     from fslbench_data.scoring.selection import Selection
 
     release: Any = made_up_release()
-    make_page([path], release, folder, Selection(allow_unbound=True))
+    page_of([path], release, Selection(allow_unbound=True), folder)
 
 
 def response_times(page: Path) -> dict[str, list[float]]:

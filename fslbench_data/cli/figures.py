@@ -156,18 +156,19 @@ def report(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.page import INDEX
-    from fslbench_data.render.page.make import make_page
+    from fslbench_data.render.page.make import page_of
     from fslbench_data.scoring.selection import Selection
 
-    check_free(folder / INDEX)
+    path = folder / INDEX
+    check_free(path)
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["allow_unbound"] else []
     with steps("making the page") as step:
-        path = make_page(
+        page_of(
             sources_of(files, pool),
             load_release(release),
-            folder,
             Selection.of(**chosen),
+            folder,
             sweeps=sweeps,
             images=images,
             arguments=shlex.join(arguments),

@@ -22,7 +22,7 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.errors import OutputError, SpecError, many
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.files import whole_file
+from fslbench_data.files import write_whole
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
@@ -335,8 +335,7 @@ class Page:
             raise OutputError(
                 f"{path.parent} cannot be a folder: {error.strerror}", fix="name another folder"
             ) from None
-        with whole_file(path) as temporary:
-            temporary.write_text(self.text, encoding="utf-8")
+        write_whole(path, self.text)
         return path
 
 
@@ -396,8 +395,6 @@ def report_page(
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
-    if path is not None:
-        _check_folder(Path(path))
     selection = Selection.of(
         methods=methods,
         datasets=datasets,
@@ -410,31 +407,22 @@ def report_page(
     if release is not None:
         arguments += ["--release", release.hub or release.files.where]
     arguments += ["--unbound"] if allow_unbound else []
-    page = page_of(
+    return page_of(
         results,
         load_release() if release is None else release,
         selection,
+        path,
         sweeps=sweeps,
         images=images if images is None or images is True else Path(images),
         arguments=shlex.join(arguments),
     )
-    if path is not None:
-        page.write(path)
-    return page
-
-
-def make_page(
-    files: Sources, release: Release, folder: Path, selection: Selection, **how: Any
-) -> Path:
-    """Write the page of some files of results, as :func:`page_of` makes it; gives its path."""
-    _check_folder(folder)
-    return page_of(files, release, selection, **how).write(folder)
 
 
 def page_of(
     results: Sources,
     release: Release,
     selection: Selection,
+    folder: str | Path | None = None,
     *,
     sweeps: Sequence[str | Path] = (),
     images: Images = None,
@@ -443,9 +431,12 @@ def page_of(
 ) -> Page:
     """Make the page of some results and of the reference methods, or without any of these alone.
 
-    `arguments` are files and release as the command line names them, and `progress` is called with
-    what is done next.
+    It is written into a `folder`, if there is one, which is checked before any work.  `arguments`
+    are files and release as the command line names them, and `progress` is called with what is done
+    next.
     """
+    if folder is not None:
+        _check_folder(Path(folder))
     if len(selection.methods) > MOST_CHOSEN:
         chosen = f"{len(selection.methods)} methods are chosen"
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
@@ -468,7 +459,10 @@ def page_of(
         arguments=arguments,
         progress=progress,
     )
-    return Page(html(content))
+    page = Page(html(content))
+    if folder is not None:
+        page.write(folder)
+    return page
 
 
 def html(content: Values) -> str:

@@ -16,7 +16,7 @@ from scipy import stats
 from analysis_sql.bias import ClassSpread, contrast, gap, interval_of, step_score
 from fslbench_data.cli.report_output import write_bias
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.page.make import make_page
+from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
@@ -160,7 +160,7 @@ def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
     assert by_worst.value == pytest.approx(stats.spearmanr(*both).statistic)
     (_, _, lost), *_ = ladder.methods[0].gaps
     assert lost.accuracy.tasks == 9
-    page = make_page(three, release, tmp_path / "page", Selection())
+    page = page_of(three, release, Selection()).write(tmp_path / "page")
     assert "wAcc" in page.read_text(encoding="utf-8")
 
 

@@ -32,14 +32,14 @@ TASK_SETS = (
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
     """The page of the reference methods on task sets of two data sets, with a sweep made up."""
-    from fslbench_data.render.page.make import make_page
+    from fslbench_data.render.page.make import page_of
     from fslbench_data.scoring.selection import Selection
 
     folder = tmp_path_factory.mktemp("page")
     sweep = folder / "sweep.json"
     sweep.write_text(json.dumps(SWEEP))
     chosen = Selection.of(datasets=["digits", "emoji"], task_sets=TASK_SETS)
-    return make_page((), embedded, folder, chosen, sweeps=[sweep])
+    return page_of((), embedded, chosen, sweeps=[sweep]).write(folder)
 
 
 @dataclass

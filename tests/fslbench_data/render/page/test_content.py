@@ -12,7 +12,7 @@ from recorded import recorded
 
 from benchmark_spec.errors import OutputError, SpecError
 from fslbench_data.release.release import Release
-from fslbench_data.render.page.make import MOST_CHOSEN, html, make_page, page_content
+from fslbench_data.render.page.make import MOST_CHOSEN, html, page_content, page_of
 from fslbench_data.scoring.selection import Selection, select
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -38,10 +38,10 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
 def test_what_is_refused(embedded: Release, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be a folder"):
-        make_page((), embedded, tmp_path / "file", Selection.of(datasets=["digits"]))
+        page_of((), embedded, Selection.of(datasets=["digits"]), tmp_path / "file")
     many = Selection.of(methods=[f"m{i}" for i in range(51)])
     with pytest.raises(SpecError, match="51 methods are chosen"):
-        make_page((), embedded, tmp_path / "new", many)
+        page_of((), embedded, many, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 

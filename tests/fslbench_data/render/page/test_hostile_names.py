@@ -9,7 +9,7 @@ import pytest
 
 import fslbench_data as fb
 from fslbench_data.release.release import Release
-from fslbench_data.render.page.make import make_page
+from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.selection import Selection
 
 from .conftest import Open
@@ -33,7 +33,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory, embedded: Release) ->
         results.append(folder / f"{seed}.parquet")
         recorder.submission().write(results[-1])
     chosen = Selection(datasets=("openclipart",), references=False)
-    return make_page(results, embedded, folder, chosen)
+    return page_of(results, embedded, chosen).write(folder)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from fslbench_data.release.release import load_release
 from fslbench_data.render.figures.charts import TIES
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.interval_text import CLAIMS
-from fslbench_data.render.page.make import make_page
+from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 
@@ -129,7 +129,7 @@ def test_the_verdict_is_the_command_s(open_page: Open, task_set: str, habit: str
 
 def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: Path) -> None:
     example = root / "examples/my_results.parquet"
-    file = make_page([example], load_release(), tmp_path, Selection())
+    file = page_of([example], load_release(), Selection()).write(tmp_path)
     tab = open_page(file=file, width=390)
     verdicts = tab.page.locator("#answer > div:not([hidden]) td:nth-last-child(-n+2)")
     assert verdicts.count() == 6
@@ -348,7 +348,7 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
 
 def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
     chosen = Selection.of(datasets="digits", methods="pixels/NCC", task_sets="open-5w1s1q")
-    tab = open_page(file=make_page((), load_release(), tmp_path, chosen))
+    tab = open_page(file=page_of((), load_release(), chosen).write(tmp_path))
     assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
     assert tab.errors == []
 
@@ -361,7 +361,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     counts = {"A": rng.integers(0, 26, 10), "O'Neil": rng.integers(0, 26, 12)}
     path = tmp_path / "part.parquet"
     merge([recorded(info, own, name) for name, own in counts.items()]).write(path)
-    tab = open_page(file=make_page([path], release, tmp_path / "page", Selection()))
+    tab = open_page(file=page_of([path], release, Selection()).write(tmp_path / "page"))
     r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
     caption = tab.page.inner_text("#scatter-caption")
     assert f"Pearson's r = {r:.2f}, T = 10 tasks" in caption
