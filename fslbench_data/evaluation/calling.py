@@ -87,7 +87,7 @@ def predict_tasks(
     step = batch or 1
     for start in range(0, count, step):
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        if all((str(tasks.info), task.task_id) in log.predictions for task in group):
+        if all((str(tasks.info), task.task_id) in log.answers for task in group):
             yield group, True
             continue
         rng = task_generator(seed, tasks.info, start)
@@ -130,7 +130,7 @@ def predicts_alone(
     step = batch or 1
     for start in range(0, min(count, MOST_CHECKED), step):
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        known = np.array([log.predictions[str(tasks.info), task.task_id] for task in group])
+        known = np.array([log.answers[str(tasks.info), task.task_id][0] for task in group])
         label = np.array([task.query_label for task in group])
         order = np.argsort(label, axis=1, kind="stable")  # class by class
         ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ in size

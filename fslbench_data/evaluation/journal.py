@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,6 @@ from msgspec import Struct
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
-
-Predictions = dict[tuple[str, int], list[int]]
-"""Predictions by task set (``dataset/task_set``) and task id."""
 
 
 class _Line(Struct, array_like=True, forbid_unknown_fields=True):
@@ -40,16 +37,17 @@ _SYNC_SECONDS = 1.0
 class Journal:
     """Finished tasks of one run, kept in a file if there is a path.
 
-    A journal is resumed by an equal `run`.  Predictions have to fit the protocols; those of other
-    task sets are kept as they are.  Raises an OutputError if the file is of another run, or cannot
-    be written.
+    `answers` are by task set (``dataset/task_set``) and task id: predictions, and perhaps the
+    second-best classes.  A journal is resumed by an equal `run`.  Predictions have to fit the
+    protocols; those of other task sets are kept as they are.  Raises an OutputError if the file is
+    of another run, or cannot be written.
     """
 
     def __init__(
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
         self.path, self._protocols = path, protocols
-        self.predictions, self.second = Predictions(), Predictions()
+        self.answers: dict[tuple[str, int], Sequence[list[int]]] = {}
         self._file = None
         if path is None:
             return
@@ -72,29 +70,16 @@ class Journal:
             with _written(self.path), self._file:
                 self._sync()
 
-    def add(
-        self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None = None
-    ) -> None:
-        """Keep the predictions of a task, perhaps with the second-best classes.
-
-        Raises an OutputError if they cannot be written.
-        """
-        self._keep(task_set, task_id, predictions, second)
+    def add(self, task_set: str, task_id: int, *answer: list[int]) -> None:
+        """Keep the answer to a task; raises an OutputError if it cannot be written."""
+        self.answers[task_set, task_id] = answer
         if self._file is None:
             return
         with _written(self.path):
-            more = [] if second is None else [second]
-            self._file.write(_line([task_set, task_id, predictions, *more]))
+            self._file.write(_line([task_set, task_id, *answer]))
             self._file.flush()
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self._sync()
-
-    def _keep(
-        self, task_set: str, task_id: int, predictions: list[int], second: list[int] | None
-    ) -> None:
-        self.predictions[task_set, task_id] = predictions
-        if second is not None:
-            self.second[task_set, task_id] = second
 
     def _sync(self) -> None:
         if self._file is not None:
@@ -133,13 +118,13 @@ class Journal:
             protocol = self._protocols.get(entry.task_set)
             way = MAX_WAY if protocol is None else protocol.way
             varies = isinstance(protocol, LoggedProtocol)
-            lists = [entry.predictions, entry.second or entry.predictions]
+            lists = [entry.predictions, *([entry.second] if entry.second else [])]
             fixed = None if protocol is None or varies else protocol.n_query
             if any(len(positions) != (fixed or len(positions)) for positions in lists):
                 break
             if not all(0 <= position < way for positions in lists for position in positions):
                 break
-            self._keep(entry.task_set, entry.task_id, entry.predictions, entry.second)
+            self.answers[entry.task_set, entry.task_id] = lists
             kept += len(line) + 1
         return whole[:kept] if whole else b""
 

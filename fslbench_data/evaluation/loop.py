@@ -65,14 +65,14 @@ class Rival:
             raise SpecError(f"{self.rule.versus} has several runs on {info}", expected="one")
         return np.asarray(groups[0].counts, np.int64)
 
-    def watch(self, tasks: TaskSet) -> Callable[[Mapping[int, Sequence[int]]], bool]:
-        """Return a function of the next predictions, by task id: whether there is a verdict."""
+    def watch(self, tasks: TaskSet) -> Callable[[Mapping[int, Sequence[Sequence[int]]]], bool]:
+        """Return a function of the next answers, by task id: whether there is a verdict."""
         rival, label = self.counts(tasks.info), tasks.query_label
         sequence = ConfidenceSequence(tasks.info.protocol.n_query, self.rule.level)
 
-        def conclusive(by_task: Mapping[int, Sequence[int]]) -> bool:
+        def conclusive(by_task: Mapping[int, Sequence[Sequence[int]]]) -> bool:
             intervals = []
-            for task_id, predictions in by_task.items():
+            for task_id, (predictions, *_) in by_task.items():
                 right = int((np.asarray(predictions) == label[task_id]).sum())
                 intervals.append(sequence.update(right - int(rival[task_id])))
             return intervals[-1].conclusive_at is not None
@@ -246,27 +246,27 @@ def evaluate(
             for info, count in zip(infos, counts, strict=True):
                 tasks = release.task_set(info.dataset, str(info.name))
                 watch = None if rival is None else rival.watch(tasks)
-                predictions: list[list[int]] = []
+                answers: list[Sequence[list[int]]] = []
                 inputs = choice.of(release, info.dataset, seed)
                 for group, resumed in predict_tasks(
                     method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
                 ):
                     progress(len(group), resumed=resumed)
-                    new = {task.task_id: log.predictions[str(info), task.task_id] for task in group}
-                    predictions += new.values()
+                    new = {task.task_id: log.answers[str(info), task.task_id] for task in group}
+                    answers += new.values()
                     if watch is not None and watch(new):
                         break
-                second = [log.second.get((str(info), i), []) for i in range(len(predictions))]
-                recorder.add_task_set(tasks, predictions, second if all(second) else None)
+                first, second = ([a[i] for a in answers if len(a) > i] for i in (0, 1))
+                recorder.add_task_set(tasks, first, second if len(second) == len(first) else None)
                 if rival is not None:
                     recorder.stopped(info, rival.rule)
                 if info in checked:
-                    again.append((inputs, tasks, len(predictions)))
+                    again.append((inputs, tasks, len(answers)))
             alone = [  # at the end, since a method may keep something of its calls
                 predicts_alone(method, *those, log, seed=seed, batch=batch) for those in again
             ]
         except KeyboardInterrupt:
-            on_stop(len(log.predictions))
+            on_stop(len(log.answers))
             raise
     submission = recorder.submission()
     inductive = None if None in alone or not alone else all(alone)

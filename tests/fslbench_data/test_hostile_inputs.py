@@ -147,7 +147,7 @@ def test_a_line_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
     with closing(Answers(path, {"a": 1}, {})) as journal:
-        assert not journal.predictions
+        assert not journal.answers
 
 
 @pytest.mark.parametrize("key", ["of", "notes", "made"])
