@@ -86,11 +86,6 @@ class Process:
             cast(BufferedReader, self._process.stdout),
         )
 
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
-
     def greet(self) -> None:
         """Wait until it has started; raises EndedError if it cannot."""
         if not self._greeted:
@@ -156,8 +151,7 @@ class Process:
                 data = pa.allocate_buffer(reply["bytes"])
                 if replies.readinto(memoryview(data)) < reply["bytes"]:
                     raise EndedError("ended")
-                with pa.ipc.open_stream(data) as reader:
-                    received.append(reader.read_all())
+                received.append(pa.ipc.open_stream(data).read_all())
         except (OSError, ValueError):  # it reads no more, or breaks off
             raise EndedError("ended") from None
         if not reply:
@@ -188,8 +182,6 @@ class Process:
                 pipe.close()
 
 
-__all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns", "read_untrusted_table"]
-
 _lock = RLock()
 _server: Process | None = None
 
@@ -201,9 +193,7 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
     ends the process that reads it; a SubmissionError or a SchemaError if it is not a submission.
     """
-    path = Path(path)
-    source = printable(str(path))
-    _check(path, source)
+    source = _checked(path)
     table = _read("submission", path, source, limits)
     methods, bindings, version = metadata_of(table.schema, source) or ({}, {}, "unknown")
     return Submission(table.replace_schema_metadata(None), methods, bindings, source, version)
@@ -218,11 +208,8 @@ def read_untrusted_columns(
     reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
     ends the process that reads it.
     """
-    path = Path(path)
-    source = printable(str(path))
     try:
-        _check(path, source)
-        return _read("columns", path, source, limits, sorted(wanted))
+        return _read("columns", path, _checked(path), limits, sorted(wanted))
     except UnreadableError as error:
         raise error.with_advice(fix="write the file again") from None
     except TooLargeError as error:
@@ -240,8 +227,9 @@ def read_untrusted_table(
     return _read("table", path, where, limits, options, most_bytes)
 
 
-def _check(path: Path, source: str) -> None:
-    """Refuse what is no regular file with the ending of Parquet files."""
+def _checked(path: Path) -> str:
+    """Return what messages call a file; refuse what is no regular file that ends as Parquet's."""
+    source = printable(str(path))
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError) as error:
@@ -254,6 +242,7 @@ def _check(path: Path, source: str) -> None:
             fix="write the submission with Submission.write",
         )
     refuse_lfs_pointer(path)
+    return source
 
 
 def _read(

@@ -40,7 +40,10 @@ def serve(service: str) -> None:
     _reply(replies, {"end": True})
     for line in requests:
         request = json.loads(line)
-        tables = {name: _received(requests, size) for name, size in request["tables"].items()}
+        tables = {
+            name: pa.ipc.open_stream(pa.py_buffer(requests.read(size))).read_all()
+            for name, size in request["tables"].items()
+        }
         try:
             for table in run(request, tables):
                 _reply(replies, {"bytes": stream_size(table)})
@@ -117,11 +120,6 @@ def _querying() -> Service:
 def _reply(replies: BinaryIO, content: dict[str, Any]) -> None:
     replies.write(json.dumps(content).encode() + b"\n")
     replies.flush()
-
-
-def _received(requests: BinaryIO, size: int) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(requests.read(size))) as reader:
-        return reader.read_all()
 
 
 def stream_size(table: pa.Table) -> int:

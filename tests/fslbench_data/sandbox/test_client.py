@@ -19,7 +19,8 @@ from processes import python
 
 from benchmark_spec import errors
 from fslbench_data.sandbox import client
-from fslbench_data.sandbox.client import LIMITS, read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
+from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, written_metadata
 from fslbench_data.submission.model import Submission
 
@@ -265,7 +266,7 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 
 def _pid() -> int:
-    return client._server.pid
+    return client._server._process.pid
 
 
 @pytest.mark.slow

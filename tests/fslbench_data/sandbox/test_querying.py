@@ -48,7 +48,7 @@ def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]
 
 def _is_alive(process: QueryProcess) -> bool:
     try:
-        os.kill(process._process.pid, 0)
+        os.kill(process._process._process.pid, 0)
     except ProcessLookupError:
         return False
     return True
@@ -107,7 +107,7 @@ def test_a_process_that_ends_is_an_error(
     started: Callable[..., QueryProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = started()
-    os.kill(process._process.pid, 9)
+    os.kill(process._process._process.pid, 9)
     with pytest.raises(QueryError, match=r"ended the process that ran it \(-9\)"):
         process.run("SELECT 1")
     monkeypatch.setattr(process_module, "_CODE", "raise SystemExit(3)")
@@ -200,7 +200,7 @@ def test_a_query_ends_soon_after_a_killed_command() -> None:
         "from fslbench_data.sandbox.client import QueryProcess\n"
         "from fslbench_data.scoring.sql import tables\n"
         "process = QueryProcess(); process.load(tables(load_release()))\n"
-        "print(process._process.pid, flush=True)\n"
+        "print(process._process._process.pid, flush=True)\n"
         f"process.run({HUGE!r})\n"
     )
     command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
