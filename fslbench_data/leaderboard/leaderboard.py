@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
     FSLBenchError,
@@ -33,8 +32,9 @@ from fslbench_data.leaderboard.repository import (
 )
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, Standing, ranked
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.client import LIMITS, read_untrusted
-from fslbench_data.scoring.designs import Units, designs_of, estimable
+from fslbench_data.sandbox.client import read_untrusted
+from fslbench_data.sandbox.limits import LIMITS
+from fslbench_data.scoring.designs import designs_of, estimable
 from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
@@ -300,7 +300,6 @@ class Leaderboard:
     """
 
     title: str
-    where: str
     boards: tuple[Board, ...]
     rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
@@ -355,9 +354,7 @@ def leaderboard(
     )
     infos = [result.info for one in accepted for result in one.results if not some]
     left_out = (i.text for i in infos if i.name.attributes and (not chosen or i.dataset in chosen))
-    return Leaderboard(
-        title, files.where, boards, tuple(rejected), ignored, tuple(dict.fromkeys(left_out))
-    )
+    return Leaderboard(title, boards, tuple(rejected), ignored, tuple(dict.fromkeys(left_out)))
 
 
 def _wanted(
@@ -400,7 +397,10 @@ def boards_of(
         sets = []
         for info in infos:
             progress(str(info))
-            designs, units = _of_counts(info, *estimable(*designs_of(release, info)))
+            designs, units = estimable(*designs_of(release, info))
+            if suite_of(info.name.suite).whole:  # which needs more than the counts that are kept
+                missing = dict.fromkeys(designs, "leaderboards keep no answers to single queries")
+                designs, units = {}, replace(units, missing={**missing, **units.missing})
             kind, of_set = info.name.interval, entries[info.text]
             sets.append(ranked(info, kind, of_set, level, designs, units))
         places = {came: n for n, came in enumerate(sorted({one.came for one in ours}))}
@@ -413,14 +413,6 @@ def boards_of(
         )
         boards.append(board)
     return tuple(boards)
-
-
-def _of_counts(info: TaskSetInfo, designs: Designs, units: Units) -> tuple[Designs, Units]:
-    """Leave out the kinds that need more than the counts of tasks, which are all that is kept."""
-    if not suite_of(info.name.suite).whole:
-        return designs, units
-    missing = dict.fromkeys(designs, "leaderboards keep no answers to single queries")
-    return {}, replace(units, missing={**missing, **units.missing})
 
 
 def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
-from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import listing, many
-from benchmark_spec.protocol import IntervalKind, Protocol, suite_of
+from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
@@ -39,7 +38,6 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.task_set_report import ORDER
-from fslbench_data.tasks import TaskSetInfo
 
 IMAGES, CLASSES = "new images", "new classes"
 
@@ -76,8 +74,8 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
     """
     level = ranking.boards[0].signature.level
     suites = [(board, suite) for board in ranking.boards for suite in suites_of(board)]
-    sets = [of_set for _, suite in suites for of_set in suite.sets]
-    used = {mark(of_set, row) for of_set in sets for row in of_set.rows.values()}
+    sets = [standing for _, suite in suites for standing in suite.sets]
+    used = {mark(standing, row) for standing in sets for row in standing.by_method.values()}
     chosen = [] if level == 0.95 else ["--level", f"{level!r}"]
     return template("leaderboard/templates/board.html.j2").render(
         title=ranking.title or "Few-shot leaderboard",
@@ -117,30 +115,6 @@ def _about(board: Board) -> str:
 
 
 @dataclass(frozen=True)
-class OfSet:
-    """A task set and the lines of its methods, by name, best first."""
-
-    standing: Standing
-    rows: Mapping[str, Row]
-
-    @property
-    def scored(self) -> TaskSetInfo:
-        """The task set."""
-        return self.standing.scored
-
-    def kind(self, about: str) -> IntervalKind | None:
-        """Return the kind of interval by which something is claimed about new images, or others."""
-        return next((kind for kind in self.standing.claiming if ABOUT[kind] == about), None)
-
-    def could_be_best(self, about: str) -> list[str]:
-        """Name the methods among which a best one is, best first; none if not judged."""
-        kind = self.kind(about)
-        if kind is None or self.standing.leader is None:
-            return []
-        return [name for name, row in self.rows.items() if row.intervals[kind].could_be_best]
-
-
-@dataclass(frozen=True)
 class OfSuite:
     """The task sets of one suite: those of a data set together, the fewest shots first.
 
@@ -152,7 +126,7 @@ class OfSuite:
     """
 
     suite: str
-    sets: tuple[OfSet, ...]
+    sets: tuple[Standing, ...]
     methods: tuple[str, ...]
 
     @property
@@ -162,11 +136,11 @@ class OfSuite:
         return f"{self.suite}: {'tasks that reuse images' if shares else 'no image in two tasks'}"
 
     @property
-    def datasets(self) -> dict[str, list[OfSet]]:
+    def datasets(self) -> dict[str, list[Standing]]:
         """The task sets by data set."""
-        by_dataset: dict[str, list[OfSet]] = {}
-        for of_set in self.sets:
-            by_dataset.setdefault(of_set.scored.dataset, []).append(of_set)
+        by_dataset: dict[str, list[Standing]] = {}
+        for standing in self.sets:
+            by_dataset.setdefault(standing.scored.dataset, []).append(standing)
         return by_dataset
 
 
@@ -184,27 +158,26 @@ def suites_of(board: Board) -> list[OfSuite]:
     """Return a release's suites, first those with the most images in tasks."""
     standings = displayed_sets(board)
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in standings)]
-    by_suite: dict[str, list[OfSet]] = {}
+    by_suite: dict[str, list[Standing]] = {}
     for standing in standings:
-        of_set = OfSet(standing, {row.method: row for row in standing.rows()})
-        by_suite.setdefault(standing.scored.name.suite, []).append(of_set)
+        by_suite.setdefault(standing.scored.name.suite, []).append(standing)
     suites = []
     for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
         sets = by_suite[suite]
         sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.protocol))
         places: dict[str, list[float]] = {}
-        for number, of_set in enumerate(sets):
-            for position, (method, row) in enumerate(of_set.rows.items()):
+        for number, standing in enumerate(sets):
+            for position, (method, row) in enumerate(standing.by_method.items()):
                 place = position if row.rank is None else row.rank - 1
-                places.setdefault(method, [1.0] * len(sets))[number] = place / len(of_set.rows)
+                places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing)
         methods = sorted(places, key=lambda method: float(np.mean(places[method])))
         suites.append(OfSuite(suite, (*sets,), (*methods,)))
     return suites
 
 
-def _shots(sets: Sequence[OfSet]) -> list[str]:
+def _shots(sets: Sequence[Standing]) -> list[str]:
     """Return headings of a data set's task sets: shots, or the whole protocol if shots recur."""
-    protocols: list[Protocol] = [of_set.scored.protocol for of_set in sets]
+    protocols: list[Protocol] = [standing.scored.protocol for standing in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
     return [many(p.shot, "shot") for p in protocols]
@@ -223,18 +196,23 @@ def sentences(of_suite: OfSuite) -> list[str]:
     return lines
 
 
-def _who(sets: Sequence[OfSet], about: str) -> str:
+def _who(sets: Sequence[Standing], about: str) -> str:
     """Name the methods that may be best, and on how many of the task sets."""
-    possible = [(of_set, names) for of_set in sets if (names := of_set.could_be_best(about))]
+    possible: list[tuple[Standing, list[str]]] = []
+    for standing in sets:
+        kind = standing.kind_about(about)
+        if kind is not None and standing.leader is not None:
+            could = [n for n, r in standing.by_method.items() if r.intervals[kind].could_be_best]
+            possible += [(standing, could)] if could else []
     if not possible:
         return "not judged"
     unclaimed = len(sets) - len(possible)
     silent = f"; not judged on {unclaimed}" if unclaimed else ""
     compared = [
-        [entry.label for entry in of_set.standing.entries if entry.result.ordinary]
-        for of_set, _ in possible
+        [entry.label for entry in standing.entries if entry.result.ordinary]
+        for standing, _ in possible
     ]
-    numbers = [of_set.standing.compared for of_set, _ in possible]
+    numbers = [standing.compared for standing, _ in possible]
     if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
         every = f"any of the {span(numbers)} methods"
         return f"{every} ({silent[2:]})" if silent else every
@@ -256,17 +234,17 @@ def _joined(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def is_highest(of_set: OfSet, row: Row) -> bool:
+def is_highest(standing: Standing, row: Row) -> bool:
     """Return whether a method has the highest mean on a task set; several may."""
-    leader = of_set.rows.get(of_set.standing.leader or "")
+    leader = standing.by_method.get(standing.leader or "")
     return leader is not None and row.rank is not None and row.rank == leader.rank
 
 
-def mark(of_set: OfSet, row: Row) -> str:
+def mark(standing: Standing, row: Row) -> str:
     """Return a method's mark on a task set: the narrowest claim by which it may be best."""
-    if is_highest(of_set, row):
+    if is_highest(standing, row):
         return HIGHEST
-    claims = {about: of_set.kind(about) for about in BEST_FOR}
+    claims = {about: standing.kind_about(about) for about in BEST_FOR}
     verdicts = {
         about: row.intervals[kind].could_be_best
         for about, kind in claims.items()
@@ -280,8 +258,8 @@ def mark(of_set: OfSet, row: Row) -> str:
 def _suite_table(of_suite: OfSuite, level: float) -> Table:
     """Return a suite's methods on its task sets, best first."""
     entries: dict[str, list[Entry]] = {}
-    for of_set in of_suite.sets:
-        for row in of_set.rows.values():
+    for standing in of_suite.sets:
+        for row in standing.by_method.values():
             entries.setdefault(row.method, []).append(row.entry)
     transductive = {m for m, of in entries.items() if any(e.result.transductive for e in of)}
     stopped = {m for m, of in entries.items() if any(e.result.stopped for e in of)}
@@ -293,7 +271,7 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
         "images; ordered by mean rank, which is no test"
     )
-    missing = [str(of.scored) for of in of_suite.sets if not of.kind(CLASSES)]
+    missing = [str(of.scored) for of in of_suite.sets if not of.kind_about(CLASSES)]
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
@@ -301,9 +279,9 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
         *([STOPPED_NOTE] if stopped else []),
     ]
     columns = [
-        _column(dataset, name, of_set)
+        _column(dataset, name, standing)
         for dataset, sets in of_suite.datasets.items()
-        for name, of_set in zip(_shots(sets), sets, strict=True)
+        for name, standing in zip(_shots(sets), sets, strict=True)
     ]
     sender = Column("from", lambda method: origins(entries[method][0]))
     return Table(
@@ -315,10 +293,10 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     )
 
 
-def _column(dataset: str, name: str, of_set: OfSet) -> Column:
+def _column(dataset: str, name: str, standing: Standing) -> Column:
     """Return the methods' accuracies on a task set, by name."""
-    kind, rows = of_set.kind(IMAGES), of_set.rows
-    displayed = kind or of_set.standing.kinds[0]
+    kind, rows = standing.kind_about(IMAGES), standing.by_method
+    displayed = kind or standing.kinds[0]
 
     def cell(method: str) -> str | None:
         return plus_minus(rows[method].intervals[displayed].accuracy) if method in rows else None
@@ -329,8 +307,8 @@ def _column(dataset: str, name: str, of_set: OfSet) -> Column:
         "right",
         missing="–",
         group=dataset,
-        strong=lambda method: method in rows and is_highest(of_set, rows[method]),
-        marks=lambda method: mark(of_set, rows[method]) if method in rows else "",
+        strong=lambda method: method in rows and is_highest(standing, rows[method]),
+        marks=lambda method: mark(standing, rows[method]) if method in rows else "",
     )
 
 

@@ -280,7 +280,7 @@ def _rejection(one: Rejected) -> str:
 def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
     """Yield the ranks of one file's methods, and their comparisons with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
-    rows = [(standing, row) for standing in board.sets for row in standing.rows_of(one.digest)]
+    rows = [(standing, row) for standing in board.sets for row in standing.rows(source=one.digest)]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = listing([escaped(name) for name in methods], _MOST_NAMED)

@@ -6,13 +6,14 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs, kinds_of
+from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
 from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
@@ -183,6 +184,15 @@ class Standing:
         """The kinds by which it is claimed: all that are about new images or new classes."""
         return tuple(kind for kind in self.kinds if kind != "closed")
 
+    @cached_property
+    def by_method(self) -> Mapping[str, Row]:
+        """The lines by what methods are called, best first."""
+        return {row.method: row for row in self.rows()}
+
+    def kind_about(self, about: str) -> IntervalKind | None:
+        """Return the kind of interval by which something is claimed about new images, or others."""
+        return next((kind for kind in self.claiming if ABOUT[kind] == about), None)
+
     def could_be_best(self, kind: IntervalKind) -> int | None:
         """Return how many could be the best, of those compared; None where nothing is claimed."""
         if self.leader is None or kind not in self.claiming:
@@ -190,15 +200,9 @@ class Standing:
         ordinary = np.array([entry.result.ordinary for entry in self.entries])
         return int((self.by_kind[kind]["possible"] & ordinary).sum())
 
-    def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Make the lines, best first; all of them, or the first ones."""
-        return self._rows(range(len(self))[:most])
-
-    def rows_of(self, source: str) -> Iterator[Row]:
-        """Make the lines of one submission, best first."""
-        return self._rows([i for i, entry in enumerate(self.entries) if source in entry.sources])
-
-    def _rows(self, places: Sequence[int]) -> Iterator[Row]:
+    def rows(self, most: int | None = None, source: str = "") -> Iterator[Row]:
+        """Make the lines, best first; all, the first ones, or those of one submission."""
+        places = [i for i, e in enumerate(self.entries) if not source or source in e.sources][:most]
         by_kind = [self._intervals(places, kind) for kind in self.kinds]
         for i, *of_kinds in zip(places, *by_kind, strict=True):
             numbers = dict(zip(self.kinds, of_kinds, strict=True))

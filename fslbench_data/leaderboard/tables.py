@@ -15,12 +15,11 @@ from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval,
 from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE_NOTE,
-    bracket,
     capital,
     marked,
     missing_text,
     one_model_text,
-    plus_minus,
+    paired_text,
     set_title,
     with_bracket,
 )
@@ -175,10 +174,8 @@ def behind(row: Row) -> str:
         return "leader" if row.rank == 1 else ""
     if difference.constant and difference.mean == 0 and difference.tasks:
         return "identical"
-    if difference.constant and difference.tasks > 1 and not difference.halfwidth:
-        return f"{difference.mean:+z.2f} on every task"
-    additional = [interval.difference for interval in [*row.intervals.values()][1:]]
-    return plus_minus(difference, signed=True) + bracket(i for i in additional if i is not None)
+    _, *additional = (interval.difference for interval in row.intervals.values())
+    return paired_text(difference, additional)
 
 
 def accuracy(row: Row) -> str:

@@ -175,11 +175,15 @@ def difference_text(comparison: Comparison) -> str:
     """Return the paired difference as text, half-widths of other kinds in brackets."""
     if comparison.verdict is Verdict.IDENTICAL:
         return "identical"
-    difference = comparison.difference
+    _, *additional = (pair.difference for pair in comparison.intervals.values())
+    return paired_text(comparison.difference, additional)
+
+
+def paired_text(difference: Interval, additional: Iterable[Interval | None]) -> str:
+    """Return a difference that is not 0 everywhere, and half-widths of other kinds in brackets."""
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
         return f"{difference.mean:+z.2f} on every task"
-    additional = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
-    return plus_minus(difference, signed=True) + bracket(additional)
+    return plus_minus(difference, signed=True) + bracket(i for i in additional if i is not None)
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -82,18 +82,18 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> No
     assert [*rows][:1] == ["A †"]
     (suite,) = (s for s in suites_of(ranking.boards[0]) if s.suite == "open")
     cats = suite.sets[0]
-    for name, line in cats.rows.items():
+    for name, line in cats.by_method.items():
         shown = rows[f"{name} †" if line.entry.result.transductive else name]
         interval = line.accuracy
         assert shown[1].startswith(f"{interval.mean:.2f} ± {interval.halfwidth:.2f}")
         assert shown[1].endswith(mark(cats, line))
         assert shown[3] == line.entry.source[:8]
-    assert mark(cats, cats.rows["A"]) == "*"
-    assert mark(cats, cats.rows["worst"]) in ("", "°")
-    assert mark(cats, cats.rows["part"]) == "?"
+    assert mark(cats, cats.by_method["A"]) == "*"
+    assert mark(cats, cats.by_method["worst"]) in ("", "°")
+    assert mark(cats, cats.by_method["part"]) == "?"
     assert rows["B"][2] == "–"  # answers nothing of dogs
     said = " ".join(page.texts)
-    used = {mark(of_set, row) for of_set in suite.sets for row in of_set.rows.values()} - {""}
+    used = {mark(each, row) for each in suite.sets for row in each.by_method.values()} - {""}
     for sign in used:
         assert f"{sign} {MARKS[sign]}" in said
 
