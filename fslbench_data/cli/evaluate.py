@@ -10,13 +10,12 @@ import click
 from fslbench_data.cli.options import (
     check_submission,
     command,
-    dataset_option,
     images_option,
     no_training_option,
     output_to,
     release_option,
     say,
-    task_set_option,
+    sets_options,
 )
 
 
@@ -27,8 +26,7 @@ from fslbench_data.cli.options import (
 @images_option("Run on the images in this folder; without one, on those that the release holds.")
 @click.option("--device", metavar="D", help="Give features as PyTorch tensors on it, e.g. cuda.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
-@dataset_option
-@task_set_option
+@sets_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the method's generator.")
 @click.option("--batch", type=int, metavar="B", help="Call the method with B tasks at once.")
 @click.option("--max-tasks", type=int, metavar="N", help="Only the first N tasks of each set.")

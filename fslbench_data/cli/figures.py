@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from benchmark_spec.errors import listing
 from benchmark_spec.protocol import ABOUTS
 from fslbench_data.cli.options import (
     FILE,
@@ -16,7 +17,6 @@ from fslbench_data.cli.options import (
     check_free,
     check_output,
     command,
-    dataset_option,
     draw,
     format_option,
     images_option,
@@ -28,8 +28,8 @@ from fslbench_data.cli.options import (
     output_to,
     release_option,
     say,
+    sets_options,
     sources_of,
-    task_set_option,
     unbound_option,
 )
 from fslbench_data.render.figures import KINDS
@@ -47,8 +47,7 @@ def _sweep_option(what: str) -> Callable[[Command], Command]:
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
-@dataset_option
-@task_set_option
+@sets_options
 @methods_option
 @_sweep_option("For `queries`: what")
 @level_option
@@ -120,8 +119,7 @@ def plot(
 @command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
 @click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
-@dataset_option
-@task_set_option
+@sets_options
 @click.option(
     "--method",
     "methods",
@@ -206,8 +204,7 @@ def _width(given: str) -> str | float:
 )
 @click.option("--all-references", is_flag=True, help="Show every reference method.")
 @click.option("--means", is_flag=True, help="Show means over data sets too.")
-@dataset_option
-@task_set_option
+@sets_options
 @click.option(
     "--suite",
     "suites",
@@ -254,7 +251,6 @@ def table(
     readers must know. Of each data set, ways and shots the pooled task set is shown, else the
     closed, else the open one. Without FILE, the reference methods are shown.
     """
-    from benchmark_spec.errors import listing
     from fslbench_data.release.release import load_release
     from fslbench_data.render.paper import table as made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmark_spec.errors import many
+from benchmark_spec.errors import SpecError, many
 from fslbench_data.cli.options import (
     FILE,
     check_submission,
@@ -137,7 +137,6 @@ def import_accuracies(
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
     tasks it was made on: scoring it needs --unbound.
     """
-    from benchmark_spec.errors import SpecError
     from fslbench_data.release.release import load_release
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import read_accuracies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,8 +65,6 @@ def info(
 
 
 def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
-    from dataclasses import asdict
-
     from fslbench_data.release.chosen_queries import chosen_queries
 
     manifest, held = release.manifest, _held(release, datasets)
@@ -152,17 +150,14 @@ def _held_text(name: str, held: dict[str, Any], superclasses: int) -> str:
     parts += [
         f"{kind}: {', '.join(held[kind])}" for kind in ("features", "attributes") if held[kind]
     ]
-    methods = _methods_text(held["methods"]) or "none"
-    return f"{name}: {'; '.join([*parts, f'reference methods: {methods}'])}"
-
-
-def _methods_text(methods: Sequence[str]) -> str:
-    """List methods, those on the same features together: ``clip/NCC, LR; pixels/NCC``."""
-    heads: dict[str, list[str]] = {}
-    for method in methods:
+    heads: dict[str, list[str]] = {}  # those on the same features together: clip/NCC, LR
+    for method in held["methods"]:
         backbone, slash, head = method.rpartition("/")
         heads.setdefault(backbone + slash, []).append(head)
-    return "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
+    methods = (
+        "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items()) or "none"
+    )
+    return f"{name}: {'; '.join([*parts, f'reference methods: {methods}'])}"
 
 
 def _table(release: Release, datasets: Collection[str]) -> Table:
@@ -211,10 +206,10 @@ def _print(release: Release, datasets: Sequence[str], screen: Console, *, sets: 
         say(f"\n{_held_text(name, held, superclasses[name])}")
     say("")
     table = _table(release, datasets)
-    columns = [c for c in table.columns if c.name in ("data set", "task set", "T", "fingerprint")]
-    reuses = next(c for c in table.columns if c.name == "reuses images")
-    columns = [replace(columns[0], once=columns[0].cell), *columns[1:3], reuses, columns[3]]
-    print_table(replace(table, title="", columns=tuple(columns)), screen, whole=True, heading=8)
+    named = {column.name: column for column in table.columns}
+    first = replace(named["data set"], once=named["data set"].cell)
+    others = [named[name] for name in ("task set", "T", "reuses images", "fingerprint")]
+    print_table(replace(table, title="", columns=(first, *others)), screen, whole=True, heading=8)
     if choices := chosen_queries(release, datasets):
         say("")
         for choice in choices:

@@ -15,13 +15,12 @@ from fslbench_data.cli.options import (
     Command,
     check_output,
     command,
-    dataset_option,
     format_option,
     level_option,
     output,
     output_option,
     say,
-    task_set_option,
+    sets_options,
 )
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def _results_option(about: str) -> Callable[[Command], Command]:
 @command(short_help="Rank all submissions of a results repository.")
 @_results_option("The results repository: a folder, or on the Hub.")
 @_releases_option
-@dataset_option
-@task_set_option
+@sets_options
 @level_option
 @click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+
+from benchmark_spec.errors import FSLBenchWarning, OutputError, SpecError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,6 +85,12 @@ task_set_option: Callable[[Command], Command] = click.option(
     metavar="S",
     help="Only this task set; may be repeated. ladder_titles-5w5s5q stands for all its steps.",
 )
+
+
+def sets_options(command: Command) -> Command:
+    """Add the options that choose data sets and task sets."""
+    return dataset_option(task_set_option(command))
+
 
 methods_option: Callable[[Command], Command] = click.option(
     "--method",
@@ -172,8 +181,6 @@ def check_output(
     has one of these endings, or no ending or .txt for text; with a requested format, any that no
     other kind of file has.
     """
-    from benchmark_spec.errors import OutputError
-
     if path is None:
         return output_format or "table"
     check_free(path, *sources)
@@ -203,7 +210,6 @@ def check_free(path: Path | None, *sources: Path) -> None:
 
     Raises an OutputError.
     """
-    from benchmark_spec.errors import OutputError
     from fslbench_data.files import is_taken
 
     if path is None or not is_taken(path):
@@ -265,8 +271,6 @@ def refuse_others(read: Collection[str], what: str) -> None:
 
 def parse_queries(text: str, what: str = "queries") -> list[int]:
     """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
-    from benchmark_spec.errors import SpecError
-
     queries: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
@@ -285,27 +289,18 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
 
     Without ``--inductive`` and ``--pool`` where nothing is made of which queries were right.
     """
+    names = ("class_sizes", "groups", "superclasses", "trained", "inductive", "pool")
 
     @wraps(command)
-    def with_pool(
-        class_sizes: Path | None,
-        groups: Path | None,
-        superclasses: Path | None,
-        trained: bool | None,
-        training_images: int | None = None,
-        inductive: bool | None = None,
-        **given: Any,
-    ) -> Any:
-        files = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
-        more = {"trained": trained, "inductive": inductive, "pool": training_images}
-        return command(pool={**files, **more}, **given)
+    def with_pool(**given: Any) -> Any:
+        pool = {name: given.pop(name, None) for name in names}
+        return command(pool=pool, **given)
 
     for name, about in reversed(_OF_LOG.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
     if takes_queries:
         with_pool = click.option(
             "--pool",
-            "training_images",
             type=click.IntRange(1),
             metavar="N",
             help="Of results with all classes at once: training images of a class, of which each "
@@ -359,9 +354,6 @@ _OF_DESIGN = {
 
 def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
     """Open a log of one's own tasks, or several, without warnings: the report shows them."""
-    import warnings
-
-    from benchmark_spec.errors import FSLBenchWarning
     from fslbench_data.scoring.own_release import open_log
 
     with warnings.catch_warnings():

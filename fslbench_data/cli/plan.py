@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from benchmark_spec.errors import UnknownNameError
 from fslbench_data.cli.options import (
     OF_NUMBERS,
     check_output,
@@ -147,8 +148,6 @@ def _pilot(text: str, methods: tuple[str, ...]) -> tuple[Path | None, str]:
         return None, text
     file, mark, method = text.partition("::")
     if not mark and not Path(file).suffix:
-        from benchmark_spec.errors import UnknownNameError
-
         raise UnknownNameError(
             "reference method", text, methods, where="--pilot", fix="or give a file of results"
         )

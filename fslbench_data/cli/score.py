@@ -13,7 +13,6 @@ from fslbench_data.cli.options import (
     bias_option,
     check_output,
     command,
-    dataset_option,
     design_options,
     details_option,
     level_option,
@@ -25,9 +24,9 @@ from fslbench_data.cli.options import (
     release_option,
     report_format_option,
     say,
+    sets_options,
     signature_option,
     sources_of,
-    task_set_option,
     unbound_option,
 )
 
@@ -43,8 +42,7 @@ from fslbench_data.cli.options import (
     "one on the features of FILE's methods.",
 )
 @methods_option
-@dataset_option
-@task_set_option
+@sets_options
 @level_option
 @unbound_option
 @click.option(
@@ -177,8 +175,7 @@ def score(
 @command(short_help="Compare two methods; --fail-if-worse is for CI.")
 @click.argument("names", nargs=-1, required=True, metavar="A [B]...")
 @release_option
-@dataset_option
-@task_set_option
+@sets_options
 @level_option
 @unbound_option
 @log_options
