@@ -105,10 +105,11 @@ def sklearn(estimator: Any) -> MethodCallable:
     """
     expected = "a classifier of scikit-learn, such as LinearSVC()"
     _check(estimator, ("fit", "predict"), expected)
-    kind = _kind(estimator)
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    kind = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
     if kind not in (None, "classifier"):
         raise SpecError(
-            f"{type(estimator).__name__} is no classifier, but a {kind.replace('_', ' ')}",
+            f"{type(estimator).__name__} is no classifier, but a {str(kind).replace('_', ' ')}",
             expected=expected,
             fix="its predictions are not positions of classes; fit a classifier instead",
         )
@@ -153,13 +154,6 @@ def _check(model: Any, needed: tuple[str, ...], expected: str) -> None:
         raise SpecError(f"{model.__name__} is a class", expected=expected, fix="call it first")
     if missing := [name for name in needed if not hasattr(model, name)]:
         raise SpecError(f"a {type(model).__name__} has no {', '.join(missing)}", expected=expected)
-
-
-def _kind(estimator: Any) -> str | None:
-    """Return the declared type of an estimator, such as "clusterer"; None without one."""
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    found = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
-    return None if found is None else str(found)
 
 
 class _Estimator:

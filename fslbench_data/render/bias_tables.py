@@ -51,16 +51,12 @@ def bias_tables(report: BiasReport) -> list[Table]:
     tables: list[Table] = []
     for each in report.ladders:
         first, *others = _of(each)
-        about = _about(each, report.signature.level)
+        new = "new images of these classes" if each.kind == "open" else "new tasks of these images"
+        about = f"{100 * report.signature.level:.8g} % {each.kind} intervals ({new})"
         tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(each)), *others]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
     return tables
-
-
-def _about(ladder: LadderReport, level: float) -> str:
-    about = "new images of these classes" if ladder.kind == "open" else "new tasks of these images"
-    return f"{100 * level:.8g} % {ladder.kind} intervals ({about})"
 
 
 def _notes(ladder: LadderReport) -> tuple[str, ...]:
@@ -184,12 +180,6 @@ COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
     "halfwidth", "T", "interval", "level", "of_one_model", "reason",
 )  # fmt: skip
-MEASURES = {
-    "accuracy": "accuracy",
-    "worst_class": "worst",
-    "excess": "excess",
-    "excess_beyond_level": "beyond_level",
-}
 STEP_HEADINGS = "accuracy", "wAcc", "independent", "equal", "excess", "of level", "beyond level"
 OF_STEP = {
     "accuracy": "accuracy",
@@ -199,6 +189,9 @@ OF_STEP = {
     "excess": "excess",
     "excess_of_level": "of_level",
     "excess_beyond_level": "beyond_level",
+}
+MEASURES = {
+    name: OF_STEP[name] for name in ("accuracy", "worst_class", "excess", "excess_beyond_level")
 }
 LOST = {
     "accuracy_lost": "accuracy",

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleDimensions
+from rich.text import Text
 
 from benchmark_spec.errors import many
 from fslbench_data.render.table import Column, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
-    from rich.text import Text
 
 CUT = "…"
 SHORTEST = 4
@@ -179,8 +179,6 @@ def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callabl
 @contextmanager
 def steps(title: str) -> Iterator[Callable[[str], None]]:
     """Show on standard error what a long job is at; where that is no terminal, now and then."""
-    from rich.text import Text
-
     terminal = console(stderr=True)
     if not terminal.is_terminal:
         print_line = line_now_and_then()
@@ -237,8 +235,6 @@ def print_table(
 
     `left` counts rows that `table` is without already.
     """
-    from rich.text import Text
-
     rows = list(table.rows)
     limit = len(rows) if whole else screenful(console)
     if table.title:
@@ -273,8 +269,6 @@ def print_screen(
     rows of long tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are
     read than displayed.
     """
-    from rich.text import Text
-
     sizes = [len(cast("Sequence[Any]", table.rows)) for table in tables]
 
     @cache
@@ -319,8 +313,6 @@ def print_screen(
 
 def text_lines(text: str, console: Console, width: int | None = None) -> list[Text]:
     """Break a text into lines between words, of the console's width or another."""
-    from rich.text import Text
-
     lines = [*Text(text).wrap(console, width or console.width)] if text else []
     for line in lines:
         line.rstrip()
@@ -358,7 +350,6 @@ def fit(table: Table, width: int, heading: int = HEADING, most: int | None = Non
         Rows, by default all.
     """
     from rich.table import Table as RichTable
-    from rich.text import Text
 
     rows, before = [], None
     for row in islice(table.rows, most):
@@ -429,8 +420,6 @@ def _kept(columns: Sequence[Column], least: Sequence[int], width: int) -> list[i
 
 
 def _cell(column: Column, row: Any, before: Any) -> Text:
-    from rich.text import Text
-
     if column.once and before is not None and column.once(row) == column.once(before):
         return Text("")
     value = column.cell(row)

@@ -8,7 +8,6 @@ from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
@@ -92,7 +91,10 @@ def _counted(each: TaskSetReport) -> Row:
     if any(kind.heading in counts for kind in ADDITIONAL_KINDS.values()):
         codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
         kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
-    same, new = _same_and_new(each)
+    if each.leaves_out:
+        same, new = (p.verdict[each.counted] for p in (each.pairs, each.pairs_of("images")))
+    else:  # -1 where there are none for the same images
+        same, new = each.closed_verdicts[each.counted], each.pairs.verdict[each.counted]
     turned = inverted = None
     if (same >= 0).any():
         both = np.isin(same, (BETTER, WORSE)), np.isin(new, (BETTER, WORSE))
@@ -107,15 +109,6 @@ def _counted(each: TaskSetReport) -> Row:
         "turned": turned,
         "inverted": inverted,
     }
-
-
-def _same_and_new(each: TaskSetReport) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return verdicts for the same images, -1 where there are none, and for new images."""
-    if each.leaves_out:
-        kinds = each.pairs, each.pairs_of("images")
-        same, new = (found.verdict[each.counted] for found in kinds)
-        return same, new
-    return each.closed_verdicts[each.counted], each.pairs.verdict[each.counted]
 
 
 def _title(report: Report) -> str:

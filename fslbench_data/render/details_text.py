@@ -59,11 +59,12 @@ MOST_METHODS = 3
 
 def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
     """Return the content of Markdown and LaTeX: the tables, the signature, and the legend."""
+    unbound = [UNBOUND_NOTE] if report.signature.unbound else []
     tables = [
         replace(
             _table(each, len(each.comparisons) or len(each.scores), paper=True),
             title=f"{each.scored}: {_about(each, ' (')})",
-            notes=(*_notes(each, each.scores), *_unbound(report)),
+            notes=(*_notes(each, each.scores), *unbound),
         )
         for each in report.sets
     ]
@@ -87,17 +88,14 @@ def print_details(report: Report, console: Console) -> None:
         for text in _evidence(each, limit):
             console.print(Text(text))
         console.print()
-    for note in (*_unbound(report), *_legend(report), *_footnotes(report)):
+    unbound = [UNBOUND_NOTE] if report.signature.unbound else []
+    for note in (*unbound, *_legend(report), *_footnotes(report)):
         console.print(Text(note, style="dim"))
     console.print(Text(report.signature.short, style="dim"), soft_wrap=True)
 
 
 def _about(each: TaskSetReport, before: str) -> str:
     return set_title(each.scored, each.units, each.level, each.displayed_kinds, before)
-
-
-def _unbound(report: Report) -> list[str]:
-    return [UNBOUND_NOTE] if report.signature.unbound else []
 
 
 def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:

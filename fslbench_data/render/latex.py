@@ -52,7 +52,8 @@ def latex(
             together.append([table])
     floats, given = [], Counter[str]()
     for some in together:
-        own = label or f"tab:{_slug(some[0].title)}"
+        slug = re.sub(r"[^a-z0-9]+", "-", some[0].title.partition(":")[0].lower()).strip("-")
+        own = label or f"tab:{slug}"
         given[own] += 1
         number = f"-{given[own]}" if given[own] > 1 else ""
         floats.append("\n".join(_float(some, page, f"{own}{number}")))
@@ -71,10 +72,6 @@ def check_label(label: str) -> None:
             f"{quoted(label)} cannot be a label in LaTeX",
             expected="letters, digits and : . _ + / -, such as tab:results",
         )
-
-
-def _slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.partition(":")[0].lower()).strip("-")
 
 
 def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[str]:

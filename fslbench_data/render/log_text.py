@@ -84,7 +84,12 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     lines = [f"Beware: {text}." for text in log.warnings]
     lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
-        lines += _notes_of_set(each, log)
+        missing: dict[str, list[str]] = {}
+        for kind, reason in each.units.missing.items():
+            missing.setdefault(reason, []).append(_about(log, kind))
+        lines += [f"No interval for {listing(of)}: {reason}." for reason, of in missing.items()]
+        bounded = each.units.bounded.items()
+        lines += [f"{AT_MOST} for {_about(log, kind)}: {reason}." for kind, reason in bounded]
     lines.append(
         f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
         f"same images, as papers print it; {what}. {LEGEND}."
@@ -114,17 +119,6 @@ def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
     every = all(score.by_queries for score in scores)
     if text := by_queries_text(known, len(known) + (not every), MOST_NAMED):
         yield f"{capital(text)}."
-
-
-def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
-    """Say which intervals are missing or bounds."""
-    missing: dict[str, list[str]] = {}
-    for kind, reason in each.units.missing.items():
-        missing.setdefault(reason, []).append(_about(log, kind))
-    for reason, kinds in missing.items():
-        yield f"No interval for {listing(kinds)}: {reason}."
-    for kind, reason in each.units.bounded.items():
-        yield f"{AT_MOST} for {_about(log, kind)}: {reason}."
 
 
 def sentence(report: Report, log: LogFacts) -> str:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ from fslbench_data.render.paper_text import (
 )
 from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.templating import html
 from fslbench_data.scoring.paper import PaperCell, PaperContent, TableRequest, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
@@ -206,17 +207,17 @@ class PaperTable(AsFrame):
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
-        from fslbench_data.render.templating import html
-
         return html(self.tables(), str(self.content.signature), self.notes)
 
     def csv(self) -> str:
         """Write a line a cell, numbers unrounded, in percentage points."""
-        return plain.csv_text(_line_table(self.content), str(self.content.signature))
+        first, *more = _lines(self.content)
+        rows = (line.values() for line in (first, *more))
+        return plain.csv_of_rows(first, rows, str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
         """Return the content of :meth:`csv` as a table."""
-        return pa.Table.from_pylist(plain.objects(_line_table(self.content)))
+        return pa.Table.from_pylist(_lines(self.content))
 
     def __str__(self) -> str:
         return self.markdown()
@@ -308,9 +309,9 @@ def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent
     return shortened, f"Left out of names: {features}/{before}."
 
 
-def _line_table(content: PaperContent) -> Table:
+def _lines(content: PaperContent) -> list[dict[str, Any]]:
     """Return a line a cell, numbers unrounded, in percentage points."""
-    rows = [
+    return [
         {
             "dataset": column.dataset,
             "task_set": f"{column.over} data sets" if column.over else column.scored.task_set,
@@ -335,4 +336,3 @@ def _line_table(content: PaperContent) -> Table:
         for row, cell in zip(content.rows, column.cells, strict=True)
         if cell is not None
     ]
-    return Table("", tuple(Column(name, itemgetter(name)) for name in rows[0]), rows)

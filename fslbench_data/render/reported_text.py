@@ -39,10 +39,7 @@ def _of_design(name: str) -> Callable[[Printed], object]:
 
 def tables(found: Reported) -> list[Table]:
     """Return the results, and the differences of those on the same data set and shots."""
-    made = [_results(found)]
-    if found.differences:
-        made.append(_differences(found))
-    return made
+    return [_results(found), *([_differences(found)] if found.differences else [])]
 
 
 def print_found(found: Reported, console: Console) -> None:

@@ -40,6 +40,7 @@ from fslbench_data.render.interval_text import (
 )
 from fslbench_data.render.log_text import print_log
 from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.templating import html, template
 from fslbench_data.scoring.dataset_means import ways_and_shots
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
@@ -131,7 +132,6 @@ def report_html(report: Report) -> str:
     ``report`` a note replaces it.
     """
     from fslbench_data.render.figures.rows import summary_forest
-    from fslbench_data.render.templating import html, template
 
     summary = summarize(report)
     (table,), _, sentences = summary_paper(summary)

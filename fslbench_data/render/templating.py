@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from benchmark_spec.naming import one_line
+from fslbench_data.render.fonts import font_faces
 from fslbench_data.render.table import Column, Table, comment
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def template(name: str, package: str = "fslbench_data") -> Template:
     """Return a template by its path in a package; those of HTML escape what they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-    from fslbench_data.render.fonts import font_faces
-
     environment = Environment(
         loader=PackageLoader(package, ""),
         autoescape=select_autoescape(("html.j2",)),
@@ -42,7 +41,9 @@ def template(name: str, package: str = "fslbench_data") -> Template:
     environment.filters |= {"breakable": _breakable, "md": markdown, "paragraph": paragraph}
     environment.filters |= {"yaml": yaml_scalar, "fence": _fence}
     environment.filters["quoted"] = partial(json.dumps, ensure_ascii=False)  # JSON or TOML
-    environment.globals.update(included=_included, font_faces=font_faces)
+    own = files("fslbench_data")  # style sheets and scripts are included as they are
+    environment.globals["included"] = lambda name: own.joinpath(name).read_text(encoding="utf-8")
+    environment.globals["font_faces"] = font_faces
     return environment.get_template(name)
 
 
@@ -51,11 +52,6 @@ def _breakable(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return escape(text).replace("/", Markup("/<wbr>")).replace("± ", "±\N{NO-BREAK SPACE}")
-
-
-def _included(name: str) -> str:
-    """Return a style sheet or script of the package, as it is."""
-    return files("fslbench_data").joinpath(name).read_text(encoding="utf-8")
 
 
 _CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")

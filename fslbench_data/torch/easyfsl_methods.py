@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,17 +30,13 @@ def set_evaluation_mode(method: Any, name: str) -> None:
     left = [net for net in _networks(method) if any(part.training for part in net.modules())]
     for network in left:
         network.eval()
-    if names := [type(net).__name__ for net in left if _has_numbers(net)]:
+    if names := [type(net).__name__ for net in left if [*net.parameters(), *net.buffers()]]:
         warnings.warn(
             f"{name}: {', '.join(dict.fromkeys(names))} was left in training mode and is now in "
             "evaluation mode (eval()): else dropout, and statistics of the batch, would answer",
             FSLBenchWarning,
             stacklevel=3,
         )
-
-
-def _has_numbers(network: torch.nn.Module) -> bool:
-    return any(True for _ in chain(network.parameters(), network.buffers()))
 
 
 def _networks(method: Any) -> Iterator[torch.nn.Module]:

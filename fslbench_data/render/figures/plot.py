@@ -18,11 +18,12 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.extras import require
-from fslbench_data.files import whole_file
+from fslbench_data.files import whole_file, write_whole
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
 from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
 from fslbench_data.render.fonts import font_faces, renderer
+from fslbench_data.render.latex import tex
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
 from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
@@ -95,22 +96,20 @@ class Drawing:
         OutputError
             If the name has another ending, or the file cannot be written.
         """
-        from fslbench_data.render.latex import tex
-
         path = Path(path)
         check_figure_path(path)  # before anything is drawn
         spec = self._spec()
         write_chart(spec, path)
         grows = isinstance(spec.get("height"), dict) and len(self.figure.rows) > MANY
-        if grows and (height := _height(_svg(spec))) > PAGE:
+        found = re.search(r'<svg[^>]* height="([\d.]+)', _svg(spec)) if grows else None
+        if found and (height := float(found[1])) > PAGE:
             message = f"the figure is {height:.0f} points tall, a page has about {PAGE}"
             fix = "choose fewer with --method, --dataset or --task-set"
             warnings.warn(FSLBenchWarning(f"{message}\n  fix: {fix}"), stacklevel=2)
         if path.exists() and not path.is_file():
             return  # a pipe, which has no folder
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
-            with whole_file(path.with_suffix(f".caption{ending}")) as temporary:
-                temporary.write_text(f"{text}\n", encoding="utf-8")
+            write_whole(path.with_suffix(f".caption{ending}"), f"{text}\n")
 
 
 def plot(
@@ -257,12 +256,6 @@ def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
     return sets
 
 
-def _height(svg: str) -> float:
-    """Return the height of SVG, in points."""
-    found = re.search(r'<svg[^>]* height="([\d.]+)', svg)
-    return float(found[1]) if found else 0.0
-
-
 def check_figure_path(path: Path) -> None:
     """Raise an OutputError unless the ending of a file names a format."""
     if path.suffix.lower() not in ENDINGS:
@@ -274,10 +267,9 @@ def check_figure_path(path: Path) -> None:
 def write_chart(spec: dict[str, Any], path: Path) -> None:
     """Write a chart, given as Vega-Lite, as PDF, PNG or SVG.
 
-    Raises an OutputError if the file's name has another ending, or it cannot be written, and a
-    MissingPackageError without the extra ``report``.
+    Raises an OutputError if it cannot be written, and a MissingPackageError without the extra
+    ``report``.
     """
-    check_figure_path(path)
     ending = path.suffix.lower()
     if ending == ".svg":
         content = _svg(spec).encode()

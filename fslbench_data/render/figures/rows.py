@@ -109,11 +109,12 @@ def summary_forest(summary: Summary) -> Figure | None:
 def clearest(summary: Summary) -> Pair | None:
     """Return the comparison of a summary with the largest ratio of difference to half-width."""
     pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_PAIRS)]
-    return max(pairs, key=lambda pair: _clearness(pair[1].difference), default=None)
 
+    def ratio(pair: Pair) -> float:
+        difference = pair[1].difference
+        return abs(difference.mean) / difference.halfwidth if difference.halfwidth else 0.0
 
-def _clearness(difference: Interval) -> float:
-    return abs(difference.mean) / difference.halfwidth if difference.halfwidth else 0.0
+    return max(pairs, key=ratio, default=None)
 
 
 def compared(summary: Summary) -> Iterator[Pair]:
@@ -214,8 +215,7 @@ def means(report: Report) -> Figure:
         {
             "label": method,
             "mean": first.mean,
-            **ends(first),
-            **ends(more[0] if more else None, "_new"),
+            **_both_ends([first, *more]),
             "standing": TIES[2],
             "whose": OWN if method in own else REFERENCE,
             "shown": f"{first.mean:.2f} ± {width_text(first.halfwidth)}" if first.halfwidth else "",
@@ -482,12 +482,13 @@ def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
     return f"{title} on {sets[0].scored if len(sets) == 1 else f'{len(sets)} task sets'}"
 
 
-def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
+def _both_ends(intervals: Sequence[Interval | DatasetMean]) -> Mapping[str, float | None]:
     """Return the ends of the first interval, and of the next, if there is one."""
-    return {**ends(intervals[0]), **ends(intervals[1] if len(intervals) > 1 else None, "_new")}
+    first, *more = map(ends, intervals)
+    second = more[0] if more else dict.fromkeys(first)
+    return first | {f"{end}_new": value for end, value in second.items()}
 
 
-def ends(interval: Interval | DatasetMean | None, suffix: str = "") -> Mapping[str, float | None]:
-    """Return the ends of an interval, under names with this suffix."""
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    return {f"low{suffix}": low, f"high{suffix}": high}
+def ends(interval: Interval | DatasetMean) -> dict[str, float | None]:
+    """Return the ends of an interval."""
+    return {"low": interval.low, "high": interval.high}

@@ -65,7 +65,10 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
     shot, suite = info.protocol.shot, suite_of(info.name.suite)
     names = release.classes(info.dataset).column("class_name").to_pylist()
     attributes = row.get("attributes") or [""] * info.protocol.way
-    words = _words(release, info)
+    words: list[set[str]] = []  # of each image, where the task set is made with attributes
+    if suite.attributes:
+        table = release.attributes(info.dataset, suite.attributes)
+        words = [set(some) for some in table.column("attributes").to_pylist()]
     queries = list(zip(row["query"], row["query_label"], strict=True))
 
     def images(ids: Iterable[int]) -> tuple[TaskImage, ...]:
@@ -84,15 +87,6 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
         )
         for k, class_id in enumerate(row["class_ids"])
     ]
-
-
-def _words(release: Release, info: TaskSetInfo) -> list[set[str]]:
-    """Return the attributes of each image, where the task set is made with any."""
-    label = suite_of(info.name.suite).attributes
-    if not label:
-        return []
-    table = release.attributes(info.dataset, label)
-    return [set(words) for words in table.column("attributes").to_pylist()]
 
 
 LONGEST, QUALITY = 96, 80
