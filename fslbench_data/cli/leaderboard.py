@@ -196,7 +196,7 @@ def review(
     with steps("reviewing"):
         reviewed = run(
             proposed,
-            proposed.names(),
+            list(proposed.paths),
             open_results(where),
             tuple(map(load_release, names)) if names else None,
             level=level,

@@ -269,17 +269,13 @@ def read_regular(path: Path, most: int) -> bytes:
     return content
 
 
-def is_kept(path: Path) -> bool:
-    """Return whether a kept file lies there."""
-    return _is_own_kind(path, stat.S_ISREG)
-
-
 def is_own_folder(path: Path) -> bool:
     """Return whether a folder of this user lies there, and no link to one."""
-    return _is_own_kind(path, stat.S_ISDIR)
+    return is_kept(path, stat.S_ISDIR)
 
 
-def _is_own_kind(path: Path, is_kind: Callable[[int], bool]) -> bool:
+def is_kept(path: Path, is_kind: Callable[[int], bool] = stat.S_ISREG) -> bool:
+    """Return whether a kept file lies there, or something of another kind by its mode."""
     try:
         state = path.lstat()
     except (OSError, ValueError):

@@ -26,6 +26,7 @@ from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_o
 from fslbench_data.leaderboard.repository import (
     ENDING,
     Ignored,
+    LooseFiles,
     ResultsFiles,
     list_submissions,
     submission_name,
@@ -90,7 +91,7 @@ class Rejected:
 
 
 def check_submission(
-    files: ResultsFiles, name: str, releases: Sequence[Release]
+    files: ResultsFiles | LooseFiles, name: str, releases: Sequence[Release]
 ) -> Accepted | Rejected:
     """Check a file of a repository, without trust in any check before.
 
@@ -209,7 +210,7 @@ MOST_VALUES = 250_000_000
 
 
 def check_all(
-    sources: Sequence[tuple[ResultsFiles, str]],
+    sources: Sequence[tuple[ResultsFiles | LooseFiles, str]],
     releases: Sequence[Release],
     progress: Callable[[str], None],
     came: Mapping[str, int],
@@ -225,7 +226,7 @@ def check_all(
     last = max(came.values(), default=-1) + 1
     stage = {files.where: number for number, (files, _) in reversed(list(enumerate(sources)))}
 
-    def turn(source: tuple[ResultsFiles, str]) -> tuple[int, int]:
+    def turn(source: tuple[ResultsFiles | LooseFiles, str]) -> tuple[int, int]:
         return came.get(source[1], last), stage[source[0].where]
 
     accepted: dict[tuple[int, str], Accepted] = {}

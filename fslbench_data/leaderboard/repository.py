@@ -140,19 +140,11 @@ class LooseFiles:
         for path in paths:
             self.paths.setdefault(_name_of(path), path)
 
-    def names(self) -> Sequence[str]:
-        """List their names."""
-        return list(self.paths)
-
     def path(self, name: str) -> Path:
         """Return a file's path; raise a ResultsError unless it is a regular file."""
         path = self.paths[name]
         _check_regular(path, path.name)
         return path
-
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Return nothing: such files have no history."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -264,7 +256,7 @@ class HubResults:
         return self.tree[name].size > LIMITS.file_bytes
 
 
-ResultsFiles = FolderFiles | LooseFiles | HubResults
+ResultsFiles = FolderFiles | HubResults
 """The files of a results repository, wherever they lie.
 
 `names` are relative paths with slashes, at least those below `submissions`.  `path` raises a

@@ -29,6 +29,7 @@ from fslbench_data.leaderboard.leaderboard import (
 )
 from fslbench_data.leaderboard.repository import (
     HubResults,
+    LooseFiles,
     ResultsFiles,
     list_submissions,
     read_board,
@@ -179,7 +180,7 @@ class Review:
 
 
 def review(
-    proposed: ResultsFiles,
+    proposed: ResultsFiles | LooseFiles,
     names: Sequence[str],
     base: ResultsFiles,
     releases: Sequence[Release] | None = None,
@@ -216,7 +217,9 @@ def review(
     )
 
 
-def _report(files: ResultsFiles, one: Accepted, release: Release, level: float) -> Report | None:
+def _report(
+    files: ResultsFiles | LooseFiles, one: Accepted, release: Release, level: float
+) -> Report | None:
     """Compare a file's methods with the reference methods; None without any."""
     answered = {result.info.text: result.info for result in one.results}
     references = reference_results(release, answered.values())

@@ -248,17 +248,21 @@ def family_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
 
 def missing_text(units: Units) -> list[str]:
     """Return which kinds of interval are missing, or bounds, and why: a sentence a reason."""
-    missing, bounded = _of_reason(units.missing), _of_reason(units.bounded)
+    missing, bounded = by_reason(units.missing), by_reason(units.bounded)
     return [
         *(f"No interval for {listing(of)} ({reason})." for reason, of in missing.items()),
         *(f"{AT_MOST} for {listing(of)} ({reason})." for reason, of in bounded.items()),
     ]
 
 
-def _of_reason(kinds: Mapping[IntervalKind, str]) -> dict[str, list[str]]:
+def by_reason(
+    kinds: Mapping[IntervalKind, str],
+    about: Callable[[IntervalKind], str] = lambda kind: ADDITIONAL_KINDS[kind].about,
+) -> dict[str, list[str]]:
+    """Return what kinds of interval are about, by the reason that each has."""
     of: dict[str, list[str]] = {}
     for kind, reason in kinds.items():
-        of.setdefault(reason, []).append(ADDITIONAL_KINDS[kind].about)
+        of.setdefault(reason, []).append(about(kind))
     return of
 
 

@@ -19,6 +19,7 @@ from fslbench_data.render.interval_text import (
     AT_MOST,
     QUERIES_HINT,
     by_queries_text,
+    by_reason,
     capital,
     one_model_text,
     runs_word,
@@ -84,9 +85,7 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     lines = [f"Beware: {text}." for text in log.warnings]
     lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
-        missing: dict[str, list[str]] = {}
-        for kind, reason in each.units.missing.items():
-            missing.setdefault(reason, []).append(_about(log, kind))
+        missing = by_reason(each.units.missing, partial(_about, log))
         lines += [f"No interval for {listing(of)}: {reason}." for reason, of in missing.items()]
         bounded = each.units.bounded.items()
         lines += [f"{AT_MOST} for {_about(log, kind)}: {reason}." for kind, reason in bounded]

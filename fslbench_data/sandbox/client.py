@@ -373,18 +373,12 @@ class QueryProcess(AbstractContextManager["QueryProcess"]):
             request = {"sql": sql, "seconds": left}
             tables = self._process.ask(request, left, most_bytes=self._bytes)
         except EndedError as ended:
-            raise self._error_of(ended) from None
+            what, option = {
+                "late": (f"the query ran for more than {self._seconds:g} seconds", "seconds"),
+                "memory": (f"the query takes more than {self._memory} of memory", "memory"),
+                "large": (f"the result takes more than {self._memory}", "memory"),
+                "ended": (f"the query ended the process that ran it ({ended.code})", "memory"),
+            }[ended.cause]
+            fix = f"ask for less, or allow more with --{option}"
+            raise QueryError(what, fix=fix) from None
         return pa.concat_tables(tables)
-
-    def _error_of(self, ended: EndedError) -> QueryError:
-        """Return the error for what a query has done to the process that ran it."""
-        if ended.cause == "late":
-            return QueryError(
-                f"the query ran for more than {self._seconds:g} seconds",
-                fix="ask for less, or allow more with --seconds",
-            )
-        what = {
-            "memory": f"the query takes more than {self._memory} of memory",
-            "large": f"the result takes more than {self._memory}",
-        }.get(ended.cause, f"the query ended the process that ran it ({ended.code})")
-        return QueryError(what, fix="ask for less, or allow more with --memory")

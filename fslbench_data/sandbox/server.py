@@ -50,7 +50,7 @@ def serve(service: str) -> None:
                 write_stream(replies, table)
             _reply(replies, {"end": True})
         except MemoryError:
-            _bound_memory(sys.maxsize)
+            _bound(sys.maxsize)
             _reply(replies, {"memory": True})
         except FSLBenchError as error:
             about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
@@ -144,8 +144,8 @@ def _address_space() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _bound(memory: int, seconds: float) -> None:
-    """Limit this process to so much memory in all, and so much more CPU time.
+def _bound(memory: int, seconds: float | None = None) -> None:
+    """Limit this process to so much memory in all, and perhaps so much more CPU time.
 
     The time is for a process that nobody waits for any more; the client has a timer.
     """
@@ -153,20 +153,11 @@ def _bound(memory: int, seconds: float) -> None:
         return
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _bound_memory(memory)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    most = int(min(time.process_time() + 2 * seconds, 2**31)) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (_capped(most, hard), hard))
+    def limit(kind: int, most: int) -> None:
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most if hard < 0 else min(most, hard), hard))
 
-
-def _bound_memory(memory: int) -> None:
-    if sys.platform == "linux":
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (_capped(memory, hard), hard))
-
-
-def _capped(limit: int, hard: int) -> int:
-    return limit if hard < 0 else min(limit, hard)
+    limit(resource.RLIMIT_AS, memory)
+    if seconds is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        limit(resource.RLIMIT_CPU, int(min(time.process_time() + 2 * seconds, 2**31)) + 1)
