@@ -113,28 +113,22 @@ def leaderboard(
 def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None) -> None:
     """Write a leaderboard in a format, or as tables."""
     from fslbench_data.cli.report_output import write
-    from fslbench_data.leaderboard.tables import (
-        leaderboard_csv,
-        leaderboard_json,
-        leaderboard_legend,
-        leaderboard_tables,
-        left_out_notes,
-    )
+    from fslbench_data.leaderboard import tables
     from fslbench_data.render.table import Table
     from fslbench_data.render.templating import neutral_table
 
     def paper() -> tuple[list[Table], str, list[str]]:
-        tables = [table for table, _ in leaderboard_tables(ranking)]
+        of_sets = [table for table, _ in tables.leaderboard_tables(ranking)]
         if form == "markdown":
-            tables = [neutral_table(table) for table in tables]
-        below = [*leaderboard_legend(ranking), *left_out_notes(ranking)]
-        return tables, ranking.signature, below
+            of_sets = [neutral_table(table) for table in of_sets]
+        below = [*tables.leaderboard_legend(ranking), *tables.left_out_notes(ranking)]
+        return of_sets, ranking.signature, below
 
     write(
         form,
         path,
-        csv=lambda: leaderboard_csv(ranking),
-        json=lambda: leaderboard_json(ranking),
+        csv=lambda: tables.leaderboard_csv(ranking),
+        json=lambda: tables.leaderboard_json(ranking),
         table=lambda console: _print(ranking, console, most),
         paper=paper,
     )

@@ -175,18 +175,13 @@ class _Estimator:
                 )
         shots = [len(own) for own in support]
         clone = getattr(self._estimator, "__sklearn_clone__", None)  # as sklearn.base.clone does
-        estimator = _seeded(clone() if clone else copy.deepcopy(self._estimator), rng)
+        estimator = clone() if clone else copy.deepcopy(self._estimator)
+        if hasattr(estimator, "get_params"):
+            seeds = {
+                name: int(rng.integers(RANDOM_STATES))
+                for name, value in sorted(estimator.get_params().items())
+                if name.split("__")[-1] == "random_state" and value is None
+            }
+            estimator = estimator.set_params(**seeds)
         estimator.fit(np.concatenate(support), np.repeat(np.arange(len(shots)), shots))
         return np.asarray(estimator.predict(np.asarray(query)))
-
-
-def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """Return the estimator, with seeds where a `random_state` of it or of its parts is None."""
-    if not hasattr(estimator, "get_params"):
-        return estimator
-    seeds = {
-        name: int(rng.integers(RANDOM_STATES))
-        for name, value in sorted(estimator.get_params().items())
-        if name.split("__")[-1] == "random_state" and value is None
-    }
-    return estimator.set_params(**seeds)

@@ -71,11 +71,10 @@ class Rival:
         sequence = ConfidenceSequence(tasks.info.protocol.n_query, self.rule.level)
 
         def conclusive(by_task: Mapping[int, Sequence[Sequence[int]]]) -> bool:
-            intervals = []
             for task_id, (predictions, *_) in by_task.items():
                 right = int((np.asarray(predictions) == label[task_id]).sum())
-                intervals.append(sequence.update(right - int(rival[task_id])))
-            return intervals[-1].conclusive_at is not None
+                interval = sequence.update(right - int(rival[task_id]))
+            return interval.conclusive_at is not None
 
         return conclusive
 
