@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,14 @@ from benchmark_spec.errors import BackboneError, UnknownNameError
 from benchmark_spec.extras import require
 from builders.attributes.captioner import COCA, Captioner, check_captioner, plain
 from builders.attributes.transformers_captioners import TransformersCaptioner, check_folder
-from builders.features.block_job import BlockJob, BlockResult, Survey, WorkFolder, work_folder
+from builders.features.block_job import (
+    BlockJob,
+    BlockResult,
+    Loader,
+    Survey,
+    loaded,
+    work_folder,
+)
 from builders.features.checkpoints import (
     create_open_clip,
     find_open_clip,
@@ -124,17 +130,13 @@ def _no_captioner(arch: str) -> BackboneError:
 
 
 @dataclass(frozen=True)
-class CaptionerName:
-    """The name of a captioner, to be loaded in any process; its files are looked up in `folder`."""
-
-    name: str
-    folder: Path | None = None
-    device: Device = "cpu"
+class CaptionerName(Loader):
+    """The name of a captioner."""
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Return what captions depend on, on this machine."""
         return {
-            **self.load().describe(),
+            **loaded(self).describe(),
             **facts(self.device, self.name),
             "threads": threads,
             "batch": batch,
@@ -146,21 +148,16 @@ class CaptionerName:
         """Refuse a captioner with a missing package, folder or file; the Hub is not queried."""
         family, rest = check_captioner(self.name)
         if family == COCA:
-            _check_coca(rest, self.folder)
+            _check_coca(rest, self.weights)
         else:
-            check_folder(family, rest, self.folder)
+            check_folder(family, rest, self.weights)
 
     def load(self) -> Captioner:
-        """Load the captioner; a process keeps the last one."""
-        return _loaded(self)
-
-
-@lru_cache(maxsize=1)
-def _loaded(captioner: CaptionerName) -> Captioner:
-    family, rest = check_captioner(captioner.name)
-    if family == COCA:
-        return CocaCaptioner.load(rest, captioner.folder, captioner.device)
-    return TransformersCaptioner.load(family, rest, captioner.folder, captioner.device)
+        """Load the captioner."""
+        family, rest = check_captioner(self.name)
+        if family == COCA:
+            return CocaCaptioner.load(rest, self.weights, self.device)
+        return TransformersCaptioner.load(family, rest, self.weights, self.device)
 
 
 @dataclass(frozen=True)
@@ -194,24 +191,15 @@ def write_captions(
     """
     settings = settings or Settings()
     with work_folder(folder, name, images) as work:
-        try:
-            return _run(images, name, work, settings, progress)
-        finally:
-            _loaded.cache_clear()
-
-
-def _run(
-    images: ImageSet, name: str, work: WorkFolder, settings: Settings, progress: Progress
-) -> tuple[list[str], dict[str, Any]]:
-    captioner = CaptionerName(name, settings.weights, settings.device)
-    threads = settings.threads or default_threads(settings.device)
-    block = min(settings.block, BLOCK)
-    batch = settings.batch or (work.of or {}).get("batch") or BATCH[settings.device]
-    survey = Survey(captioner, threads, min(int(batch), block), block)
-    ((_, surveyed),) = settings.engine.run(survey, [0])
-    of = {**surveyed, "dataset": images.name, "images": content_digest(images.images)}
-    work.begin(of, expected=SAME)
-    job = Captioning(captioner, images, surveyed, settings.workers_for(threads))
-    blocks = job.compute(work, settings.engine, progress)
-    work.check_unchanged(images)
-    return [str(text) for b in blocks for text in work.values(b)], surveyed
+        captioner = CaptionerName(name, settings.weights, settings.device)
+        threads = settings.threads or default_threads(settings.device)
+        block = min(settings.block, BLOCK)
+        batch = settings.batch or (work.of or {}).get("batch") or BATCH[settings.device]
+        survey = Survey(captioner, threads, min(int(batch), block), block)
+        ((_, surveyed),) = settings.engine.run(survey, [0])
+        of = {**surveyed, "dataset": images.name, "images": content_digest(images.images)}
+        work.begin(of, expected=SAME)
+        job = Captioning(captioner, images, surveyed, settings.workers_for(threads))
+        blocks = job.compute(work, settings.engine, progress)
+        work.check_unchanged(images)
+        return [str(text) for b in blocks for text in work.values(b)], surveyed

@@ -46,11 +46,6 @@ class TaskRanges:
     threads: int
     most: int = 1
 
-    @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.device != "cpu")
-
     def start(self) -> Work[Range, NDArray[np.int64]]:
         """Put the features where the head works."""
         with reproducible(self.threads):

@@ -53,8 +53,8 @@ class Job(Protocol[_B, _R]):
         """Threads of a process that works on it."""
 
     @property
-    def gpus(self) -> int:
-        """GPUs of a process that works on it."""
+    def device(self) -> str:
+        """Where it computes: ``cpu``, or a GPU of each process that works on it."""
 
     def start(self) -> Work[_B, _R]:
         """Load what the job needs, once in each process."""

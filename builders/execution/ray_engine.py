@@ -43,7 +43,7 @@ class RayEngine:
         slots = _slots(ray, job)
         task = ray.remote(_do).options(
             num_cpus=job.threads,
-            num_gpus=job.gpus,
+            num_gpus=int(job.device != "cpu"),
             max_retries=self.retries,
             retry_exceptions=False,  # what the job raises, it would raise again
             scheduling_strategy="SPREAD",
@@ -161,16 +161,17 @@ def _get(ray: Any, ref: Any, block: Any) -> Any:
 def _slots(ray: Any, job: Job[Any, Any]) -> int:
     """Return how many processes of the job the cluster can run at a time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    on_cpu = job.device == "cpu"
     of_each = [
         min(
             int(has.get("CPU", 0)) // job.threads,
-            int(has.get("GPU", 0)) // job.gpus if job.gpus else 2**31,
+            2**31 if on_cpu else int(has.get("GPU", 0)),
         )
         for has in machines
     ]
     if not sum(of_each):
         most = {k: max((has.get(k, 0) for has in machines), default=0) for k in ("CPU", "GPU")}
-        gpus = f" and {job.gpus} GPU" if job.gpus else ""
+        gpus = "" if on_cpu else " and 1 GPU"
         raise EngineError(
             f"no machine of the Ray cluster has {job.threads} processors{gpus} for a process",
             expected=f"at most {most['CPU']:g} processors and {most['GPU']:g} GPUs",

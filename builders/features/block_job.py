@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +35,30 @@ class DeviceMemoryError(EngineError):
     """A batch that does not fit the GPU's memory."""
 
 
-class Loader(Protocol):
-    """A named network that any process can load."""
+@dataclass(frozen=True)
+class Loader(ABC):
+    """A named network that any process can load; `weights` is a folder of checkpoints.
 
-    @property
-    def device(self) -> Device:
-        """Where the network computes."""
+    The name begins with that of its family; `device` is where the network computes.
+    """
 
-    @property
-    def name(self) -> str:
-        """The network's name, which begins with that of its family."""
+    name: str
+    weights: Path | None = None
+    device: Device = "cpu"
 
+    @abstractmethod
     def load(self) -> Any:
-        """Load the network; a process keeps the last one."""
+        """Load the network."""
 
+    @abstractmethod
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Return what the results will depend on, on this machine."""
+
+
+@lru_cache(maxsize=1)
+def loaded(network: Loader) -> Any:
+    """Load a network; a process keeps the last one."""
+    return network.load()
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,9 @@ class Survey:
     block: int
 
     @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.network.device == "cuda")
+    def device(self) -> Device:
+        """Where the network computes."""
+        return self.network.device
 
     def start(self) -> Work[int, dict[str, Any]]:
         """Load the network."""
@@ -101,9 +109,9 @@ class BlockJob(ABC):
         return int(self.surveyed["threads"])
 
     @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.network.device == "cuda")
+    def device(self) -> Device:
+        """Where the network computes."""
+        return self.network.device
 
     @property
     def gives(self) -> Gives:
@@ -113,9 +121,9 @@ class BlockJob(ABC):
     def start(self) -> Work[int, BlockResult]:
         """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.name)
-        network = self.network.load()
+        network = loaded(self.network)
         reader = Reader(self.images, network.preprocessing, self.gives)
-        batches = Batches(reader, self.workers, pinned=self.gpus > 0)
+        batches = Batches(reader, self.workers, pinned=self.device == "cuda")
 
         def work(blocks: Iterable[int]) -> Iterator[BlockResult]:
             with reproducible(self.threads):
@@ -235,4 +243,6 @@ def work_folder(folder: Path, network: str, images: ImageSet) -> Iterator[WorkFo
     except BaseException:
         work.close()
         raise
+    finally:
+        loaded.cache_clear()
     work.remove()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ from builders.features.block_job import (
     BlockJob,
     BlockResult,
     DeviceMemoryError,
+    Loader,
     Survey,
     WorkFolder,
+    loaded,
     work_folder,
 )
 from builders.features.decoding import Batch, Batches, Gives, inputs_on_gpu, problem_of
@@ -44,23 +46,20 @@ BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
 
 
 @dataclass(frozen=True)
-class Network:
-    """A named backbone that any process can load."""
+class Network(Loader):
+    """A named backbone."""
 
-    name: str
-    weights: Path | None = None
-    device: Device = "cpu"
     dtype: DType = "float32"
 
     def load(self) -> Backbone:
-        """Load the backbone; a process keeps the last one."""
-        return _loaded(self)
+        """Load the backbone."""
+        return load_backbone(self.name, self.weights, device=self.device, dtype=self.dtype)
 
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Return what features depend on here, with a batch for this device if none is given."""
         machine = facts(self.device, self.name)
         with reproducible(threads):
-            backbone = self.load()
+            backbone = loaded(self)
             batch = batch or default_batch(backbone)
         jpeg_on_gpu = self.device == "cuda" and hasattr(require("torchvision.io"), "decode_jpeg")
         return {
@@ -74,12 +73,6 @@ class Network:
             "stored": "float16",
             "agreement": AGREEMENT[self.dtype],
         }
-
-
-@lru_cache(maxsize=1)
-def _loaded(network: Network) -> Backbone:
-    name, weights = network.name, network.weights
-    return load_backbone(name, weights, device=network.device, dtype=network.dtype)
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class Extraction(BlockJob):
     @property
     def gives(self) -> Gives:
         """Inputs of a network on the CPU; on a GPU pixels or files."""
-        if not self.gpus:
+        if self.device == "cpu":
             return "inputs"
         return "files" if self.surveyed["decoder"].startswith(NVJPEG) else "pixels"
 
@@ -112,7 +105,7 @@ class Extraction(BlockJob):
         last: Callable[[], BlockResult] | None = None
         made = batches(self.batches_of(blocks))
         inputs: Iterator[tuple[Batch, Any]] = ((batch, batch.data) for batch in made)
-        if self.gpus:
+        if self.device == "cuda":
             inputs = inputs_on_gpu(made, backbone.preprocessing)
         for batch, pixels in inputs:
             if not self.skip_corrupt:
@@ -126,7 +119,7 @@ class Extraction(BlockJob):
             if batch.ids[-1] == ids[-1]:
                 last = partial(self._finished, ids, _on_host(parts), problems)
                 parts, problems = [], {}
-                if not self.gpus:  # which else would wait until the next batch is under way
+                if self.device == "cpu":  # which else would wait until the next batch is under way
                     yield last()
                     last = None
         if last is not None:
@@ -245,10 +238,7 @@ def extracted(
     """
     settings = settings or Settings()
     with work_folder(folder, backbone, images) as work:
-        try:
-            yield _run(images, backbone, work, settings, progress)
-        finally:
-            _loaded.cache_clear()
+        yield _run(images, backbone, work, settings, progress)
 
 
 def _run(
@@ -280,7 +270,7 @@ def described(
     try:
         return _surveyed(images, backbone, settings, batch)[1]
     finally:
-        _loaded.cache_clear()
+        loaded.cache_clear()
 
 
 def _surveyed(

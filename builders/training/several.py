@@ -43,11 +43,6 @@ class Trainings:
     device: str
     report: Callable[[str], None]
 
-    @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.device == "cuda")
-
     def start(self) -> Work[Planned, str]:
         """Check the device; images are loaded with the first training that needs them."""
         check_device(self.device)

@@ -28,8 +28,8 @@ class Killed:
         return int(self.job.threads)
 
     @property
-    def gpus(self) -> int:
-        return int(self.job.gpus)
+    def device(self) -> str:
+        return str(self.job.device)
 
     def start(self) -> Any:
         work = self.job.start()
@@ -66,7 +66,7 @@ class Squares:
     """Squares whole numbers, a millisecond each; of 13 it raises an error."""
 
     threads: int = 1
-    gpus: int = 0
+    device: str = "cpu"
 
     def start(self) -> Any:
         from benchmark_spec.errors import UnknownNameError

@@ -96,7 +96,7 @@ def test_more_than_any_machine_has_is_refused(engine: Any) -> None:
     with pytest.raises(EngineError, match=r"no machine .* has 2 processors(.|\n)*at most 1 proc"):
         list(engine.run(Squares(threads=2), [1]))
     with pytest.raises(EngineError, match="has 1 processors and 1 GPU for a process"):
-        list(engine.run(Squares(gpus=1), [1]))
+        list(engine.run(Squares(device="cuda"), [1]))
 
 
 def test_a_killed_process_is_replaced_but_not_for_ever(engine: Any, tmp_path: Path) -> None:
