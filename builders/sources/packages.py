@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.sources.image_set import Progress, silent
@@ -23,33 +23,25 @@ MARK = ".unpacked"
 
 @dataclass(frozen=True)
 class Package:
-    """A package of one version.
+    """A package of one version, for every platform; `sha256` is that of its file.
 
-    `file` is the name of its file, as the client gives it, and `sha256` that of the file.
+    `tags` are the versions of Python that a wheel's file names.
     """
 
     kind: Literal["deb", "wheel", "npm"]
     name: str
     version: str
-    file: str
     sha256: str
+    tags: str = "py2.py3"
 
-    @classmethod
-    def deb(cls, name: str, version: str, sha256: str) -> Self:
-        """Name a Debian package for every architecture."""
-        file = f"{name}_{version.replace(':', '%3a')}_all.deb"
-        return cls("deb", name, version, file, sha256)
-
-    @classmethod
-    def wheel(cls, name: str, version: str, sha256: str, tags: str = "py2.py3") -> Self:
-        """Name a wheel for every platform."""
-        file = f"{name.replace('-', '_')}-{version}-{tags}-none-any.whl"
-        return cls("wheel", name, version, file, sha256)
-
-    @classmethod
-    def npm(cls, name: str, version: str, sha256: str) -> Self:
-        """Name a package of npm."""
-        return cls("npm", name, version, f"{name}-{version}.tgz", sha256)
+    @property
+    def file(self) -> str:
+        """The name of its file, as the client gives it."""
+        if self.kind == "deb":
+            return f"{self.name}_{self.version.replace(':', '%3a')}_all.deb"
+        if self.kind == "npm":
+            return f"{self.name}-{self.version}.tgz"
+        return f"{self.name.replace('-', '_')}-{self.version}-{self.tags}-none-any.whl"
 
     @property
     def client(self) -> str:

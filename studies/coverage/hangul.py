@@ -28,7 +28,7 @@ CELLS = tuple(
     for protocol in (Protocol(5, 1, 1), Protocol(5, 5, 5))
 )
 PACKAGES = tuple(
-    Package("deb", name, version, f"{name}_{version.replace(':', '%3a')}_all.deb", sha256)
+    Package("deb", name, version, sha256)
     for name, version, sha256 in (
         (
             "fonts-alee",

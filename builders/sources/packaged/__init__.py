@@ -12,9 +12,6 @@ from builders.sources.packages import Package
 def described(name: str) -> tuple[About, tuple[Package, ...], dict[str, int]]:
     """Return a data set's description, its packages, and the images of each class, in order."""
     entry = tomllib.loads(files(__name__).joinpath("data_sets.toml").read_text("utf-8"))[name]
-    packages = (
-        getattr(Package, pin["kind"])(pin["name"], pin["version"], pin["sha256"])
-        for pin in entry.get("packages", ())
-    )
+    packages = tuple(Package(**pin) for pin in entry.get("packages", ()))
     about = About(**{option: entry[option] for option in ABOUT_OPTIONS})
-    return about, tuple(packages), entry.get("counts", {})
+    return about, packages, entry.get("counts", {})

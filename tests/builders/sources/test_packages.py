@@ -92,7 +92,8 @@ class Store:
         file = self.shelf / CLIENT[kind] / FILE[kind]
         file.parent.mkdir()
         digest = sha256(MAKE[kind](file)).hexdigest()
-        return Package(kind, "fruit", "1.0", file.name, digest)  # type: ignore[arg-type]
+        version = "1:1.0" if kind == "deb" else "1.0"
+        return Package(kind, "fruit", version, digest, "py3")  # type: ignore[arg-type]
 
     @property
     def calls(self) -> list[str]:
@@ -236,7 +237,7 @@ def test_a_client_that_is_not_installed(
 def test_a_package_that_would_write_elsewhere_is_refused(store: Store, tmp_path: Path) -> None:
     package = store.package("npm")
     data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
-    package = Package("npm", "fruit", "1.0", package.file, sha256(data).hexdigest())
+    package = Package("npm", "fruit", "1.0", sha256(data).hexdigest())
     with pytest.raises(SourceError, match="cannot be unpacked"):
         fetch([package], tmp_path / "raw")
     assert not (tmp_path / "outside.txt").exists()

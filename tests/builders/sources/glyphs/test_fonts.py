@@ -23,8 +23,8 @@ from builders.sources.packaged.glyphs import (
 )
 from builders.sources.packages import Package
 
-ONE = Package.deb("fonts-one", "1", "0" * 64)
-TWO = Package.deb("fonts-two", "1", "1" * 64)
+ONE = Package("deb", "fonts-one", "1", "0" * 64)
+TWO = Package("deb", "fonts-two", "1", "1" * 64)
 
 
 def _faces(folder: Path, *packages: Package, serifs: dict[str, str] | None = None) -> list[Face]:
