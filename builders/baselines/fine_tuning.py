@@ -7,10 +7,9 @@ classes' weights are equal.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from builders.baselines.heads import MOMENTUM, RATE, STEPS, Tensor, cosine_decay, full_precision
-from builders.features.backbone import Preprocessing
-from fslbench_data.files.pictures import decode
 
 BACKBONE_RATE = 1e-4
 _QUERIES_AT_ONCE = 100
@@ -94,28 +91,6 @@ def unit_features(module: Any, images: Tensor) -> Tensor:
             expected="one vector of each, (B, D)",
         )
     return require("torch").nn.functional.normalize(features, dim=1)
-
-
-class PictureFineTuner:
-    """FT as a method for :func:`fslbench_data.evaluate`, on the files of pictures."""
-
-    def __init__(self, module: Any, preprocessing: Preprocessing, device: str = "cpu") -> None:
-        self._tune = FineTuner(module, device)
-        self._preprocessing = preprocessing
-
-    def __call__(
-        self, support: Sequence[Sequence[Path]], query: Sequence[Path], rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Predict (K·Q,) of a task; the generator is not used."""
-        torch = require("torch")
-        return self._tune(torch.stack([self._read(row) for row in support]), self._read(query))
-
-    def _read(self, paths: Sequence[Path]) -> Tensor:
-        """Make the network's input (B, 3, H, W)."""
-        read = self._preprocessing.reference
-        return require("torch").from_numpy(
-            np.stack([read(decode(path, str(path))) for path in paths])
-        )
 
 
 @contextmanager

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.extras import require
 from benchmark_spec.protocol import suite_of
-from builders.baselines.fine_tuning import PictureFineTuner
-from builders.baselines.heads import HEADS, Predictor, head_of
+from builders.baselines.fine_tuning import FineTuner
+from builders.baselines.heads import HEADS, Predictor, Tensor, head_of
 from builders.execution.engine import Engine, LocalEngine, Work, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
 from fslbench_data.evaluation.loop import evaluate
+from fslbench_data.files.pictures import decode
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
@@ -177,8 +179,20 @@ def run_ft(
 
     Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.
     """
+    tune, read = FineTuner(backbone.module, device), backbone.preprocessing.reference
+
+    def inputs(paths: Sequence[Path]) -> Tensor:
+        """Make the network's input (B, 3, H, W)."""
+        pixels = np.stack([read(decode(path, str(path))) for path in paths])
+        return require("torch").from_numpy(pixels)
+
+    def predict(
+        support: Sequence[Sequence[Path]], query: Sequence[Path], _: np.random.Generator
+    ) -> NDArray[np.int64]:
+        return tune(require("torch").stack(list(map(inputs, support))), inputs(query))
+
     submission = evaluate(
-        PictureFineTuner(backbone.module, backbone.preprocessing, device),
+        predict,
         release,
         name=f"{backbone.name}/FT",
         datasets=dataset,

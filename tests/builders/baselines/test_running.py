@@ -13,7 +13,7 @@ from tiny_features import build_pictures
 
 from benchmark_spec.errors import MethodFailedError
 from builders.baselines import HEADS, run_ft, run_head
-from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
+from builders.baselines.fine_tuning import FineTuner
 from builders.release.results import with_right_queries
 from fslbench_data import score
 from fslbench_data.release.release import Release, load_release
@@ -123,7 +123,7 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
     assert score(some, release)
 
     calls: list[int] = []
-    answer = PictureFineTuner.__call__
+    answer = FineTuner.__call__
 
     def breaks(self: Any, *task: Any) -> Any:
         calls.append(1)
@@ -131,7 +131,7 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
             raise KeyError("power cut")
         return answer(self, *task)
 
-    monkeypatch.setattr(PictureFineTuner, "__call__", breaks)
+    monkeypatch.setattr(FineTuner, "__call__", breaks)
     with pytest.raises(MethodFailedError, match=r"power cut(.|\n)*task 3"):
         run_ft(release, tiny, folder, "tiny", "open-2w2s1q", journal=journal)
     resumed = run_ft(release, tiny, folder, "tiny", "open-2w2s1q", journal=journal)
