@@ -135,9 +135,9 @@ def webhook(results: str, host: str, port: int) -> None:
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("builders").setLevel(logging.INFO)  # not of others: they log addresses
-    app = make_app(HubAddress.parse(results).repo_id)
+    launch = make_app(HubAddress.parse(results).repo_id)
     try:
-        app.launch(server_name=host, server_port=port, share=False)
+        launch(server_name=host, server_port=port, share=False)
     except OSError as error:
         raise click.UsageError(
             f"port {port} of {host} is not free: name another with --port"

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
@@ -118,26 +117,13 @@ class FrontPage:
         return blocks
 
 
-@dataclass(frozen=True)
-class ReviewApp:
-    """A server of webhooks, behind a :class:`Gate`."""
-
-    server: WebhooksServer
-    secret: str
-
-    def launch(self, **options: Any) -> None:
-        """Start it; options are those of :meth:`huggingface_hub.WebhooksServer.launch`."""
-        from starlette.middleware import Middleware
-
-        gate = Middleware(Gate, events=(_EVENTS,), secret=self.secret)
-        self.server.launch(app_kwargs={"middleware": [gate]}, **options)
-
-
-def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
+def make_app(repo_id: str, secret: str | None = None) -> Callable[..., None]:
     """Make the app of one results repository; its front page is the leaderboard.
 
-    Events are accepted at once and processed one after another, so that many pull requests take no
-    more memory than one.  `secret` is what the Hub must send; by default that of WEBHOOK_SECRET.
+    What is returned starts it, behind a :class:`Gate`, with options of
+    :meth:`huggingface_hub.WebhooksServer.launch`.  Events are accepted at once and processed one
+    after another, so that many pull requests take no more memory than one.  `secret` is what the
+    Hub must send; by default that of WEBHOOK_SECRET.
     """
     require("gradio", "app")
     secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret
@@ -164,7 +150,10 @@ def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
             queue.submit(_work, "the leaderboard", front.renew)
         return {"pull_requests": numbers}
 
-    return ReviewApp(server, secret)
+    from starlette.middleware import Middleware
+
+    gate = Middleware(Gate, events=(_EVENTS,), secret=secret)
+    return partial(server.launch, app_kwargs={"middleware": [gate]})
 
 
 def _work(what: str, work: Callable[[], bool | None]) -> None:

@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -210,13 +211,9 @@ def test_the_space_runs_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     asked: list[tuple[str, object]] = []
 
-    class App:
-        def launch(self, **settings: object) -> None:
-            asked.append(("launch", settings["server_port"]))
-
-    def make(repo_id: str) -> App:
+    def make(repo_id: str) -> Callable[..., None]:
         asked.append(("make", repo_id))
-        return App()
+        return lambda **settings: asked.append(("launch", settings["server_port"]))
 
     monkeypatch.setattr("builders.hub.webhook.make_app", make)
     with pytest.raises(SystemExit) as ended:

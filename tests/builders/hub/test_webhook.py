@@ -82,8 +82,8 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    app = make_app(REPO, SECRET)
-    app.launch(
+    launch = make_app(REPO, SECRET)
+    launch(
         prevent_thread_lock=True, server_name="127.0.0.1", server_port=port, share=False, quiet=True
     )
 
