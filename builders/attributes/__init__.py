@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,17 @@ from builders.attributes.given import (
     given_values,
 )
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
-from builders.attributes.table import AttributeStatistics, attribute_statistics, attributes_table
+from builders.attributes.table import attribute_statistics, attributes_table
 from builders.attributes.taggers import load_tagger
 from builders.features.extraction import Settings
 from builders.sources.image_set import ImageSet, Progress, silent
 
 __all__ = [
-    "AttributeStatistics",
-    "MadeAttributes",
     "Recipe",
     "attribute_statistics",
     "check_recipe",
     "make_attributes",
 ]
-
-
-@dataclass(frozen=True)
-class MadeAttributes:
-    """A table of attributes and how it was made."""
-
-    table: pa.Table
-    provenance: dict[str, Any]
 
 
 def make_attributes(
@@ -52,8 +42,8 @@ def make_attributes(
     work: Path,
     settings: Settings | None = None,
     progress: Progress = silent,
-) -> MadeAttributes:
-    """Make the attributes of a data set's images as a recipe says.
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Make the attributes of a data set's images as a recipe says; gives also how.
 
     `source` is what has read the images; `work` and `settings` are as for
     :func:`builders.attributes.captioners.write_captions`.
@@ -67,20 +57,20 @@ def make_attributes(
     if recipe.attributes == PIXELS:
         attributes = pixels.pixel_attributes(images, counted("attributes of pixels"))
         images.check_unchanged()
-        return MadeAttributes(attributes_table(attributes), {**made, **pixels.DEPENDS_ON})
+        return attributes_table(attributes), {**made, **pixels.DEPENDS_ON}
     if recipe.attributes == GIVEN:
         came = came_with(source, TEXTS) is not None or images.texts is not None
         titles = given_texts(images, source) if came else [None] * total
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
-            return MadeAttributes(attributes_table(*of_word), made)
+            return attributes_table(*of_word), made
         words = given_attributes(images, source)
         if recipe.errors is not None:
             paths = images.images.column("path").to_pylist()
             known = came_with(source, ATTRIBUTES) or sorted({word for own in words for word in own})
             words = recipe.errors(words, paths, known)
             made["errors"] = asdict(recipe.errors)
-        return MadeAttributes(attributes_table(words, titles), made)
+        return attributes_table(words, titles), made
     texts: Sequence[str | None]
     if recipe.captioner:
         report, done = counted(f"captions by {recipe.captioner}"), 0
@@ -97,4 +87,4 @@ def make_attributes(
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
     tagged = tagger.words(texts, names, counted(f"words by {recipe.tagger}"))
-    return MadeAttributes(attributes_table(tagged, texts), {**made, "words": tagger.describe()})
+    return attributes_table(tagged, texts), {**made, "words": tagger.describe()}

@@ -235,13 +235,13 @@ def attributes(
     with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
         images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
         work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
-        made = make_attributes(images, recipe, kind, work, settings, progress)
+        table, provenance = make_attributes(images, recipe, kind, work, settings, progress)
         if path is not None:
-            write_table(made.table, path)
-    click.echo(f"{name}: {attribute_statistics(made.table, images.class_sizes)}")
+            write_table(table, path)
+    click.echo(f"{name}: {attribute_statistics(table, images.class_sizes)}")
     for key in ("texts", "words"):
-        if key in made.provenance:
-            about = made.provenance[key]
+        if key in provenance:
+            about = provenance[key]
             click.echo(f"{key} by {about.get('captioner') or about['tagger']}", err=True)
     if path is not None:
         click.echo(f"wrote {path}", err=True)

@@ -193,8 +193,9 @@ class DatasetBuild:
         spec, settings = self.spec, self._features.settings
         self._progress(f"{spec.name}: attributes {name}")
         how = spec.source, work, settings, self._progress
-        made = make_attributes(self.images(), recipe, *how)
-        return self._writer.add_attributes(spec.name, name, made.table, made.provenance)
+        return self._writer.add_attributes(
+            spec.name, name, *make_attributes(self.images(), recipe, *how)
+        )
 
     def _add_pictures(self) -> Made:
         wanted, images = self.spec.pictures, self.images()

@@ -39,10 +39,10 @@ def main() -> None:
     assert counts == [2589, 2580, 726]
     recipe = Recipe.parse(f"given+spacy:{MODEL}")
     with tempfile.TemporaryDirectory() as work:
-        made = make_attributes(drawings, recipe, "openclipart", Path(work))
-    found = attribute_statistics(made.table, drawings.class_sizes)
+        made, _ = make_attributes(drawings, recipe, "openclipart", Path(work))
+    found = attribute_statistics(made, drawings.class_sizes)
     held = load_release().attributes("openclipart", "titles")
-    mine, other = (table.column("attributes").to_pylist() for table in (made.table, held))
+    mine, other = (table.column("attributes").to_pylist() for table in (made, held))
     same = agreement(mine, other)
     print(f"{found.images:,} images in {found.classes} classes, {found.unique:,} words by spaCy")
     print(f"of a class {found.per_class:.2f}, spurious {found.spurious_per_class:.2f}")

@@ -104,10 +104,10 @@ def test_a_table_says_how_it_errs(
 ) -> None:
     monkeypatch.setattr(image_folder, "ATTRIBUTES", ("Big", "red"), raising=False)
     recipe = Recipe.parse("given~invent=0.5,seed=2")
-    made = make_attributes(tiny, recipe, "image_folder", tmp_path)
-    assert made.provenance["recipe"] == "given~miss=0,invent=0.5,seed=2"
-    assert made.provenance["errors"] == {"miss": 0, "invent": 0.5, "seed": 2}
-    words = made.table.column("attributes").to_pylist()
+    table, provenance = make_attributes(tiny, recipe, "image_folder", tmp_path)
+    assert provenance["recipe"] == "given~miss=0,invent=0.5,seed=2"
+    assert provenance["errors"] == {"miss": 0, "invent": 0.5, "seed": 2}
+    words = table.column("attributes").to_pylist()
     assert {word for of_image in words for word in of_image} == {"big", "red"}
     paths = tiny.images.column("path").to_pylist()
     assert words == TaggerErrors(0, 0.5, 2)([[]] * len(paths), paths, ("big", "red"))

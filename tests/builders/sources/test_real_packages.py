@@ -74,8 +74,8 @@ def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -
 
 
 def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
-    made = make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
-    lists: list[list[str]] = made.table.column("attributes").to_pylist()
+    table, _ = make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
+    lists: list[list[str]] = table.column("attributes").to_pylist()
     return lists
 
 
