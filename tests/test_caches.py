@@ -91,12 +91,12 @@ def _memory(folder: Path, embedded: Release) -> Use:
 def _training_images(folder: Path, embedded: Release) -> Use:
     images = TrainingImages(np.zeros((4, 1, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
     data = DataSettings(source="digits")
-    kept = folder / "assets/images"
+    path = folder / "assets/images/digits.npz"
 
     def use() -> object:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(kept_images, "read_images", lambda *_: (images, images))
-            path = kept_images.keep_images(data, None, kept, lambda _: None)
+            kept_images.keep_images(data, None, path, lambda _: None)
         return kept_images.load_images(path)[0].digest
 
     return use

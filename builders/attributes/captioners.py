@@ -29,9 +29,9 @@ from builders.features.checkpoints import (
     open_clip_preprocessing,
 )
 from builders.features.decoding import Batches
-from builders.features.extraction import SAME, Settings, nobody
+from builders.features.extraction import SAME, Settings
 from builders.features.processor import Device, default_threads, facts
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import sha256_of
 
@@ -183,7 +183,7 @@ def write_captions(
     name: str,
     folder: Path,
     settings: Settings | None = None,
-    progress: Progress = nobody,
+    progress: Progress = silent,
 ) -> tuple[list[str], dict[str, Any]]:
     """Write a caption for each of N images; return also how they were written.
 

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.sources.export import picture_of
 from builders.sources.image_set import ImageSet
 
 NAMES = (
@@ -49,7 +48,7 @@ def pixel_attributes(
     """Return the attributes of each of N images, sorted; `progress` gets the number done."""
 
     def of_image(image_id: int) -> list[str]:
-        return attributes_of_picture(np.asarray(picture_of(images, image_id)))
+        return attributes_of_picture(np.asarray(images.open(image_id)))
 
     total = len(images.images)
     attributes: list[list[str]] = []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.features.backbones import BACKBONES, FAMILIES
-from builders.features.extraction import Settings, extracted, nobody
+from builders.features.extraction import Settings, extracted
 from builders.features.shards import Pieces
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
 
 __all__ = ["PIXELS", "Settings", "check_backbone", "features_of", "is_network", "pixel_features"]
@@ -38,24 +37,21 @@ def check_backbone(name: str, where: str = "") -> None:
         raise UnknownNameError("backbone", name, (*named, *FAMILIES), where=where)
 
 
-@contextmanager
 def features_of(
     backbone: str,
     images: ImageSet,
     folder: Path,
     settings: Settings | None = None,
-    progress: Progress = nobody,
-) -> Iterator[tuple[Pieces, dict[str, Any]]]:
+    progress: Progress = silent,
+) -> AbstractContextManager[tuple[Pieces, dict[str, Any]]]:
     """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
     By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with.
     """
     check_backbone(backbone)
     if not is_network(backbone):
-        yield pixel_features(images)
-        return
-    with extracted(images, backbone, folder / WORK, settings, progress) as made:
-        yield made
+        return nullcontext(pixel_features(images))
+    return extracted(images, backbone, folder / WORK, settings, progress)
 
 
 def pixel_features(images: ImageSet) -> tuple[Pieces, dict[str, Any]]:

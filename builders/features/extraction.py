@@ -27,14 +27,13 @@ from builders.features.block_job import (
     DeviceMemoryError,
     Loader,
     Survey,
-    WorkFolder,
     loaded,
     work_folder,
 )
 from builders.features.decoding import Batch, Batches, Gives, inputs_on_gpu, problem_of
 from builders.features.processor import Device, default_batch, default_threads, facts
 from builders.features.shards import Pieces
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
 
 NVJPEG = "nvJPEG"
@@ -217,17 +216,13 @@ class Settings:
         return threads if self.device == "cuda" else max(1, threads // 4)
 
 
-def nobody(images: int, /, *, resumed: bool = False) -> None:
-    """Ignore progress."""
-
-
 @contextmanager
 def extracted(
     images: ImageSet,
     backbone: str,
     folder: Path,
     settings: Settings | None = None,
-    progress: Progress = nobody,
+    progress: Progress = silent,
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
     """Extract features, in pieces by blocks, with provenance; they are kept during the context.
 
@@ -237,30 +232,24 @@ def extracted(
     EngineError if there is no such device or machines differ.
     """
     settings = settings or Settings()
+    skip, engine, anew = settings.skip_corrupt, settings.engine, False
     with work_folder(folder, backbone, images) as work:
-        yield _run(images, backbone, work, settings, progress)
-
-
-def _run(
-    images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
-) -> tuple[Pieces, dict[str, Any]]:
-    batch, anew = (work.of or {}).get("batch"), False
-    network, provenance = _surveyed(images, backbone, settings, batch)
-    workers = settings.workers_for(provenance["threads"])
-    while True:
-        work.begin(provenance, anew=anew, expected=SAME)
-        job = Extraction(network, images, provenance, workers, skip_corrupt=settings.skip_corrupt)
-        try:
-            blocks = job.compute(work, settings.engine, progress, whole=not settings.skip_corrupt)
-            break
-        except DeviceMemoryError:
-            if provenance["batch"] == 1:
-                raise
-            provenance, anew = {**provenance, "batch": provenance["batch"] // 2}, True
-    work.check_unchanged(images)
-    if left_out := work.problems(blocks):
-        provenance = {**provenance, "left_out": left_out}
-    return map(work.values, blocks), provenance
+        network, made = _surveyed(images, backbone, settings, (work.of or {}).get("batch"))
+        workers = settings.workers_for(made["threads"])
+        while True:
+            work.begin(made, anew=anew, expected=SAME)
+            job = Extraction(network, images, made, workers, skip_corrupt=skip)
+            try:
+                blocks = job.compute(work, engine, progress, whole=not skip)
+                break
+            except DeviceMemoryError:
+                if made["batch"] == 1:
+                    raise
+                made, anew = {**made, "batch": made["batch"] // 2}, True
+        work.check_unchanged(images)
+        if left_out := work.problems(blocks):
+            made = {**made, "left_out": left_out}
+        yield map(work.values, blocks), made
 
 
 def described(

@@ -21,9 +21,9 @@ from benchmark_spec.version import __version__
 from builders.execution.parquet import write_shard, written
 from builders.execution.steps import check_folder
 from builders.features import WORK, Settings, features_of, is_network
-from builders.features.extraction import described, nobody
+from builders.features.extraction import described
 from builders.features.shards import Pieces, cut
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, silent
 from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import clear_temporary, sha256_of, write_whole
@@ -81,7 +81,7 @@ def write_precomputed(
     backbone: str,
     folder: Path,
     settings: Settings | None = None,
-    progress: Progress = nobody,
+    progress: Progress = silent,
 ) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
@@ -102,7 +102,7 @@ def write_precomputed(
     with ExitStack() as unfinished:  # all is kept until all is written
         tables: list[Table] = []
         for dataset in of:
-            report = progress if dataset is images else nobody
+            report = progress if dataset is images else silent
             context = features_of(backbone, dataset, folder, settings, report)
             pieces, provenance = unfinished.enter_context(context)
             tables = [*_write(dataset, pieces, provenance, folder), *tables]

@@ -95,10 +95,8 @@ class FeatureBuild:
     def steps(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> Iterator[Step]:
         """Give the steps that add the feature sets of these names, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
-            made_of = self.made_of(dataset, name)
-            yield Step(
-                f"features/{dataset}/{name}", made_of, partial(self._add, dataset, name, images)
-            )
+            add = partial(self._add, dataset, name, images)
+            yield Step(f"features/{dataset}/{name}", self.made_of(dataset, name), add)
 
     def _add(self, dataset: str, name: str, images: ImagesOf) -> Made:
         self.progress(f"{dataset}: features of {name}")

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from benchmark_spec import manifest, schemas
 from benchmark_spec.extras import require
-from builders.sources.export import picture_of
 from builders.sources.image_set import ImageSet, Progress, silent
 from fslbench_data.files.pictures import opened
 
@@ -82,7 +81,7 @@ def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, A
         with opened(data, f"{images.name}: image {image_id}") as file:
             suffix = _SUFFIXES.get(file.format, "")
         return {"bytes": data, "path": f"{image_id:08d}{suffix}"}
-    picture = picture_of(images, image_id)
+    picture = images.open(image_id)
     stream = BytesIO()
     if longest is None:
         picture.save(stream, format="PNG")

@@ -9,23 +9,10 @@ from pathlib import Path
 from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
 from fslbench_data.files import clear_temporary, whole_file, write_whole
-from fslbench_data.files.pictures import Picture
 from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
 
 BATCH = 256
 """Images that are handed to the threads at a time."""
-
-
-def picture_of(images: ImageSet, image_id: int) -> Picture:
-    """Return the image of that id, as an RGB picture."""
-    try:
-        return images.open(image_id)
-    except (OSError, SourceError, ValueError) as error:
-        path = images.images.column("path")[image_id].as_py()
-        problem = getattr(error, "what", error)
-        raise SourceError(
-            f"{images.name}: image {image_id} cannot be shown: {problem}", where=str(path)
-        ) from error
 
 
 def check_folder(folder: Path, raw: Path | None) -> None:
@@ -76,7 +63,7 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
     wanted = [i for i in range(len(images.images)) if not (folder / picture_name(i)).exists()]
 
     def write(image_id: int) -> None:
-        picture = picture_of(images, image_id)
+        picture = images.open(image_id)
         with whole_file(folder / picture_name(image_id), clear=False) as temporary:
             picture.save(temporary, format="PNG")
 

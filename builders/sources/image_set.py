@@ -23,8 +23,8 @@ from fslbench_data.files.pictures import Picture
 Progress = Callable[[str], None]
 
 
-def silent(step: str) -> None:
-    """Ignore a step."""
+def silent(*_: object, **__: object) -> None:
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,14 @@ class ImageSet:
 
     def open(self, image_id: int) -> Picture:
         """Give the image of that id, as an RGB picture."""
-        return self.picture(self.images.column("path")[image_id].as_py())
+        path = self.images.column("path")[image_id].as_py()
+        try:
+            return self.picture(path)
+        except (OSError, SourceError, ValueError) as error:
+            problem = getattr(error, "what", error)
+            raise SourceError(
+                f"{self.name}: image {image_id} cannot be shown: {problem}", where=str(path)
+            ) from error
 
     def encoded(self, image_id: int) -> bytes | None:
         """Give the bytes of the image's file, if decoding them is all that the image takes."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
 from builders.execution.steps import make_folder
 from builders.sources import GENERAL
-from builders.sources.export import BATCH, picture_of
+from builders.sources.export import BATCH
 from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
 from builders.sources.read import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
@@ -49,12 +49,6 @@ class TrainingImages:
     pixels: NDArray[np.uint8]
     class_sizes: Positions
     digest: str
-
-    @classmethod
-    def of(cls, images: ImageSet, data: DataSettings) -> TrainingImages:
-        """Take the images of a data set."""
-        sizes = np.array(images.class_sizes, np.int64)
-        return cls(levels_in(images, data), sizes, content_digest(images.images))
 
     @cached_property
     def starts(self) -> Positions:
@@ -86,7 +80,7 @@ def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
     if own is not None and own.shape[1] == side * side and data.inputs == 1 and not data.fit:
         levels = own if images.white == 255 else np.round(own * (255 / images.white))
         return levels.astype(np.uint8).reshape(-1, 1, side, side)
-    return read_levels(partial(picture_of, images), count, data, f"{images.name}: image")
+    return read_levels(images.open, count, data, f"{images.name}: image")
 
 
 def read_levels(
@@ -201,7 +195,8 @@ def read_images(
         if folder is not None and "folder" in taken:
             folder /= taken.pop("folder")
         found = read_source(data.source, folder, name=data.source, options=taken, progress=progress)
-        return TrainingImages.of(found, data)
+        sizes = np.array(found.class_sizes, np.int64)
+        return TrainingImages(levels_in(found, data), sizes, content_digest(found.images))
 
     images = part(data.train)
     validation = images if data.validate == data.train else part(data.validate)
@@ -219,30 +214,28 @@ def data_digest(data: DataSettings) -> str:
 
 
 def keep_images(
-    data: DataSettings, raw: Path | None, folder: Path, progress: Callable[[str], None]
-) -> Path:
-    """Read images into a file of `folder`, unless it has them; gives the file.
+    data: DataSettings, raw: Path | None, path: Path, progress: Callable[[str], None]
+) -> None:
+    """Read images into a file, unless it has them.
 
     They are read anew if `raw` is named and its files are others than they were.
     """
-    path = folder / f"{data_digest(data)}.npz"
     state = raw_state(_raw_folder(data, raw))
     if is_kept(path):
         if raw is None:
-            return path
+            return
         with _kept_arrays(path) as kept:
             before = str(kept["state"])
         if before == state:
-            return path
+            return
     images, validation = read_images(data, raw, progress)
     parts = [images] if validation is images else [images, validation]
     arrays: dict[str, Any] = {"state": np.array(state)}
     for name, part in zip(_PARTS, parts, strict=False):
         arrays |= {f"{name}_{key}": np.asarray(value) for key, value in vars(part).items()}
-    make_folder(folder)
+    make_folder(path.parent)
     with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
-    return path
 
 
 def load_images(path: Path) -> tuple[TrainingImages, TrainingImages]:

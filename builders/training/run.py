@@ -72,15 +72,6 @@ def _draw_episode(
     return Episode(loaded[:, :shot], loaded[:, shot:], torch.from_numpy(classes))
 
 
-def _draw_labelled(
-    images: TrainingImages, batch: int, rng: np.random.Generator, load: Load
-) -> Labelled:
-    """Draw images uniformly from all, with replacement."""
-    chosen = rng.integers(len(images.pixels), size=batch)
-    classes = np.searchsorted(images.starts, chosen, side="right") - 1
-    return Labelled(load(images.pixels[chosen]), torch.from_numpy(classes))
-
-
 def train(
     settings: RunSettings,
     images: TrainingImages,
@@ -165,7 +156,9 @@ def _step(
         if method.trained_by != "classes":
             episode = _draw_episode(images, eligible, how.protocol, rng, load).to(_device(method))
         if method.trained_by != "episodes":
-            labelled = _draw_labelled(images, how.batch, rng, load).to(_device(method))
+            chosen = rng.integers(len(images.pixels), size=how.batch)
+            of_chosen = torch.from_numpy(np.searchsorted(images.starts, chosen, side="right") - 1)
+            labelled = Labelled(load(images.pixels[chosen]), of_chosen).to(_device(method))
         loss = method.loss(episode, labelled) / how.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())

@@ -132,7 +132,7 @@ def train_all(
     done = {one.name: before for one in planned if (before := finished(one.folder))}
     ahead = [one for one in planned if one.name not in done]
     for one in {one.images: one for one in ahead}.values():
-        keep_images(one.settings.data, raw, one.images.parent, report)
+        keep_images(one.settings.data, raw, one.images, report)
     for name, before in done.items():
         report(f"{name}: finished before")
         yield name, str(before["weights_sha256"])

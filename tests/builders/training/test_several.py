@@ -92,13 +92,14 @@ def test_a_source_s_own_steps_are_told(tmp_path: Path) -> None:
     """Glyphs are drawn for minutes: what the source says on the way is passed on."""
     told: list[str] = []
     data = DataSettings("canaries", channels=3, fit="squeeze")
-    kept_images.keep_images(data, None, tmp_path, told.append)
+    kept_images.keep_images(data, None, tmp_path / "kept.npz", told.append)
     assert told == ["reading canaries", "canaries"]
 
 
 def test_kept_images_are_those_that_were_read(run: Path, tmp_path: Path) -> None:
     data = several.plan([run], [], tmp_path / "out")[0].settings.data
-    path = kept_images.keep_images(data, None, tmp_path / "kept", lambda _: None)
+    path = tmp_path / "kept/images.npz"
+    kept_images.keep_images(data, None, path, lambda _: None)
     from builders.training.images import read_images
 
     fresh = read_images(data, None, lambda _: None)[0]
@@ -115,12 +116,12 @@ def test_images_are_read_anew_where_the_raw_folder_changed(
     (raw / "digits").mkdir(parents=True)
     (raw / "digits/a").write_text("a")
     data = several.plan([run], [], tmp_path / "out")[0].settings.data
-    told: list[str] = []
+    path, told = tmp_path / "kept/images.npz", list[str]()
     for raw_or_none, reads in ((raw, 1), (raw, 1), (None, 1)):
-        kept_images.keep_images(data, raw_or_none, tmp_path / "kept", told.append)
+        kept_images.keep_images(data, raw_or_none, path, told.append)
         assert len(told) == reads
     (raw / "digits/b").write_text("b")
-    path = kept_images.keep_images(data, raw, tmp_path / "kept", told.append)
+    kept_images.keep_images(data, raw, path, told.append)
     assert len(told) == 2
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(SpecError, match="cannot be read"):
@@ -212,7 +213,7 @@ def test_a_stopped_one_goes_on_with_as_many_threads_and_the_same_code(
 def test_the_job_can_go_to_other_processes(run: Path, tmp_path: Path) -> None:
     (one,) = several.plan([run], [5], tmp_path / "out")
     job = several.Trainings(1, "cpu", print)
-    kept_images.keep_images(one.settings.data, None, one.images.parent, lambda _: None)
+    kept_images.keep_images(one.settings.data, None, one.images, lambda _: None)
     (digest,) = pickle.loads(pickle.dumps(job)).start()([pickle.loads(pickle.dumps(one))])
     here = several.plan([run], [5], tmp_path / "here")
     assert list(several.train_all(here, None, engine=LocalEngine())) == [("proto-5", digest)]
