@@ -109,12 +109,8 @@ def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
     values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
     fields = {"image_id": pa.int32(), "feature": values}
     schema = pa.schema([pa.field(name, of, nullable=False) for name, of in fields.items()])
-    chunks = [
-        pa.FixedSizeListArray.from_arrays(chunk.flatten(), type=values)
-        for chunk in table.column("feature").chunks
-    ]
     write_parquet(
-        pa.table([table.column("image_id"), pa.chunked_array(chunks, values)], schema=schema),
+        table.cast(schema),
         path,
         row_group_size=_ROWS,
         compression="zstd",

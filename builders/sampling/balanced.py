@@ -11,6 +11,7 @@ order (Madow 1949), in whole numbers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,16 +71,11 @@ def fair_uses(
     uses: NDArray[np.int64], way: int, tasks: int, remainder: Stream
 ) -> NDArray[np.int64]:
     """Compute how often each class is used (C,): equally often as far as `uses` (C,) allow."""
-    places = way * tasks
-    low, high = 0, tasks  # the highest level that does not overfill the places
-    while low < high:
-        middle = (low + high + 1) // 2
-        if np.minimum(uses, middle).sum() <= places:
-            low = middle
-        else:
-            high = middle - 1
-    even = np.minimum(uses, low)
-    once_more = np.flatnonzero(uses > low)
+    places = way * tasks  # of which the highest level fills no more than there are
+    levels = range(tasks + 1)
+    level = bisect_right(levels, places, key=lambda level: np.minimum(uses, level).sum()) - 1
+    even = np.minimum(uses, level)
+    once_more = np.flatnonzero(uses > level)
     left = places - int(even.sum())
     if left:
         drawn = remainder.subsets(np.array([once_more.size]), left)[0]

@@ -17,7 +17,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
-from fslbench_data.tasks.draw import DrawnTasks, Positions
+from fslbench_data.tasks.draw import DrawnTasks, Positions, split_support
 
 ATTEMPTS = 20_000
 """Draws in a row that give no task, after which there is none."""
@@ -161,8 +161,6 @@ class _Drawing:
 
     def matched(self, ids: NDArray[np.int32]) -> DrawnTasks:
         """Draw random images of the same classes."""
-        protocol = self._protocol
         sizes = np.array([has.shape[1] for has in self._has])[ids.reshape(-1)]
-        images = self._stream["matched"].subsets(sizes, protocol.per_class)
-        drawn = images.reshape(*ids.shape, protocol.per_class).astype(np.int32)
-        return DrawnTasks(protocol, ids, drawn[..., : protocol.shot], drawn[..., protocol.shot :])
+        images = self._stream["matched"].subsets(sizes, self._protocol.per_class)
+        return split_support(self._protocol, ids, images.reshape(*ids.shape, -1))
