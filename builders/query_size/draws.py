@@ -7,10 +7,11 @@ from itertools import takewhile
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
-from builders.sampling import count_tasks, draw_task_set
+from builders.sampling import draw_task_set
+from builders.sampling.balanced import kept_images, most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.draw import Groups, groups_of
+from fslbench_data.tasks.draw import Groups, checked_sizes, count_until_exhausted, groups_of
 
 DRAWABLE = tuple(
     name for name, suite in SUITES.items() if suite.interval == "open" and name != "published"
@@ -57,12 +58,18 @@ class Draws:
 
     def tasks(self, query: int, seed: int) -> int:
         """Count the tasks that :meth:`draw` gives, in much less time; 0 where it can draw none."""
+        protocol = self.name(query).protocol
+        key = (self.suite, self.dataset, str(protocol), seed)
         try:
-            return count_tasks(
-                self.dataset, self.name(query), self.sizes, seed=seed, groups=self.groups
-            )
+            if self.suite == "grouped" and self.groups is not None:
+                _, sizes = kept_images(self.sizes, protocol, self.dataset, key, self.groups)
+            else:
+                sizes = checked_sizes(self.sizes, protocol, self.dataset)
         except SamplingError:
             return 0
+        if self.suite == "balanced":
+            return most_tasks(sizes, protocol)
+        return count_until_exhausted(sizes, protocol, key)
 
 
 BEYOND, AT_LEAST = 3, 30

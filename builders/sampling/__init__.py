@@ -23,14 +23,13 @@ from builders.sampling.attribute_biased import (
     image_attributes,
     with_other_support,
 )
-from builders.sampling.balanced import draw_balanced, draw_grouped, kept_images, most_tasks
+from builders.sampling.balanced import draw_balanced, draw_grouped
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
 from fslbench_data.tasks.draw import (
     DrawnTasks,
     Groups,
     checked_sizes,
-    count_until_exhausted,
     draw_open,
     freeze,
     split_support,
@@ -246,25 +245,3 @@ def draw_again(
     """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave."""
     draw = partial(draw_task_set, attributes=attributes)
     return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw, paths)
-
-
-def count_tasks(
-    dataset: str,
-    name: TaskSetName,
-    class_sizes: Sequence[int],
-    *,
-    seed: int,
-    groups: Groups | None = None,
-) -> int:
-    """Count the tasks that :func:`draw_task_set` would draw; only classes are drawn."""
-    protocol = name.protocol
-    key = (name.suite, dataset, str(protocol), seed)
-    if name.suite == "grouped" and groups is not None:
-        _, sizes = kept_images(class_sizes, protocol, dataset, key, groups)
-        return count_until_exhausted(sizes, protocol, key)
-    sizes = checked_sizes(class_sizes, protocol, dataset)
-    if name.suite == "open":
-        return count_until_exhausted(sizes, protocol, key)
-    if name.suite == "balanced":
-        return most_tasks(sizes, protocol)
-    raise SamplingError(f"tasks of the suite {name.suite!r} are not counted", where=dataset)

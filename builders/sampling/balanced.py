@@ -57,30 +57,21 @@ def draw_balanced(
         )
     key = ("balanced", dataset, str(protocol), seed)
     total = most if tasks is None else tasks
-    uses = fair_uses(sizes // protocol.per_class, protocol.way, total, Stream(*key, "remainder"))
-    class_ids = _class_sequence(uses, protocol.way, total, key)
+    uses, places = sizes // protocol.per_class, protocol.way * total
+    levels = range(total + 1)  # of which the highest that fills no more places than there are
+    level = bisect_right(levels, places, key=lambda level: np.minimum(uses, level).sum()) - 1
+    even = np.minimum(uses, level)
+    once_more = np.flatnonzero(uses > level)
+    if left := places - int(even.sum()):
+        remainder = Stream(*key, "remainder").subsets(np.array([once_more.size]), left)[0]
+        even[once_more[remainder]] += 1
+    class_ids = _class_sequence(even, protocol.way, total, key)
     return deal(class_ids, sizes, protocol, Stream(*key, "images"))
 
 
 def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) -> int:
     """Find the largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
     return planning.most_tasks(planning.class_uses(class_sizes, protocol.per_class), protocol.way)
-
-
-def fair_uses(
-    uses: NDArray[np.int64], way: int, tasks: int, remainder: Stream
-) -> NDArray[np.int64]:
-    """Compute how often each class is used (C,): equally often as far as `uses` (C,) allow."""
-    places = way * tasks  # of which the highest level fills no more than there are
-    levels = range(tasks + 1)
-    level = bisect_right(levels, places, key=lambda level: np.minimum(uses, level).sum()) - 1
-    even = np.minimum(uses, level)
-    once_more = np.flatnonzero(uses > level)
-    left = places - int(even.sum())
-    if left:
-        drawn = remainder.subsets(np.array([once_more.size]), left)[0]
-        even[once_more[drawn]] += 1
-    return even
 
 
 def _class_sequence(
