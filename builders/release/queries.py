@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,8 +10,7 @@ from msgspec import to_builtins
 
 from analysis_sql.planning.query_size import MIN_TASKS
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.manifest import Kind, Table
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.manifest import Kind
 from builders.execution.steps import Made, Step
 from builders.features.compress import base_of
 from builders.query_size.draws import Draws
@@ -19,8 +18,7 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.features import FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from fslbench_data.release.release import Release, load_release
-from fslbench_data.tasks.redraw import EVIDENCE
+from fslbench_data.release.release import load_release
 
 SWEPT = range(1, 16)
 """Q of the task sets that the variance of a task is fitted on, as far as two tasks are drawn."""
@@ -101,18 +99,3 @@ def no_number(dataset: str, draws: Draws) -> SamplingError:
         fix="ask for fewer ways or shots, or write the number: "
         f"{protocol}1q in place of {protocol}",
     )
-
-
-def query_problems(release: Release, entry: Table) -> Iterator[str]:
-    """Choose a task set's number of queries again, if it was chosen, and yield what differs.
-
-    Its estimates are not computed again, since they took features; what follows from them is.
-    """
-    if EVIDENCE not in entry.provenance:
-        return
-    evidence = QueryEvidence.parse(entry.provenance[EVIDENCE])
-    protocol = TaskSetName.parse(entry.name).protocol
-    if evidence.query != protocol.query:
-        yield f"its evidence is for {evidence.query} queries, not {protocol.query}"
-    draws = Draws.of(release, entry.dataset, evidence.suite, protocol.way, protocol.shot)
-    yield from evidence.problems(draws)

@@ -29,7 +29,8 @@ from benchmark_spec.manifest import (
 from benchmark_spec.protocol import ABLATION, COUNTERFACTUAL, INTER_CLASS, TaskSetName, suite_of
 from builders.attributes.table import attribute_problems
 from builders.features.shards import are_steps
-from builders.release.queries import query_problems
+from builders.query_size.draws import Draws
+from builders.query_size.evidence import QueryEvidence
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import MADE_WITH
 from builders.sampling import draw_again
@@ -45,6 +46,7 @@ from fslbench_data.render.card import dataset_card, repository_of
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks.draw import groups_of
+from fslbench_data.tasks.redraw import EVIDENCE
 from fslbench_data.validation.validate import validate
 
 Ids = NDArray[np.int64]
@@ -372,7 +374,12 @@ def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
     attributes = of.release.attributes(entry.dataset, label) if label else None
     if attributes is not None:
         yield from bias_problems(table, name, attributes)
-    yield from query_problems(of.release, entry)
+    if EVIDENCE in entry.provenance:  # whose estimates took features: what follows from them
+        evidence, protocol = QueryEvidence.parse(entry.provenance[EVIDENCE]), name.protocol
+        if evidence.query != protocol.query:
+            yield f"its evidence is for {evidence.query} queries, not {protocol.query}"
+        shape = evidence.suite, protocol.way, protocol.shot
+        yield from evidence.problems(Draws.of(of.release, entry.dataset, *shape))
     paths = of.release.paths(entry.dataset) if entry.provenance.get("test") else None
     how = entry.provenance, len(table), groups, attributes, paths
     drawn = draw_again(entry.dataset, name, sizes.tolist(), *how)
