@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,7 +13,7 @@ from typing import Any
 
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
-from builders.sources.pictures import check_file, file_of, fragment_of, look_at_files, open_picture
+from builders.sources.pictures import check_file, file_of, fragment_of, open_picture
 from fslbench_data.files.pictures import Picture, formats
 
 _damaged_kept = ContextVar("damaged_kept", default=False)
@@ -66,7 +68,17 @@ def check_and_number(
     sizes = {label: len(items) for label, items in classes.items()}
     check_counts(name, sizes, expected, folder, left_out if allow_missing else None)
     hashes = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
-    digests, damaged = look_at_files(name, folder, hashes, check, progress)
+    digests = {path: digest for path, digest in hashes.items() if digest is not None}
+    unread, damaged = [path for path in hashes if path not in digests], dict[str, str]()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        looked = threads.map(lambda path: check(folder / path), unread)
+        for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
+            if problem:
+                damaged[path] = problem
+            else:
+                digests[path] = digest
+            if done % 100 == 0:
+                progress(f"{name}: {done} of {len(unread)} files read")
     refused = {} if keeps_damaged() else damaged
     if refused and not allow_missing:
         path, problem = next(iter(refused.items()))

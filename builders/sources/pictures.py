@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -43,37 +41,10 @@ def open_picture(
     return finish(picture) if finish else picture
 
 
-def look_at_files(
-    name: str,
-    folder: Path,
-    hashes: Mapping[str, str | None],
-    check: Callable[[Path], tuple[str, str]],
-    progress: Callable[[str], None],
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Hash every file by its path; gives also what is wrong with those that are no whole images.
-
-    `hashes` has the paths, with the SHA-256 where the source has read the file already.
-    """
-    digests = {path: digest for path, digest in hashes.items() if digest is not None}
-    unread = [path for path, digest in hashes.items() if digest is None]
-    damaged: dict[str, str] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for done, (path, (digest, problem)) in enumerate(
-            zip(unread, threads.map(lambda path: check(folder / path), unread), strict=True)
-        ):
-            if problem:
-                damaged[path] = problem
-            else:
-                digests[path] = digest
-            if done % 100 == 0:
-                progress(f"{name}: {done} of {len(unread)} files read")
-    return digests, damaged
-
-
 def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
     """Compute the SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing).
 
-    Only with `svg` a file named ``*.svg`` may be a drawing.
+    Only with `svg` a file named ``*.svg`` may be a drawing: XML with that root.
     """
     try:
         data = path.read_bytes()
@@ -81,11 +52,8 @@ def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
         return "", "is missing"
     except OSError as error:
         return "", f"cannot be opened: {error.strerror}"
-    return _check_svg(data) if svg and path.suffix == ".svg" else check_bytes(data)
-
-
-def _check_svg(data: bytes) -> tuple[str, str]:
-    """Hash a drawing, well-formed XML with the root `svg`; nothing outside the file is read."""
+    if not svg or path.suffix != ".svg":
+        return check_bytes(data)
     try:
         tag = ElementTree.fromstring(data).tag  # noqa: S314 - expat reads no external entities
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # of an unknown encoding
