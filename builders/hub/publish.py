@@ -207,7 +207,7 @@ def publish(
         files = release_files(folder, manifest, repo_id, scratch, progress)
         others, repo = left_out(folder, files), Repository(repo_id)
         progress("looking at the repository")
-        main, tags = _opened(repo, private)
+        main, tags = repo.opened(private=private)
         if commit := tags.get(tag):
             _check_tagged(repo, files, tag, commit)
             return Published(manifest, repo_id, tag, commit, tagged=True, left_out=others)
@@ -261,20 +261,6 @@ def _check_account(repo_id: str) -> None:
 
 _OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md")
 """Files that a repository without a release may hold when the first one comes."""
-
-
-def _opened(repo: Repository, private: bool) -> tuple[str, Mapping[str, str]]:
-    """Return the main branch and the tags of a repository, which is made if there is none."""
-    refs = repo.refs()
-    if refs is None:
-        return repo.create(private=private)
-    if private and not repo.is_private():
-        raise HubError(
-            f"{repo.id} is there already, and it is public",
-            expected="with --private, a repository that is private, or none",
-            fix="make it private in its settings on the Hub, or publish without --private",
-        )
-    return refs
 
 
 def _before(

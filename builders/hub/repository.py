@@ -96,8 +96,29 @@ class Repository:
         self.id = repo_id
         self._api = api()
 
-    def refs(self) -> tuple[str, dict[str, str]] | None:
-        """Return the commits of its main branch and its tags; None without such a repository."""
+    def opened(self, *, private: bool) -> tuple[str, dict[str, str]]:
+        """Return the commits of its main branch and its tags; it is made if there is none.
+
+        If it is to be `private`, one that is public is refused.
+        """
+        refs = self._refs()
+        if refs is None:
+            with hub_errors("making the repository", self.id):  # if nobody did meanwhile
+                self._api.create_repo(self.id, repo_type="dataset", private=private, exist_ok=True)
+            return self._refs() or ("", {})
+        if private:
+            with hub_errors("asking whether it is private", self.id):
+                private = bool(self._api.dataset_info(self.id).private)
+            if not private:
+                raise HubError(
+                    f"{self.id} is there already, and it is public",
+                    expected="with --private, a repository that is private, or none",
+                    fix="make it private in its settings on the Hub, or publish without --private",
+                )
+        return refs
+
+    def _refs(self) -> tuple[str, dict[str, str]] | None:
+        """Return the same; None without such a repository."""
         try:
             with hub_errors("looking at its tags", self.id):
                 refs = self._api.list_repo_refs(self.id, repo_type="dataset")
@@ -105,17 +126,6 @@ class Repository:
             return None
         branches = {ref.name: ref.target_commit for ref in refs.branches}
         return branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags}
-
-    def is_private(self) -> bool:
-        """Return whether only its owners see it."""
-        with hub_errors("asking whether it is private", self.id):
-            return bool(self._api.dataset_info(self.id).private)
-
-    def create(self, *, private: bool) -> tuple[str, dict[str, str]]:
-        """Make it, if nobody did meanwhile."""
-        with hub_errors("making the repository", self.id):
-            self._api.create_repo(self.id, repo_type="dataset", private=private, exist_ok=True)
-        return self.refs() or ("", {})
 
     def files(self, revision: str) -> dict[str, RepoFile]:
         """List all files of a revision by path."""
