@@ -83,41 +83,29 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
             expected=expected,
         )
-    _check_known(option, folder, name, rows, known, expected)
-    return {key: text for key, text in rows.items() if text}
-
-
-def _check_known(
-    option: str,
-    folder: Path,
-    name: str,
-    rows: dict[str, str],
-    known: Collection[str],
-    expected: str,
-) -> None:
-    """Refuse a list with unknown names, without any value, or without some class."""
-    of_classes, file = option == "superclasses", str(folder / name)
+    of_classes = option == "superclasses"
     what = "names are no classes" if of_classes else "paths are no images"
     place, example = ("folders of", "cat") if of_classes else ("paths relative to", "cat/1.jpg")
     where = f"{place} {folder}, such as {min(known, default=example)}"
     if unknown := [key for key in rows if key not in known]:
         raise SourceError(
             f"{name}: {len(unknown)} of {len(rows)} {what} of the data set: {listing(unknown, 4)}",
-            where=file,
+            where=str(file),
             expected=where,
         )
     if not of_classes and not any(rows.values()):
         expected = expected if option == "groups" else where
-        raise SourceError(f"{name} lists no image", where=file, expected=expected)
+        raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
     missing = [each for each in known if each not in rows] if option != "groups" else []
     if missing:
-        each = "classes" if of_classes else "images"
         raise SourceError(
-            f"{name}: {len(missing)} of {len(known)} {each} are not listed: {listing(missing, 4)}",
-            where=file,
+            f"{name}: {len(missing)} of {len(known)} {'classes' if of_classes else 'images'} are "
+            f"not listed: {listing(missing, 4)}",
+            where=str(file),
             expected=f"{expected}, or no list at all",
-            fix=f"add a line for each{LISTS[option][2]}",
+            fix=f"add a line for each{no_value}",
         )
+    return {key: text for key, text in rows.items() if text}
 
 
 def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
