@@ -492,55 +492,47 @@ def _breaking(laws_of_tasks: Iterable[dict[str, bool]]) -> Problems:
 
 
 def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Problems:
-    """Yield which tasks of a set made with attributes of images break which law of its suite."""
+    """Yield which tasks of a set made with attributes of images break which law of its suite.
+
+    In a task each class has an attribute, and is inter-class if its queries have another class's.
+    """
     step, shot = suite_of(name.suite).step, name.protocol.shot
     of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
     keys = ("support", "query", "query_label", "attributes", "inter_class")
-    columns = [table.column(key).to_pylist() for key in keys]
-    laws = []
-    for support, query, labels, chosen, inter_class in zip(*columns, strict=True):
-        supports = [(of_image[image], place // shot) for place, image in enumerate(support)]
-        queries = [(of_image[image], k) for image, k in zip(query, labels, strict=True)]
-        laws.append(_broken_laws(step, chosen, inter_class, supports, queries))
+    laws: list[dict[str, bool]] = []
+    for support_ids, query_ids, labels, chosen, inter_class in zip(
+        *(table.column(key).to_pylist() for key in keys), strict=True
+    ):
+        # of images their attributes, and the position of their class
+        support = [(of_image[image], place // shot) for place, image in enumerate(support_ids)]
+        query = [(of_image[image], k) for image, k in zip(query_ids, labels, strict=True)]
+        every = set(chosen)
+        broken = {}
+        if step in COUNTERFACTUAL:
+            broken["a support image has another value"] = any(
+                image != {chosen[k]} for image, k in support
+            )
+            broken["a query has a value that its step forbids"] = any(
+                image != {chosen[k]} if step == "same" else not image <= every - {chosen[k]}
+                for image, k in (query if step != "any" else ())
+            )
+        else:
+            broken["two classes have the same attribute"] = len(every) < len(chosen)
+        if step in ("support", "intra", "inter", "biased"):
+            broken["a support image lacks its attribute, or has another class's"] = any(
+                image & every != {chosen[k]} for image, k in support
+            )
+        if step in ("sc2", "released"):
+            broken["a support image lacks its attribute"] = any(
+                chosen[k] not in image for image, k in support
+            )
+        if step in ("intra", "inter", "biased", *ABLATION, "released"):
+            broken["a query has its class's attribute"] = any(
+                chosen[k] in image for image, k in query
+            )
+        if step in INTER_CLASS:
+            broken["a query has no other class's attribute, though the table says so"] = any(
+                inter_class[k] and not image & every for image, k in query
+            )
+        laws.append(broken)
     yield from _breaking(laws)
-
-
-def _broken_laws(
-    step: str,
-    chosen: list[str],
-    inter_class: list[bool],
-    support: list[tuple[set[str], int]],
-    query: list[tuple[set[str], int]],
-) -> dict[str, bool]:
-    """Return for each law of a step whether a task breaks it.
-
-    `chosen` is each class's attribute, `inter_class` whether its queries have another class's; of
-    images there are the attributes, and the position of their class.
-    """
-    every = set(chosen)
-    if step in COUNTERFACTUAL:
-        fits: Callable[[set[str], int], bool] = {
-            "same": lambda image, k: image == {chosen[k]},
-            "any": lambda image, k: True,
-            "other": lambda image, k: image <= every - {chosen[k]},
-        }[step]
-        return {
-            "a support image has another value": any(image != {chosen[k]} for image, k in support),
-            "a query has a value that its step forbids": not all(fits(*pair) for pair in query),
-        }
-    laws = {"two classes have the same attribute": len(every) < len(chosen)}
-    if step in ("support", "intra", "inter", "biased"):
-        laws["a support image lacks its attribute, or has another class's"] = any(
-            image & every != {chosen[k]} for image, k in support
-        )
-    if step in ("sc2", "released"):
-        laws["a support image lacks its attribute"] = any(
-            chosen[k] not in image for image, k in support
-        )
-    if step in ("intra", "inter", "biased", *ABLATION, "released"):
-        laws["a query has its class's attribute"] = any(chosen[k] in image for image, k in query)
-    if step in INTER_CLASS:
-        laws["a query has no other class's attribute, though the table says so"] = any(
-            inter_class[k] and not image & every for image, k in query
-        )
-    return laws
