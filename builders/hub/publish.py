@@ -282,7 +282,8 @@ def _before(
         return None
     if files[MANIFEST_FILE].is_as(remote[MANIFEST_FILE]):
         return manifest
-    before = repo.manifest(main)
+    with repo.downloaded(MANIFEST_FILE, main) as path:
+        before = Manifest.from_json(path.read_bytes(), f"{MANIFEST_FILE} of {repo.id}@{main}")
     if before.name != manifest.name:
         raise HubError(
             f"{repo.id} holds the release {before.name}, not {manifest.name}",

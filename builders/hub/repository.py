@@ -14,7 +14,7 @@ from huggingface_hub.hf_api import RepoFile
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, HubAccessError, HubError, HubNotFoundError
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.manifest import Manifest
 from fslbench_data.files import scratch_folder, sha256_of
 from fslbench_data.hub import api, fetch, hub_errors, plain, transferred
 
@@ -136,11 +136,6 @@ class Repository:
                 self.id, recursive=True, revision=revision, repo_type="dataset"
             )
             return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
-
-    def manifest(self, revision: str) -> Manifest:
-        """Read the manifest of the release that a revision holds."""
-        with self.downloaded(MANIFEST_FILE, revision) as path:
-            return Manifest.from_json(path.read_bytes(), f"{MANIFEST_FILE} of {self.id}@{revision}")
 
     def commit(
         self,

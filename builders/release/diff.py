@@ -140,19 +140,13 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
     elif was.provenance.get("scale") != now.provenance.get("scale"):
         yield Change("minor", "other content: the values stand for others", now.path)
     elif dict(was.provenance) != dict(now.provenance):
-        made = _made_otherwise(was, now)
-        yield Change(
-            "patch", f"same content and digest, but recorded as made with {made}", now.path
-        )
+        a, b = (_flat(table.provenance) for table in (was, now))
+        keys = [key for key in sorted(a | b) if a.get(key) != b.get(key)]
+        made = [f"{key} {a.get(key, 'none')} (now {b.get(key, 'none')})" for key in keys]
+        what = f"same content and digest, but recorded as made with {listing(made, 6)}"
+        yield Change("patch", what, now.path)
     elif was.sha256 != now.sha256 and not (was.drawn or now.drawn):  # those have no file
         yield Change("patch", "same content, written otherwise", now.path)
-
-
-def _made_otherwise(was: Table, now: Table) -> str:
-    """Return what differs in the provenance of two tables, such as batches."""
-    a, b = (_flat(table.provenance) for table in (was, now))
-    keys = [key for key in sorted(a | b) if a.get(key) != b.get(key)]
-    return listing([f"{key} {a.get(key, 'none')} (now {b.get(key, 'none')})" for key in keys], 6)
 
 
 def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:

@@ -65,7 +65,17 @@ def logistic_regression(
         if float(gradient.abs().max()) <= TOLERANCE:
             break
         step = _newton_step(problem, probabilities, gradient)
-        v, logits, value = _descend(problem, v, logits, value, gradient, step)
+        slope, noise, change = _inner(gradient, step), 1e-13 * (1 + value), problem.logits(step)
+        share = torch.ones_like(value)  # of the step, halved in tasks where φ falls too little
+        for _ in range(_HALVINGS):
+            new_v = v + share[:, None, None] * step
+            new_logits = logits + share[:, None, None] * change
+            new_value = problem.value(new_v, new_logits)
+            enough = new_value <= value + 1e-4 * share * slope + noise
+            if bool(enough.all()):
+                break
+            share = torch.where(enough, share, share / 2)
+        v, logits, value = new_v, new_logits, new_value
     else:
         if (left := float(gradient.abs().max())) > STALLED:
             raise MethodFailedError(
@@ -147,26 +157,6 @@ def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> T
         before, square = square, _inner(residual, residual)
         direction = residual + (square / (before + tiny))[:, None, None] * direction
     return step
-
-
-def _descend(
-    problem: Problem, v: Tensor, logits: Tensor, value: Tensor, gradient: Tensor, step: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return V, F and φ after the step, which is halved in those tasks where φ falls too little."""
-    torch = require("torch")
-    slope = _inner(gradient, step)
-    noise = 1e-13 * (1 + value)
-    change = problem.logits(step)
-    share = torch.ones_like(value)
-    for _ in range(_HALVINGS):
-        new_v = v + share[:, None, None] * step
-        new_logits = logits + share[:, None, None] * change
-        new_value = problem.value(new_v, new_logits)
-        enough = new_value <= value + 1e-4 * share * slope + noise
-        if bool(enough.all()):
-            break
-        share = torch.where(enough, share, share / 2)
-    return new_v, new_logits, new_value
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:

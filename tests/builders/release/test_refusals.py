@@ -183,7 +183,7 @@ def test_it_is_refused_before_work(
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     text, expected = CASES[case]
     spec, steps = spec_in(tmp_path, text), list[str]()
-    monkeypatch.setattr("builders.sources.checking.look_at_files", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr("builders.sources.pictures.check_bytes", lambda *_: pytest.fail("opened"))
     with pytest.raises(FSLBenchError) as error:
         build_release(spec, tmp_path / "r", raw=raw, progress=steps.append)
     assert expected in str(error.value)
