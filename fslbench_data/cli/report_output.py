@@ -97,7 +97,7 @@ def write_report(
         paper=paper,
     )
     if details or report.log is None:
-        for facts in report.logs:
+        for facts in report.logs.values():
             for text in facts.warnings:
                 say(f"Warning: {facts.source}: {text}")
     if details or form in FOR_MACHINES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -108,9 +108,8 @@ class Release:
         """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
         return self.files.hub
 
-    @property
-    def drawn_from(self) -> str:
-        """What a log of one's own tasks is drawn from, for signatures; else empty."""
+    def drawn_from(self, datasets: Iterable[str]) -> str:
+        """Return what a log of one's own tasks is drawn from, for signatures; else nothing."""
         return ""
 
     @property

@@ -167,7 +167,7 @@ def _rows(
     each = {m: np.array([of[m].accuracy.mean for of in scores]) for m in methods}
     mean = {m: _mean(values, harmonic) for m, values in each.items()}
     slope = {m: _slopes(values, harmonic) for m, values in each.items()}
-    terms = {m: _run_terms([of[m] for of in scores], slope[m]) for m in methods}
+    terms = {m: _run_terms(sets, [of[m] for of in scores], slope[m]) for m in methods}
     level, rows = sets[0].level, []
     narrowest: dict[tuple[str, ...], float] = {}
 
@@ -205,6 +205,9 @@ def _rows(
                 if harmonic:
                     square = square + (w - u) * (w * squares[method] - u * squares[versus])
                 of_both = RunTerms.joined(terms[method], terms[versus])
+                if all(of.counts.own_tasks for of in sets):
+                    both = [(of[method], of[versus]) for of in scores]
+                    of_both = _paired_terms(sets, both, (w, u))
                 width = combined((method, versus), square, of_both)
                 difference = mean[method] - mean[versus]
                 higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
@@ -297,17 +300,58 @@ def _without_runs(
     return dict(zip(task_set.methods, widths, strict=True)), bare.pairs_of(kind)
 
 
-def _run_terms(scores: Sequence[Score], slopes: Floats) -> RunTerms:
-    """Return what training anew adds to a mean over data sets, whose runs answer the same tasks."""
+def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: Floats) -> RunTerms:
+    """Return what training anew adds to a method's mean over data sets.
+
+    Runs of the same names on all of them are the same trained models.
+    """
+    of_tasks = [
+        float(of.counts.some([of.methods.index(score.method)]).moments().run_terms.of_tasks.sum())
+        if of.counts.own_tasks
+        else 0.0
+        for of, score in zip(sets, scores, strict=True)
+    ]
+    noise = float(slopes**2 @ of_tasks)
     names = [tuple(score.run_means) for score in scores]
     if len(names[0]) > 1 and all({*of} == {*names[0]} for of in names):
         means = np.array([[score.run_means[name] for name in names[0]] for score in scores])
-        of_runs = slopes @ (means - means[:, :1])  # equal ones are exactly 0
-        v = float(of_runs.var(ddof=1)) / len(names[0])
-        return RunTerms(v, v**2 / (len(names[0]) - 1))
+        return _shared_terms(slopes @ (means - means[:, :1]), scores, noise)  # equal ones are 0
     own = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
     freedom = [max(score.runs - 1, 1) for score in scores]
-    return RunTerms(own, own**2 / freedom).sum()
+    return RunTerms(own, own**2 / freedom).sum()._replace(of_tasks=noise)
+
+
+def _shared_terms(of_runs: Floats, scores: Sequence[Score], noise: float) -> RunTerms:
+    """Return the terms of means or differences over data sets, one of each run (R,)."""
+    each = [(s.run_error or 0.0, s.run_spread or 0.0) for s in scores]
+    # 1/R, or more where runs have unequal numbers of tasks of their own
+    share = max(((error / spread) ** 2 for error, spread in each if spread), default=0.0)
+    v = float(of_runs.var(ddof=1)) * max(share, 1.0 / of_runs.size)
+    return RunTerms(v, v**2 / (of_runs.size - 1), noise)
+
+
+def _paired_terms(
+    sets: Sequence[TaskSetReport],
+    scores: Sequence[tuple[Score, Score]],
+    slopes: tuple[Floats, Floats],
+) -> RunTerms:
+    """Return the same of a difference, whose runs are paired by the tasks that each answered."""
+    found = []
+    for of, both in zip(sets, scores, strict=True):
+        first, second = ([of.methods.index(score.method)] for score in both)
+        apart = of.counts.differences(first, second, both[0].accuracy.tasks)
+        found.append([float(term[0]) for term in apart.moments().run_terms])
+    variance, square, noise = np.array(found).T
+    weights = slopes[0] * slopes[1]
+    pairs = [tuple(zip(a.run_means, b.run_means, strict=True)) for a, b in scores]
+    if not all({*of} == {*pairs[0]} for of in pairs):
+        return RunTerms(weights * variance, weights**2 * square, weights * noise).sum()
+    of_runs = [
+        [w * a.run_means[run] - u * b.run_means[other] for run, other in pairs[0]]
+        for w, u, (a, b) in zip(*slopes, scores, strict=True)
+    ]
+    firsts = [first for first, _ in scores]
+    return _shared_terms(np.sum(of_runs, axis=0), firsts, float(weights @ noise))
 
 
 def _verdict(identical: bool, mean: float, width: float | None) -> Verdict:

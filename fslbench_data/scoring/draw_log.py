@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.task_log import DATASET, names_in
+from fslbench_data.scoring.task_log import DATASET, names_in, rows_by_dataset
 from fslbench_data.submission import columns
 from fslbench_data.validation.log_source import table_of
 
@@ -50,7 +50,7 @@ class DrawLog:
     """The class without which a row is right that is not now, or -1; None without `second`."""
     knows_support: bool
     """Whether it says which methods have a support, by the columns draw or shots."""
-    dataset: str
+    name: str
     row: Ints
     """As of :class:`fslbench_data.scoring.task_log.TaskLog`."""
 
@@ -74,17 +74,16 @@ def read_draws(log: object) -> list[DrawLog]:
     An FSLBenchError says what is wrong.
     """
     where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
-    table = table_of(log, (*NEEDED, *OPTIONAL), where, (DATASET,))
-    every = np.arange(table.num_rows)
-    if DATASET not in table.column_names or not table.num_rows:
-        return [_read(table, where, "log", every)]
-    names, dataset = names_in(table.column(DATASET), DATASET, where)
+    table = table_of(log, (*NEEDED, *OPTIONAL, DATASET), where)
+    if not table.num_rows:
+        return [_read(table, where, "", np.arange(0))]
     logs = []
-    for number, name in enumerate(names):
-        check_method_name(name, where, "data set")
-        row = every[dataset == number]
-        of = f"{where}, data set {name}" if len(names) > 1 else where
-        logs.append(_read(table.take(row), of, name, row))
+    for name, at in rows_by_dataset(table, where):
+        if at is None:
+            return [_read(table, where, name, np.arange(table.num_rows))]
+        for column in (c for c in NEEDED if c in table.column_names):
+            _codes(table, column, where)  # for what is empty, by the rows of the whole log
+        logs.append(_read(table.take(at), f"{where}, data set {name}", name, at))
     return logs
 
 
@@ -151,7 +150,7 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     ids = codes[0], codes[4], codes[1]
     return DrawLog(
         where, methods, draws, images, classes, *ids, shots, owner, right, regained, knows_support,
-        dataset, row,
+        dataset or "log", row,
     )  # fmt: skip
 
 

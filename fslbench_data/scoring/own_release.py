@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,9 +108,10 @@ class OwnRelease(Release):
     """
 
     source: str
-    facts: tuple[LogFacts, ...]
+    facts: Mapping[str, LogFacts]
     """Those of each data set."""
-    drawn: str
+    drawn: Mapping[str, str]
+    """Tasks with their digests, and what they were drawn from, by the data sets of task sets."""
     tables: Mapping[str, pa.Table]
 
     def __str__(self) -> str:
@@ -119,10 +120,10 @@ class OwnRelease(Release):
     def __repr__(self) -> str:
         return f"<OwnRelease: the tasks of {self.source}>"
 
-    @property
-    def drawn_from(self) -> str:
-        """Tasks with their digests, and what they were drawn from, for signatures."""
-        return self.drawn
+    def drawn_from(self, datasets: Iterable[str]) -> str:
+        """Return tasks of data sets, by default all, and what they were drawn from."""
+        chosen = [*datasets] or [*self.drawn]
+        return "|".join(dict.fromkeys(self.drawn[name] for name in chosen))
 
     def classes(self, dataset: str) -> pa.Table:
         """Return the classes that may be drawn, with their sizes."""
@@ -234,15 +235,16 @@ def open_log(
         return open_draws(log, pool or 0)
     if pool is not None:
         raise SpecError("a pool is of results with all classes at once")
-    parts = TaskLog.read(log).by_dataset()
+    parts = TaskLog.read(log)
     for part in parts:
         check_rows(part)
     opened = [
         _of_dataset(part, (class_sizes, groups, superclasses), trained, inductive) for part in parts
     ]
     for each in opened:
-        for text in each.release.facts[0].warnings:
-            warnings.warn(f"{each.release.source}: {text}", FSLBenchWarning, stacklevel=2)
+        for facts in each.release.facts.values():
+            for text in facts.warnings:
+                warnings.warn(f"{facts.source}: {text}", FSLBenchWarning, stacklevel=2)
     return opened[0] if len(opened) == 1 else _joined(opened)
 
 
@@ -312,7 +314,8 @@ def _of_dataset(
             f"not compared, since their tasks differ: {names}{more}. Only methods that answer the "
             "same tasks, with the same names, classes and images, are compared pairwise"
         )
-    release = replace(release, facts=(replace(facts, warnings=tuple(dict.fromkeys(messages))),))
+    facts = replace(facts, warnings=tuple(dict.fromkeys(messages)))
+    release = replace(release, facts={read.name: facts})
     queries = [part.queries for part, of_part in found for _ in of_part]
     made = _groups(queries, infos, results, known=bool(inductive), trained=trained is not False)
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
@@ -333,15 +336,20 @@ def _joined(logs: Sequence[OwnLog]) -> OwnLog:
     names = [one.name for one in datasets]
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise SubmissionError(
-            f"two sets of tasks are called {twice[0]}",
+            f"two sets of tasks are called {twice[0]}: a data set, and the tasks of other methods "
+            "in another one",
             where=source,
-            expected="another name of a data set than that of another with a number",
+            expected="other names of data sets",
         )
     tables = {path: table for part in parts for path, table in part.tables.items()}
-    drawn = "|".join(part.drawn_from for part in parts)
-    facts = sum((part.facts for part in parts), ())
+    facts, drawn = (
+        {name: one for part in parts for name, one in getattr(part, field).items()}
+        for field in ("facts", "drawn")
+    )
     release = OwnRelease(manifest, Folder(Path(source)), source, facts, drawn, tables)
-    rows = pa.concat_tables(log.answers.submission.table for log in logs)
+    rows = pa.concat_tables(
+        (log.answers.submission.table for log in logs), promote_options="default"
+    )
     about = {name: of for log in logs for name, of in log.answers.submission.methods.items()}
     submission = Submission(rows.unify_dictionaries().combine_chunks(), about, source=source)
     groups = tuple(group for log in logs for group in log.answers.groups)
@@ -387,7 +395,7 @@ def _of_draws(read: DrawLog, pool: int) -> OwnLog:
             queries = int((group.image_ids >= 0).sum(axis=(1, 2)).max())
             name = TaskSetName("allway", WholeProtocol(classes, shots, queries))
             same = sum(info.name == name for info in infos)
-            dataset = f"{read.dataset}{same + 1}" if same else read.dataset
+            dataset = _numbered(read.name, same)
             digest = _digest(read, _in_order(read, group))
             infos.append(TaskSetInfo(dataset, name, len(group.tasks), digest))
             results.append(group)
@@ -489,8 +497,14 @@ def _info(log: TaskLog, group: LogResults, number: int) -> TaskSetInfo:
         query = log.queries // way if log.queries and log.queries % way == 0 else per_class
         shot = per_class - query
     name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
-    dataset = f"{log.name}{number + 1}" if number else log.name
+    dataset = _numbered(log.name, number)
     return TaskSetInfo(dataset, name, len(group.tasks), _digest(log, group))
+
+
+def _numbered(dataset: str, group: int) -> str:
+    """Name a data set for the tasks of a group of methods, after those of the first."""
+    number = f"{group + 1}" if dataset == "log" else f" ({group + 1})"
+    return f"{dataset}{number}" if group else dataset
 
 
 def _digest(log: TaskLog | DrawLog, group: LogResults) -> str:
@@ -577,9 +591,9 @@ def _release(
         for info in {info.dataset: info for info in infos}.values()
     )  # fmt: skip
     manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
-    return OwnRelease(
-        manifest, Folder(Path(log.source)), log.source, (facts,), _drawn(facts, infos), tables
-    )
+    described = dict.fromkeys((info.dataset for info in infos), _drawn(facts, infos))
+    of_all = {log.name: facts}
+    return OwnRelease(manifest, Folder(Path(log.source)), log.source, of_all, described, tables)
 
 
 def _drawn(facts: LogFacts, infos: Sequence[TaskSetInfo]) -> str:

@@ -429,10 +429,9 @@ def pool_of(
         class_of[group.image_ids[there]] = group.class_ids[np.nonzero(there)[:2]]
         times += np.bincount(group.image_ids[there], minlength=len(times))
     owner, classes, grouped, superclasses = class_of, log.classes, None, None
-    dataset = log.name if log.datasets else ""
     if groups is not None:
         owner, grouped = _with_groups(
-            log, class_of, texts_by_id(groups, "image", "group", "groups", dataset)
+            log, class_of, texts_by_id(groups, "image", "group", "groups", log.dataset)
         )
     if class_sizes is not None:
         owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
@@ -451,7 +450,7 @@ def pool_of(
     for group in results:
         warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
     if above is not None:
-        named = texts_by_id(above, "class", "superclass", "superclasses", dataset)
+        named = texts_by_id(above, "class", "superclass", "superclasses", log.dataset)
         wanted = "a superclass for every class"
         _check_all(log, classes, named, "superclasses", "classes", wanted, "class and superclass")
         superclasses = tuple(named[name] for name in classes)
@@ -480,11 +479,13 @@ def _check_all(
 
 def _sizes(log: TaskLog, given: object) -> dict[str, int]:
     """Return the images of each class, as given, or of the test split that is named."""
-    if isinstance(given, Mapping) and log.datasets and isinstance(given.get(log.name), str | Path):
-        given = given[log.name]
+    apart = log.of_several
+    if isinstance(given, Mapping) and log.dataset:
+        own = {str(name): sizes for name, sizes in given.items()}.get(log.dataset)
+        given, apart = (own, False) if isinstance(own, str | Path) else (given, apart)
     if not isinstance(given, str | Path) or Path(given).suffix or Path(given).exists():
-        dataset = log.name if log.datasets else ""
-        return numbers_by_id(given, "class", "n_images", "class sizes", dataset)
+        about = "class", "n_images", "class sizes", log.dataset
+        return numbers_by_id(given, *about, apart=apart)
     split = split_of(str(given))
     if split is None or not split.known:
         fix = "or give a file with the columns class and n_images"

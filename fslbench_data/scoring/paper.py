@@ -206,8 +206,9 @@ def paper_content(report: Report, request: TableRequest) -> PaperContent:
         fill = _differences if request.against else _accuracies
         cells, pairs = fill(each, kind, rows, frozenset(unbound))
         columns.append(PaperColumn(each.scored, heading, kind, pairs, cells))
-    if request.means and report.log is None:
-        columns += _means(chosen, rows, request.about)
+    if request.means:
+        averaged = [one for one in chosen if one[0] in report.averaged]
+        columns += _means(averaged, rows, request.about)
     scored = tuple(each.scored for each in sets)
     methods = {name for row in rows for name in (row.method, row.versus)}
     return PaperContent(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -451,14 +451,18 @@ def plan(
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     if own is not None:
-        way, shot, queries = _logged(own, results, methods, *wanted)
+        way, shot, queries = _logged(own, results, methods, names, *wanted)
     infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
     sets: list[DatasetPlan | PooledSetPlan] = []
-    left_out = [
-        f"{info}: planned with --shots {info.protocol.shot}"
-        for info in (own.release.task_sets if own is not None else ())
-        if info not in infos and len(results.find(methods, info)) == len(methods)
-    ]
+    left_out: list[str] = []
+    if own is not None:
+        several = len(own.release.facts) > 1
+        left_out = [
+            f"{info}: planned with {f'--dataset {info.dataset} ' * several}--shots "
+            f"{info.protocol.shot}"
+            for info in release.task_sets
+            if info not in infos and len(results.find(methods, info)) == len(methods)
+        ]
     for info in infos:
         progress(info.dataset)
         try:
@@ -479,10 +483,16 @@ def plan(
 
 
 def _logged(
-    own: OwnLog, results: Results, methods: Sequence[str], way: int | None, shot: int | None
+    own: OwnLog,
+    results: Results,
+    methods: Sequence[str],
+    datasets: Collection[str],
+    way: int | None,
+    shot: int | None,
 ) -> tuple[int, int, list[int]]:
     """Return ways, shots and queries of a log: as requested, else of 5 shots or the first tasks."""
-    sets = results.release.task_sets
+    every = results.release.task_sets
+    sets = [info for info in every if not datasets or info.dataset in datasets] or every
     answered = [info for info in sets if len(results.find(methods, info)) == len(methods)]
     protocols = [info.protocol for info in answered or sets]
     requested = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ class Report:
     against
         The methods that were requested by name to be compared with; empty for all.
     logs
-        Facts of a log of one's own tasks, those of each data set.
+        Facts of a log of one's own tasks, by data set.
     """
 
     as_text: ClassVar[Callable[[Report], str] | None] = None
@@ -56,12 +56,19 @@ class Report:
     sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
-    logs: tuple[LogFacts, ...] = ()
+    logs: Mapping[str, LogFacts] = field(default_factory=dict)
 
     @property
     def log(self) -> LogFacts | None:
         """Facts of a log of one data set; else None."""
-        return self.logs[0] if len(self.logs) == 1 else None
+        return next(iter(self.logs.values())) if len(self.logs) == 1 else None
+
+    @property
+    def averaged(self) -> list[TaskSetReport]:
+        """Task sets that means over data sets are of: of a log the first of each data set."""
+        if self.log is not None:
+            return []
+        return [each for each in self.sets if not self.logs or each.scored.dataset in self.logs]
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
@@ -91,12 +98,12 @@ class Report:
 
         A log of one data set has none.
         """
-        return dataset_means(self.sets) if self.log is None else []
+        return dataset_means(self.averaged)
 
     @cached_property
     def harmonic_means(self) -> list[DatasetMean]:
         """The same of harmonic means, by which papers average base and new classes."""
-        return dataset_means(self.sets, harmonic=True) if self.log is None else []
+        return dataset_means(self.averaged, harmonic=True)
 
     def __str__(self) -> str:
         """Return the report as the terminal prints it; its repr if no writer is set."""

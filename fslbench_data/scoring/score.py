@@ -218,7 +218,7 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     signature = signature_of(selected.release, selected.results, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
-    logs = release.facts if isinstance(release, OwnRelease) else ()
+    logs = release.facts if isinstance(release, OwnRelease) else {}
     return Report(signature, tuple(sets), left_out, selected.selection.against, logs)
 
 

@@ -289,8 +289,9 @@ class Signature:
         unbound: Iterable[str] = (),
     ) -> Signature:
         """Make the signature of results on some task sets of a release."""
-        of_release = __version__, str(release), release.manifest.digest, level
-        return cls(*of_release, tuple(infos), tuple(unbound), release.hub, release.drawn_from)
+        sets, of_release = tuple(infos), (__version__, str(release), release.manifest.digest, level)
+        log = release.drawn_from(info.dataset for info in sets)
+        return cls(*of_release, sets, tuple(unbound), release.hub, log)
 
     def __repr__(self) -> str:
         if self.log:

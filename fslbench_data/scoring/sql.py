@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -16,8 +16,9 @@ from benchmark_spec.errors import QueryError
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table, dataset_means
+from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
 from fslbench_data.scoring.own_release import log_of
+from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Sources
 from fslbench_data.scoring.task_set_report import MadeWhenRead, TaskSetReport, result_tables, schema
@@ -138,13 +139,17 @@ def tables(
             validate(read, release, allow_unbound=allow_unbound)
 
     @cache
-    def reports() -> Sequence[TaskSetReport]:
+    def reports() -> list[Report]:
         if not read and not release.methods:
-            return ()
-        return score(own or read, release, allow_unbound=allow_unbound).sets
+            return []
+        return [score(own or read, release, allow_unbound=allow_unbound)]
 
-    def of_datasets() -> Sequence[TaskSetReport]:
-        return reports() if own is None or len(own.release.facts) > 1 else ()
+    def sets() -> Sequence[TaskSetReport]:
+        return [each for report in reports() for each in report.sets]
+
+    def means() -> Iterator[pa.RecordBatch]:
+        rows = [row for report in reports() for row in report.dataset_means]
+        return iter(dataset_mean_table(rows).to_batches())
 
     return {
         "task_sets": _task_sets(release),
@@ -159,11 +164,8 @@ def tables(
             ]
             or [_RESULTS.empty_table()]
         ),
-        **result_tables(reports),
-        "dataset_means": MadeWhenRead(
-            DATASET_MEANS,
-            lambda: iter(dataset_mean_table(dataset_means(of_datasets())).to_batches()),
-        ),
+        **result_tables(sets),
+        "dataset_means": MadeWhenRead(DATASET_MEANS, means),
     }
 
 

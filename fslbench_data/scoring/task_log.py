@@ -61,9 +61,8 @@ class TaskLog:
     are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
     `n_query` (R,) is how many queries `y` counts, 0 where nothing is counted; `roles` whether
     query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class
-    by class, 0 after a task's last; None where the log does not say. `dataset` (R,) are positions
-    among `datasets`, of which there are none in a log without the column, and `row` (R,) those of
-    rows in the source.
+    by class, 0 after a task's last; None where the log does not say. `dataset` is empty in a log
+    without the column, and `row` (R,) are the rows of the source.
     """
 
     methods: tuple[str, ...]
@@ -83,13 +82,17 @@ class TaskLog:
     run: Ints
     run_column: str
     right: NDArray[np.uint8] | None
-    datasets: tuple[str, ...]
-    dataset: Ints
+    dataset: str
     row: Ints
+    of_several: bool = False
+    """Whether the source has other data sets, too."""
 
     @classmethod
-    def read(cls, source: object) -> TaskLog:
-        """Read what :func:`fslbench_data.open_log` takes; an FSLBenchError says what is wrong."""
+    def read(cls, source: object) -> list[TaskLog]:
+        """Read what :func:`fslbench_data.open_log` takes, each data set by itself.
+
+        An FSLBenchError says what is wrong.
+        """
         several = several_logs(source)
         where, table = _table(source) if several is None else _joined(several)
         _check_columns(table, where)
@@ -109,22 +112,22 @@ class TaskLog:
         correct = None
         if right is not None:
             correct = np.maximum(padded(right.values.astype(np.int8), n_query), 0).astype(np.uint8)
-        row = np.arange(table.num_rows)
-        datasets: tuple[str, ...] = ()
-        dataset, name_of_task = np.zeros_like(row), task
-        if DATASET in table.column_names:
-            datasets, dataset = names_in(table.column(DATASET), DATASET, where)
-            for name in datasets:
-                check_method_name(name, where, "data set")
-            name_of_task = dataset * len(tasks) + task
-        runs = _runs(table, method, name_of_task, shots.max(axis=1), where)
-        return cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, counted,
-                   where, roles, shots, *runs, correct, datasets, dataset, row)  # fmt: skip
+        every = np.arange(table.num_rows)
+        no_runs = (), np.zeros_like(every), ""
+        whole = cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, counted,
+                    where, roles, shots, *no_runs, correct, "", every)  # fmt: skip
+        logs = []
+        for name, at in rows_by_dataset(table, where):
+            log = whole if at is None else whole._of(name, at)
+            some = table if at is None else table.take(at)
+            runs, run, column = _runs(some, log.method, log.task, log.shots.max(axis=1), log.source)
+            logs.append(replace(log, runs=runs, run=run, run_column=column, dataset=name))
+        return logs
 
     @property
     def name(self) -> str:
-        """The data set of a log of one, ``log`` where it has no name."""
-        return self.datasets[0] if self.datasets else "log"
+        """The data set, ``log`` where it has no name."""
+        return self.dataset or "log"
 
     @property
     def queries(self) -> int:
@@ -140,21 +143,15 @@ class TaskLog:
         """How many images of each row are no support (R,)."""
         return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
 
-    def by_dataset(self) -> list[TaskLog]:
-        """Split the log by data sets, each with tasks, classes and images of its own."""
-        if len(self.datasets) < 2:
-            return [self]
-        logs = []
-        for number, name in enumerate(self.datasets):
-            part = self._some(np.flatnonzero(self.dataset == number))
-            tasks, task = _in_use(self.tasks, part.task)
-            classes, class_ids = _in_use(self.classes, part.class_ids)
-            images, image_ids = _in_use(self.images, part.image_ids)
-            part = replace(part, tasks=tasks, task=task, classes=classes, class_ids=class_ids,
-                           images=images, image_ids=image_ids, datasets=(name,),
-                           source=f"{self.source}, data set {name}")  # fmt: skip
-            logs.append(part)
-        return logs
+    def _of(self, name: str, at: Ints) -> TaskLog:
+        """Return the rows of a data set, with its own tasks, classes and images."""
+        part = self._some(at)
+        tasks, task = _in_use(self.tasks, part.task)
+        classes, class_ids = _in_use(self.classes, part.class_ids)
+        images, image_ids = _in_use(self.images, part.image_ids)
+        return replace(part, tasks=tasks, task=task, classes=classes, class_ids=class_ids,
+                       images=images, image_ids=image_ids, of_several=True,
+                       source=f"{self.source}, data set {name}")  # fmt: skip
 
     def by_shots(self) -> list[TaskLog]:
         """Split tasks of different numbers of shots, if all have few of them and each many tasks.
@@ -190,7 +187,6 @@ class TaskLog:
             shots=self.shots[at, :ways],
             run=self.run[at],
             right=None if self.right is None else self.right[at, : self.query_images[at].max()],
-            dataset=self.dataset[at],
             row=self.row[at],
         )
 
@@ -203,6 +199,18 @@ def _in_use(names: Sequence[str], codes: Ints) -> tuple[tuple[str, ...], Ints]:
     return tuple(names[i] for i in used.tolist()), place[codes]
 
 
+def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]]:
+    """Return the names of data sets with their rows, None for all; no name without the column."""
+    if DATASET not in table.column_names:
+        return [("", None)]
+    names, dataset = names_in(table.column(DATASET), DATASET, where)
+    for name in names:
+        check_method_name(name, where, "data set")
+    if len(names) == 1:
+        return [(names[0], None)]
+    return [(name, np.flatnonzero(dataset == number)) for number, name in enumerate(names)]
+
+
 def several_logs(source: object) -> Sequence[object] | None:
     """Return the logs where a source is several of them, and not a list of rows."""
     if not isinstance(source, list | tuple) or not source:
@@ -213,8 +221,8 @@ def several_logs(source: object) -> Sequence[object] | None:
 def _table(source: object) -> tuple[str, pa.Table]:
     """Return the name of a log in messages, and its columns."""
     where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-    needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run")
-    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots", DATASET))
+    needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
+    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
 
 
 def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:

@@ -48,10 +48,14 @@ def table_of(
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
             names = dict.fromkeys(name for row in source for name in row if name in wanted)
             source = {name: [row.get(name) for row in source] for name in names}
+        if is_pandas(source):
+            frame: Any = source
+            index = [name for name in frame.index.names if name in needed and name != "run"]
+            source = frame.reset_index(index) if index else frame
         if isinstance(source, Mapping) or is_pandas(source):
             return _columns_table(source, wanted, optional, where)
         if isinstance(source, Frame):
-            frame: Any = source
+            frame = source
             if hasattr(frame, "get_column") and not isinstance(frame, type):
                 # of polars, whose other columns Arrow may not know
                 frame = frame.select([name for name in frame.columns if name in wanted])
@@ -141,11 +145,12 @@ def _plain(value: Any) -> Any:
 
 
 def texts_by_id(
-    source: object, key: str, value: str, what: str, dataset: str = ""
+    source: object, key: str, value: str, what: str, dataset: str = "", *, apart: bool = False
 ) -> dict[str, str]:
     """Return a value by id, both as texts, from a mapping, a table or a .json file of an object.
 
-    Of a mapping by data sets that of `dataset`, of a table with the column dataset its rows.
+    Of a mapping by data sets that of `dataset`, of a table with the column dataset its rows; they
+    are needed if data sets must be `apart`.
     """
     where = what
     if isinstance(source, str | Path):
@@ -153,24 +158,33 @@ def texts_by_id(
         if Path(source).suffix.lower() == ".json":
             check_file(Path(source), (".json",), "the file")
             source = _json_object(Path(source), where)
-    if dataset and isinstance(source, Mapping) and isinstance(source.get(dataset), Mapping):
-        source = source[dataset]
+    of_dataset = False
     if isinstance(source, Mapping) and not {key, value} <= set(source):
-        pairs = list(source.items())
+        if dataset and source and all(isinstance(own, Mapping) for own in source.values()):
+            by_name: dict[str, Mapping[object, object]] = {str(k): v for k, v in source.items()}
+            of_dataset, source = True, by_name.get(dataset, {})
+        pairs = list(enumerate(source.items()))
     else:
-        table = table_of(source, (key, value), where, ("dataset",))
+        table = table_of(source, (key, value, "dataset"), where)
         if missing := [name for name in (key, value) if name not in table.column_names]:
             raise SchemaError(
                 f"{where} has not one column {missing[0]}",
                 where=f"its columns are {', '.join(map(quoted, table.column_names)) or 'none'}",
                 expected=f"the columns {key} and {value}, or a JSON object of {value} by {key}",
             )
-        pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
+        columns = [table[name].to_pylist() for name in (key, value)]
+        pairs = list(enumerate(zip(*columns, strict=True)))
         if dataset and "dataset" in table.column_names:
-            of_row = table["dataset"].to_pylist()
-            pairs = [pair for pair, name in zip(pairs, of_row, strict=True) if name == dataset]
+            names = table["dataset"].to_pylist()
+            of_dataset = True
+            pairs = [pair for pair, name in zip(pairs, names, strict=True) if str(name) == dataset]
+    if (of_dataset and not pairs) or (apart and not of_dataset):
+        raise SchemaError(
+            f"{where} has no data set {quoted(dataset)}",
+            expected="each data set's own: the column dataset, or an object (mapping) by data set",
+        )
     by_id: dict[str, str] = {}
-    for row, pair in enumerate(pairs):
+    for row, pair in pairs:
         name, text = map(_id_text, pair)
         if not name or not text:
             wrong, content = (value, pair[1]) if name else (key, pair[0])
@@ -186,10 +200,10 @@ def texts_by_id(
 
 
 def numbers_by_id(
-    source: object, key: str, value: str, what: str, dataset: str = ""
+    source: object, key: str, value: str, what: str, dataset: str = "", *, apart: bool = False
 ) -> dict[str, int]:
     """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
-    texts = texts_by_id(source, key, value, what, dataset)
+    texts = texts_by_id(source, key, value, what, dataset, apart=apart)
     for name, text in texts.items():
         if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
             raise SchemaError(

@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 import own_logs
+import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 
 import fslbench_data as fb
-from benchmark_spec.errors import DoubledTaskError, MethodNameError, SchemaError, TaskLogError
+from benchmark_spec.errors import (
+    DoubledTaskError,
+    FSLBenchWarning,
+    MethodNameError,
+    SchemaError,
+    TaskLogError,
+)
 
 SIZES = {"birds": {str(c): 60 for c in range(15)}, "planes": {str(c): 40 for c in range(12)}}
 LOGS = {
@@ -66,10 +74,10 @@ def test_a_table_has_a_column_each_and_their_mean(both: fb.Report) -> None:
 
 def test_what_every_output_says(both: fb.Report, tmp_path: Path) -> None:
     content = both.to_dict()
-    assert [(facts["classes"], facts["sizes_known"]) for facts in content["logs"]] == [
-        (15, True),
-        (12, True),
-    ]
+    assert {name: facts["classes"] for name, facts in content["logs"].items()} == {
+        "birds": 15,
+        "planes": 12,
+    }
     assert "log" not in content
     assert "more: means over data sets (--means)" in str(both)
     with fb.connect(submissions=fb.open_log(_named(LOGS), class_sizes=SIZES)) as database:
@@ -122,7 +130,10 @@ def test_groups_and_superclasses_by_data_set() -> None:
         for name in LOGS
     }
     found = fb.score(fb.open_log(_named(LOGS), groups=groups, superclasses=above))
-    assert [facts.superclasses for facts in found.logs] == [5, 4]
+    assert {name: facts.superclasses for name, facts in found.logs.items()} == {
+        "birds": 5,
+        "planes": 4,
+    }
     assert all(each.units.groups for each in found.sets)
 
 
@@ -192,3 +203,125 @@ def test_all_classes_at_once() -> None:
     with pytest.raises(SchemaError) as found:
         fb.all_ways(bad)
     assert f"data set new, data rows {len(logs['base']) + 1}" in str(found.value.where)
+
+
+def test_the_column_is_never_passed_over(both: fb.Report, tmp_path: Path) -> None:
+    """As an index of pandas it is read; of several kinds it is refused: data sets are not mixed."""
+    frame = pd.DataFrame(_named(LOGS)).set_index("dataset", append=True)
+    frame.to_parquet(tmp_path / "log.parquet")
+    for log in (frame, tmp_path / "log.parquet"):
+        assert _rows(fb.score(fb.open_log(log, class_sizes=SIZES))) == _rows(both)
+    names = [1 if name == "birds" else name for name in _named(LOGS)["dataset"]]
+    with pytest.raises(SchemaError, match="column 'dataset' holds"):
+        fb.open_log({**_named(LOGS), "dataset": names})
+
+
+def test_numbers_name_data_sets(both: fb.Report) -> None:
+    number = {"birds": 1, "planes": 2}
+    log = _named(LOGS)
+    log["dataset"] = [number[name] for name in log["dataset"]]
+    sizes = {number[name]: own for name, own in SIZES.items()}
+    rows = [(number[d], c, n) for d, own in SIZES.items() for c, n in own.items()]
+    table = pl.DataFrame(rows, ["dataset", "class", "n_images"], orient="row")
+    for given in (sizes, table):
+        assert _rows(fb.score(fb.open_log(log, class_sizes=given))) == _rows(both)
+
+
+def test_a_seed_is_a_run_where_it_tells_tasks_apart() -> None:
+    """Not because of another data set, where it does."""
+    columns = own_logs.log(tasks=90)
+    plain = {**columns, "seed": [task % 5 for task in columns["task"]]}
+    runs = {name: values * 3 for name, values in LOGS["planes"].items()}
+    runs["seed"] = [seed for seed in range(3) for _ in LOGS["planes"]["method"]]
+    log = _named({"birds": plain, "planes": runs})
+    joint = fb.score(fb.open_log(log))
+    assert [score.runs for score in joint.scores] == [1] * 3 + [3] * 3
+    assert _rows(fb.score(fb.open_log(log), datasets="birds")) == _rows(fb.interval(plain))
+
+
+def test_sizes_of_classes_are_of_one_data_set() -> None:
+    log = _named(LOGS)
+    rows = [(d, c, n) for d, own in SIZES.items() for c, n in own.items()]
+    columns = ["dataset", "class", "n_images"]
+    table = pl.DataFrame([*rows[:-1], ("planes", "11", 0)], columns, orient="row")
+    with pytest.raises(SchemaError, match="n_images of class '11' is '0'"):
+        fb.open_log(log, class_sizes=table)
+    table = pl.DataFrame([*rows, rows[-1]], columns, orient="row")
+    with pytest.raises(SchemaError, match="twice") as found:
+        fb.open_log(log, class_sizes=table)
+    assert f"data row {len(rows) + 1}" in str(found.value.where)
+    for given in ({"birds": SIZES["birds"]}, SIZES["birds"]):
+        with pytest.raises(SchemaError, match="class sizes has no data set"):
+            fb.open_log(log, class_sizes=given)
+
+
+def _of_two_groups() -> own_logs.Columns:
+    """On birds one method answers tasks of its own."""
+    other = own_logs.log(methods={"alone": 0.0}, tasks=200, seed=5)
+    other["task"] = [f"other {task}" for task in other["task"]]
+    first = {**LOGS["birds"], "task": [str(task) for task in LOGS["birds"]["task"]]}
+    both = {name: [*first[name], *other[name]] for name in other}
+    planes = {**LOGS["planes"], "task": [str(task) for task in LOGS["planes"]["task"]]}
+    return _named({"birds": both, "planes": planes})
+
+
+def test_means_are_of_the_methods_that_answer_every_data_set() -> None:
+    with pytest.warns(FSLBenchWarning, match="not compared, since their tasks differ"):
+        report = fb.score(fb.open_log(_of_two_groups(), class_sizes=SIZES))
+    assert [each.scored.dataset for each in report.sets] == ["birds", "birds (2)", "planes"]
+    assert {mean.method for mean in report.dataset_means} == {"weak", "strong", "strong too"}
+    assert {mean.datasets for mean in report.dataset_means} == {("birds", "planes")}
+
+
+def test_a_signature_has_the_tasks_that_are_selected() -> None:
+    opened = fb.open_log(_named(LOGS), class_sizes=SIZES)
+    assert "planes" not in str(fb.score(opened, datasets="birds").signature)
+
+
+def test_a_plan_is_of_one_protocol() -> None:
+    few = {**LOGS["planes"], "n_query": [20] * len(LOGS["planes"]["n_query"])}
+    few["image_ids"] = [[own[:9] for own in ids] for ids in few["image_ids"]]
+    few["n_correct"] = [min(right, 20) for right in few["n_correct"]]
+    logs = {"birds": LOGS["birds"], "planes": few}
+    opened = fb.open_log(own_logs.with_roles(_named(logs)))
+    found = fb.plan(opened, method="weak", datasets="planes")
+    assert [each.pilot.info.dataset for each in found.sets] == ["planes"]
+    first = fb.plan(opened, method="weak")
+    assert first.left_out == ("planes/own-5w5s4q: planned with --dataset planes --shots 5",)
+
+
+def test_means_of_runs_with_tasks_of_their_own_by_hand() -> None:
+    """Runs of a pair answer the same tasks, whose noise counts once."""
+    logs: dict[str, own_logs.Columns] = {}
+    two = {"a": 0.0, "b": 0.05}
+    for dataset in ("x", "y"):
+        parts = [
+            own_logs.log(images=15, methods=two, tasks=60, seed=run + 9 * len(logs))
+            for run in range(6)
+        ]
+        logs[dataset] = {n: [v for part in parts for v in part[n]] for n in parts[0]}
+        logs[dataset]["run"] = [run for run in range(6) for _ in range(120)]
+        logs[dataset]["task"] = [
+            f"{r}-{t}" for r, t in zip(logs[dataset]["run"], logs[dataset]["task"], strict=True)
+        ]
+    log = _named(logs)
+    report = fb.score(fb.open_log(log))
+    (mean,) = (m for m in report.dataset_means if m.versus and m.about == "new images")
+    y = np.array(log["n_correct"]).reshape(2, 6, 2, 60) * 4.0
+    apart, t = y[:, :, 0] - y[:, :, 1], stats.t.isf(0.025, 5)
+    within = (apart - apart.mean(axis=2, keepdims=True)) * 60 / 59
+    noise = np.square(within).sum(axis=(1, 2)) / 359 / 360
+    each = apart.mean(axis=2).var(axis=1, ddof=1) / 6
+    widths = np.array([c.intervals["images"].difference.halfwidth for c in report.comparisons])
+    assert (widths > 1.01 * t * np.sqrt(each)).all()
+    of_tasks = np.square(widths) - t**2 * np.maximum(each - noise, 0)
+    v = apart.mean(axis=(0, 2)).var(ddof=1) / 6
+    square = of_tasks.sum() / 4 + t**2 * max(v - noise.sum() / 4, 0)
+    assert mean.halfwidth == pytest.approx(np.sqrt(max(square, t**2 * v)), rel=1e-6)
+
+
+def test_what_is_empty_is_named_by_the_rows_of_the_file() -> None:
+    joined = [{"dataset": n, **row} for n, c in (("base", 6), ("new", 5)) for row in _draws(c, 0)]
+    joined[730]["predicted"] = None
+    with pytest.raises(SchemaError, match="data row 731"):
+        fb.all_ways(joined)

@@ -610,7 +610,7 @@ def test_runs_of_what_trains_nothing_are_not_called_training_runs() -> None:
     for trained, word in ((None, "raining runs"), (False, "uns")):
         log = fb.open_log(_runs(), class_sizes=SIZES, trained=trained)
         found = fb.score(log)
-        texts = "\n".join(notes(found, log.release.facts[0])), "\n".join(fb.table(log).notes)
+        texts = "\n".join(notes(found, log.release.facts["log"])), "\n".join(fb.table(log).notes)
         for text in (*texts, plan_json(fb.plan(log, method="a"))):
             assert ("raining runs" in text) is (trained is None)
             assert word in text

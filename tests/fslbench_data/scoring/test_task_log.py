@@ -31,6 +31,11 @@ from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 
 
+def _read(source: object) -> TaskLog:
+    (log,) = TaskLog.read(source)
+    return log
+
+
 def _flat(columns: own_logs.Columns) -> own_logs.Columns:
     return {
         **columns,
@@ -88,14 +93,14 @@ def test_every_form_gives_the_same(
         "columns": lambda: columns,
         "arrow": lambda: pa.table(columns),
     }
-    _check(TaskLog.read(sources[kind]()))
+    _check(_read(sources[kind]()))
 
 
 def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
     """As a CSV file that was converted has them."""
     texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
-    _check(TaskLog.read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
-    _check(TaskLog.read({**LOG, **texts}))
+    _check(_read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
+    _check(_read({**LOG, **texts}))
 
 
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
@@ -125,7 +130,7 @@ def _arrays(frame: Any) -> Any:
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_whatever_speaks_arrow_is_a_log(kind: str) -> None:
-    _check(TaskLog.read(FRAMES[kind](pa.table(LOG))))
+    _check(_read(FRAMES[kind](pa.table(LOG))))
 
 
 def test_what_is_lazy_or_no_table_is_refused() -> None:
@@ -142,7 +147,7 @@ def test_what_is_lazy_or_no_table_is_refused() -> None:
         (iter(own_logs.rows(LOG)), "the log is a list_iterator\n"),
     ):
         with pytest.raises(SchemaError, match=said):
-            TaskLog.read(source)
+            _read(source)
 
 
 @pytest.mark.parametrize("name", ["step", "shots", "run", "__index_level_0__", None])
@@ -155,13 +160,13 @@ def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -
     path = tmp_path / f"x.{ending}"
     frame = frame.rename_axis(name)
     frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path)
-    _check(TaskLog.read(path))
+    _check(_read(path))
 
 
 def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
     frame = pd.DataFrame(LOG).set_index(["task", "method"])
     frame.to_parquet(tmp_path / "x.parquet")
-    _check(TaskLog.read(tmp_path / "x.parquet"))
+    _check(_read(tmp_path / "x.parquet"))
 
 
 @pytest.mark.parametrize("gap", [None, float("nan")])
@@ -171,11 +176,11 @@ def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -
     tasks = [gap, 3, "x", *LOG["task"][3:]]
     make = (lambda c: c) if kind == "columns" else pd.DataFrame
     with pytest.raises(SchemaError, match="row 3") as told:
-        TaskLog.read(make(LOG | {"task": tasks}))
+        _read(make(LOG | {"task": tasks}))
     assert "wherever there is one: str(value)" in told.value.fix
     texts = [value if value is gap else str(value) for value in tasks]
     with pytest.raises(SchemaError, match="'task' is empty in data row 1"):
-        TaskLog.read(make(LOG | {"task": texts}))
+        _read(make(LOG | {"task": texts}))
 
 
 def test_texts_that_look_like_dates(tmp_path: Path) -> None:
@@ -183,7 +188,7 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
         **LOG,
         "class_ids": [[f"2020-01-{c + 1:02}" for c in ids] for ids in LOG["class_ids"]],
     }
-    log = TaskLog.read(write_columns(tmp_path / "x.jsonl", columns))
+    log = _read(write_columns(tmp_path / "x.jsonl", columns))
     assert log.classes[0] == "2020-01-01"
     _check(log)
 
@@ -192,7 +197,7 @@ def test_an_accuracy_in_the_place_of_counts(tmp_path: Path) -> None:
     columns = {k: v for k, v in LOG.items() if k not in ("n_correct", "n_query")}
     columns["accuracy"] = [count / 25 for count in LOG["n_correct"]]
     for source in (columns, write_columns(tmp_path / "x.csv", columns)):
-        _check(TaskLog.read(source))
+        _check(_read(source))
 
 
 def _with(name: str, value: Any, at: int = 3) -> own_logs.Columns:
@@ -322,14 +327,14 @@ def test_other_columns_are_left_alone(
         "columns": lambda: columns,
         "pandas": lambda: pd.DataFrame(_flat(columns)),
     }
-    _check(TaskLog.read(sources[kind]()))
+    _check(_read(sources[kind]()))
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said(name: str) -> None:
     columns, said, error = WRONG[name]
     with pytest.raises(error, match=said):
-        TaskLog.read(columns)
+        _read(columns)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +357,7 @@ def test_what_is_wrong_is_said(name: str) -> None:
 def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / file).write_bytes(content)
     with pytest.raises((UnreadableError, SchemaError), match=said):
-        TaskLog.read(tmp_path / file)
+        _read(tmp_path / file)
 
 
 def test_tables_of_two_columns(tmp_path: Path) -> None:
@@ -408,15 +413,15 @@ def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
 
 
 def test_roles_are_told() -> None:
-    told, untold = TaskLog.read(_roles(LOG)), TaskLog.read(LOG)
+    told, untold = _read(_roles(LOG)), _read(LOG)
     assert (told.roles, untold.roles) == (True, False)
     assert (told.shots == 1).all()
     assert not untold.shots.any()
 
 
 def test_shots_that_fit_and_others_are_left_alone() -> None:
-    _check(TaskLog.read({**LOG, "shots": [1] * 21}))
-    _check(TaskLog.read({**LOG, "shots": ["one"] * 21}))
+    _check(_read({**LOG, "shots": [1] * 21}))
+    _check(_read({**LOG, "shots": ["one"] * 21}))
 
 
 def _again(columns: own_logs.Columns, times: int, **more: list[Any]) -> own_logs.Columns:
@@ -427,16 +432,16 @@ def _again(columns: own_logs.Columns, times: int, **more: list[Any]) -> own_logs
 @pytest.mark.parametrize("kind", [int, str])
 def test_training_runs(name: str, kind: type) -> None:
     values = [kind(run) for run in (7, 3) for _ in range(21)]
-    log = TaskLog.read(_again(LOG, 2, **{name: values}))
+    log = _read(_again(LOG, 2, **{name: values}))
     assert (log.runs, log.run_column) == (("7", "3"), name)
     assert log.run.tolist() == [0] * 21 + [1] * 21
 
 
 def test_floats_of_pandas_name_runs_and_tasks() -> None:
     frame = pd.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
-    assert TaskLog.read(frame).runs == ("1", "2")
+    assert _read(frame).runs == ("1", "2")
     numbered = frame.assign(task=[*range(21), *range(21)])
-    read = [TaskLog.read(each).tasks for each in (numbered, numbered.astype({"task": float}))]
+    read = [_read(each).tasks for each in (numbered, numbered.astype({"task": float}))]
     assert read[0] == read[1] == tuple(map(str, range(21)))
 
 
@@ -454,7 +459,7 @@ def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
     columns = _again(LOG, 2, seed=LEFT_ALONE[name])
     lines = write_columns(tmp_path / "x.jsonl", columns)
     for source in (columns, own_logs.rows(columns), lines):
-        log = TaskLog.read(source)
+        log = _read(source)
         assert (log.runs, log.run_column) == ((), "")
     once = {**LOG, "seed": [*LEFT_ALONE[name][:20], 5]}
-    assert TaskLog.read(once).run_column == ""  # no task repeats: a column like any other
+    assert _read(once).run_column == ""  # no task repeats: a column like any other
