@@ -12,7 +12,6 @@ from msgspec import structs
 from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.score import score
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -53,35 +52,6 @@ def test_a_method_answers_tasks_of_the_ways_that_it_says(name: str) -> None:
         assert name in ("ANIL", "BOIL")
         with pytest.raises(SpecError, match="5 ways and a task has 4"):
             trained.method.scores(support, query)
-
-
-def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
-    """Their answers are scored together, whatever the weights are."""
-    network = NetworkSettings(channels=4, pools=(True, True, False, False))
-    parts = []
-    digits = read_source("digits", None)
-
-    def read(dataset: str) -> Any:
-        return levels_for(embedded, dataset, DataSettings("digits", 8), digits)
-
-    for seed in (0, 3):
-        run = RunSettings("ProtoNet", DataSettings("digits", 8), network=network)
-        run = structs.replace(run, seed=seed)
-        about = {"weights_sha256": f"{seed}" * 64}
-        trained = Trained(build_method(run, 6).eval(), run, about)
-        parts.append(
-            answer(trained, embedded, read, datasets=["digits"], task_sets=["open-5w5s5q"])
-        )
-        assert set(parts[-1].table["run"].to_pylist()) == {str(seed)}
-    first, second = (part.table["n_correct"].to_numpy() for part in parts)
-    assert (first != second).any()
-    report = score(parts, embedded, task_sets=["open-5w5s5q"], against=[])
-    (row,) = (
-        row
-        for row in report.scores.to_arrow().to_pylist()
-        if row["interval"] == "open" and row["method"] == "ProtoNet-conv4-5w5s"
-    )
-    assert row["mean"] == pytest.approx(100 * (first.mean() + second.mean()) / 2 / 25)
 
 
 def test_a_method_that_fits_no_task_set_answers_none(embedded: Release) -> None:

@@ -130,8 +130,8 @@ def test_images_are_read_anew_where_the_raw_folder_changed(
 
 def test_what_was_trained_answers_task_sets(run: Path) -> None:
     """`answer` writes results that a release accepts, under a name of its own."""
-    _train("proto.toml", "-o", "out")
-    words = ["answer", "out/proto-0", "--dataset", "digits", "--task-set", "open-5w10s7q", "-o"]
+    _train("proto.toml", "--seed", 3, "-o", "out")
+    words = ["answer", "out/proto-3", "--dataset", "digits", "--task-set", "open-5w10s7q", "-o"]
     refused = CliRunner().invoke(main, [*words, "results.csv"])
     assert refused.exit_code == 2
     assert ".parquet" in refused.output
@@ -139,7 +139,8 @@ def test_what_was_trained_answers_task_sets(run: Path) -> None:
     assert result.exit_code == 0, result.output
     (score,) = fb.score("results.parquet", references=False).scores
     assert (score.method, score.task_set) == ("ProtoNet-conv4-5w1s", "open-5w10s7q")
-    assert not Path("out/proto-0/answers.journal").exists()
+    assert {*fb.Submission.read("results.parquet").table["run"].to_pylist()} == {"3"}
+    assert not Path("out/proto-3/answers.journal").exists()
 
 
 def test_its_module_is_needed_to_load_it(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
