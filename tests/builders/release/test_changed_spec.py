@@ -122,6 +122,7 @@ def test_what_does_not_depend_on_a_change_is_kept(
     build_release(_spec(tmp_path, change), folder, raw=raw, progress=steps.append)
     for expected in CHANGES[change][2]:
         assert any(step.startswith(expected) for step in steps), expected
+    assert any(step.startswith(CHOICE) for step in steps) == (CHOICE in CHANGES[change][2])
     made = [step for step in steps if "/" in step or step in (LOOK, OWN)]
     made = [step for step in made if "images" not in step]
     assert len(made) == sum("/" in step or step in (LOOK, OWN) for step in CHANGES[change][2]), made

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from specs import HEAD, spec_in
-from stopping import Stop, stopping
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.manifest import MANIFEST_FILE
@@ -126,24 +125,6 @@ def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> No
     other = replace(old, query=100)
     (problem,) = other.problems(Draws.of(release, "digits", "open", 5, 5))
     assert "its evidence gives" in problem
-
-
-@pytest.mark.slow
-def test_a_build_that_was_stopped_goes_on_with_its_choice(built: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-
-    def until(step: str) -> bool:
-        said.append(step)
-        return step.startswith("digits/closed")
-
-    spec, folder = spec_in(tmp_path, SPEC), tmp_path / "release"
-    with pytest.raises(Stop):
-        build_release(spec, folder, progress=stopping(until))
-    assert any("number of queries of 5w5s" in step for step in said)
-    again: list[str] = []
-    build_release(spec, folder, progress=again.append)
-    assert (folder / MANIFEST_FILE).read_bytes() == (built / MANIFEST_FILE).read_bytes()
-    assert not any("number of queries of 5w5s" in step for step in again)
 
 
 @pytest.mark.slow
