@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from stopping import Stop, content, stopping
 from tiny_features import ABOUT, TINY, read_pictures, write_pictures
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
@@ -53,10 +54,6 @@ def _spec(
     return read_spec(path)
 
 
-class Stop(Exception):
-    """What an interruption looks like."""
-
-
 @pytest.mark.slow
 def test_it_has_the_features_and_those_of_the_canaries(
     pictures: Path, settings: Settings, tmp_path: Path, plain: np.ndarray[Any, Any]
@@ -77,11 +74,7 @@ def test_it_has_the_features_and_those_of_the_canaries(
     assert set(release.methods) == {f"{TINY}/NCC", f"{TINY}-pca8/NCC"}
     assert any("32 of 76 images, " in step and "images/s" in step for step in steps)
 
-    def stop(step: str) -> None:
-        if "48 of 76" in step:
-            raise Stop
-
-    again = tmp_path / "again"
+    again, stop = tmp_path / "again", stopping(lambda step: "48 of 76" in step)
     with pytest.raises(Stop):
         build_release(spec, again, raw=pictures.parent, settings=settings, progress=stop)
     assert len(list(again.rglob("*.npy"))) == 3
@@ -89,9 +82,7 @@ def test_it_has_the_features_and_those_of_the_canaries(
     other = build_release(spec, again, raw=pictures.parent, settings=settings, progress=seen.append)
     assert other == made
     assert not any(" 16 of 76" in step for step in seen)
-    for path in folder.rglob("*"):
-        if path.is_file():
-            assert (again / path.relative_to(folder)).read_bytes() == path.read_bytes()
+    assert content(again) == content(folder)
 
 
 def test_what_cannot_be_in_a_release(
@@ -133,11 +124,6 @@ def _results(folder: Path) -> dict[str, Submission]:
     return {next(iter(found.methods)): found for found in load_release(folder).references()}
 
 
-def _files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
-
 @pytest.mark.slow
 def test_results_on_features_that_it_does_not_hold(
     pictures: Path, settings: Settings, tmp_path: Path
@@ -177,7 +163,7 @@ def test_results_on_features_that_it_does_not_hold(
             )
             break
     assert any(step == f"{TINY}/FT on tiny" for step in seen)
-    assert _files(tmp_path / "again") == _files(tmp_path / "lean")
+    assert content(tmp_path / "again") == content(tmp_path / "lean")
 
 
 @pytest.mark.slow
