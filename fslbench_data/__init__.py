@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
-    from fslbench_data.scoring.own_release import open_log
+    from fslbench_data.scoring.open_log import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import reported
@@ -86,7 +86,7 @@ _HOMES = {
     "load_release": "release.release",
     "log_tasks": "torch.task_logs",
     "merge": "submission.merging",
-    "open_log": "scoring.own_release",
+    "open_log": "scoring.open_log",
     "plan": "scoring.planning",
     "plot": "render.figures.plot",
     "report_page": "render.page.make",

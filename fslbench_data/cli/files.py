@@ -42,7 +42,7 @@ def validate(
     """
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import screen
-    from fslbench_data.scoring.own_release import log_of
+    from fslbench_data.scoring.open_log import log_of
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)

@@ -354,7 +354,7 @@ _OF_DESIGN = {
 
 def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
     """Open a log of one's own tasks, or several, without warnings: the report shows them."""
-    from fslbench_data.scoring.own_release import open_log
+    from fslbench_data.scoring.open_log import open_log
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FSLBenchWarning)

@@ -37,7 +37,8 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, 
 from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.own_release import OwnLog, log_of
+from fslbench_data.scoring.open_log import log_of
+from fslbench_data.scoring.own_release import OwnLog
 from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import features_in, reference_results, whole_name
 from fslbench_data.submission.merging import merge

@@ -23,7 +23,8 @@ from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of
-from fslbench_data.scoring.own_release import OwnLog, OwnRelease, open_draws, open_log
+from fslbench_data.scoring.open_log import open_draws, open_log
+from fslbench_data.scoring.own_release import OwnLog, OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
     IntervalsOfMethod,

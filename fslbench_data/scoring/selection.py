@@ -17,7 +17,8 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.own_release import OwnLog, log_of
+from fslbench_data.scoring.open_log import log_of
+from fslbench_data.scoring.own_release import OwnLog
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission

@@ -17,7 +17,7 @@ from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
-from fslbench_data.scoring.own_release import log_of
+from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Sources

@@ -15,7 +15,7 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
 from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
-from fslbench_data.scoring.own_release import open_log
+from fslbench_data.scoring.open_log import open_log
 
 CLASSES, IMAGES, TASKS = 14, 40, 300
 SIZES = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)

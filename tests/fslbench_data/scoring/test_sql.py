@@ -19,7 +19,7 @@ from analysis_sql.queries.engine import open_database, query_names, run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.own_release import open_log
+from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 from fslbench_data.submission.model import Submission
 
