@@ -75,19 +75,6 @@ def read_draws(log: object) -> list[DrawLog]:
     """
     where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
     table = table_of(log, (*NEEDED, *OPTIONAL, DATASET), where)
-    if not table.num_rows:
-        return [_read(table, where, "", np.arange(0))]
-    logs = []
-    for name, at in rows_by_dataset(table, where):
-        if at is None:
-            return [_read(table, where, name, np.arange(table.num_rows))]
-        for column in (c for c in NEEDED if c in table.column_names):
-            _codes(table, column, where)  # for what is empty, by the rows of the whole log
-        logs.append(_read(table.take(at), f"{where}, data set {name}", name, at))
-    return logs
-
-
-def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     if missing := [name for name in NEEDED if name not in table.column_names]:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -96,6 +83,19 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
         )
     if not table.num_rows:
         raise SchemaError("the log has no rows", where=where)
+    logs = []
+    for name, at in rows_by_dataset(table, where):
+        if at is None:
+            logs.append(_read(table, where, name, np.arange(table.num_rows)))
+            continue
+        for column in NEEDED:  # refuse what is empty by the rows of the whole log
+            _codes(table, column, where)
+        logs.append(_read(table.take(at), f"{where}, data set {name}", name, at))
+    return logs
+
+
+def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
+    """Read the rows of a data set, which are `row` in the whole log."""
     names, codes = zip(*(_codes(table, name, where) for name in (*NEEDED, "draw")), strict=True)
     methods, images, classes, guesses, draws = names
     for name in methods:
