@@ -41,7 +41,6 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.render.log_text import print_log
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html, template
-from fslbench_data.scoring.dataset_means import ways_and_shots
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.summary import (
@@ -552,7 +551,7 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
         parts.append(
             f"{many(summary.other_references, 'more reference method')} (--all-references)"
         )
-    protocols = [ways_and_shots(primary.scored) for primary in summary.primary]
+    protocols = [primary.scored.ways_and_shots for primary in summary.primary]
     if len(protocols) > len({*protocols}):  # some are on two data sets or more
         parts.append("means over data sets (--means)")
     if summary.left_out:

@@ -33,10 +33,9 @@ from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
-from benchmark_spec.protocol import IntervalKind, suite_of
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
-from fslbench_data.tasks import TaskSetInfo
 
 Floats = NDArray[np.float64]
 
@@ -120,19 +119,13 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
     """
     by_protocol: dict[tuple[int | None, int], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
-        by_protocol.setdefault(ways_and_shots(task_set.scored), []).append(task_set)
+        by_protocol.setdefault(task_set.scored.ways_and_shots, []).append(task_set)
     return [
         row
         for protocol, some in sorted(by_protocol.items(), key=lambda item: (item[0][0] or 0, item))
         if len(some) > 1
         for row in _rows(protocol, some, harmonic)
     ]
-
-
-def ways_and_shots(info: TaskSetInfo) -> tuple[int | None, int]:
-    """Return what task sets have in common whose means are averaged; no ways of all classes."""
-    whole = suite_of(info.name.suite).whole
-    return None if whole else info.protocol.way, info.protocol.shot
 
 
 def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:

@@ -12,7 +12,7 @@ from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, suite_of
-from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means, ways_and_shots
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Signature, may_be_training_runs
 from fslbench_data.scoring.selection import whole_names
@@ -307,7 +307,7 @@ def _means(
     """Return a column of means over data sets for each ways and shots of two or more of them."""
     by_protocol: dict[tuple[int | None, int], list[tuple[TaskSetReport, IntervalKind]]] = {}
     for each, kind in chosen:
-        by_protocol.setdefault(ways_and_shots(each.scored), []).append((each, kind))
+        by_protocol.setdefault(each.scored.ways_and_shots, []).append((each, kind))
     columns = []
     for (ways, shots), some in by_protocol.items():
         number = len({each.scored.dataset for each, _ in some})

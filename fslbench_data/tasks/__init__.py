@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.episodes import padded
 from benchmark_spec.errors import FSLBenchError
-from benchmark_spec.protocol import Protocol, TaskSetName, task_sets_of
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of, task_sets_of
 
 Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
@@ -37,6 +37,12 @@ class TaskSetInfo:
     def protocol(self) -> Protocol:
         """Ways, shots and queries of its tasks."""
         return self.name.protocol
+
+    @property
+    def ways_and_shots(self) -> tuple[int | None, int]:
+        """What task sets whose means are averaged have in common; no ways of all classes."""
+        whole = suite_of(self.name.suite).whole
+        return None if whole else self.protocol.way, self.protocol.shot
 
     @cached_property
     def text(self) -> str:

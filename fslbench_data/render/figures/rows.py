@@ -41,7 +41,7 @@ from fslbench_data.render.interval_text import (
     width_text,
 )
 from fslbench_data.scoring.bias import LadderReport, step_of
-from fslbench_data.scoring.dataset_means import DatasetMean, ways_and_shots
+from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.summary import Summary
@@ -223,7 +223,7 @@ def means(report: Report) -> Figure:
         for method, (first, *more) in sorted(by_method.items(), key=lambda item: -item[1][0].mean)
     ]
     tasks, datasets = (found[0].ways, found[0].shots), found[0].datasets
-    sets = [each for each in primary_sets(report.sets) if ways_and_shots(each.scored) == tasks]
+    sets = [each for each in primary_sets(report.sets) if each.scored.ways_and_shots == tasks]
     caption = set_caption(sets, [each.scored.n_tasks for each in sets])
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
     scores = (score for each in sets for score in each.scores if score.method in by_method)
