@@ -122,9 +122,9 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
         by_protocol.setdefault(task_set.scored.ways_and_shots, []).append(task_set)
     return [
         row
-        for protocol, some in sorted(by_protocol.items(), key=lambda item: (item[0][0] or 0, item))
-        if len(some) > 1
-        for row in _rows(protocol, some, harmonic)
+        for protocol in sorted(by_protocol, key=lambda of: (of[0] or 0, of[1]))
+        if len(by_protocol[protocol]) > 1
+        for row in _rows(protocol, by_protocol[protocol], harmonic)
     ]
 
 
