@@ -29,6 +29,7 @@ COMMANDS = {
         "fslbench compare prefix.parquet::part prefix.parquet::whole",
         "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
         "fslbench interval own_log_few.jsonl --class-sizes own_sizes.csv",
+        "fslbench score own_log_of_two.csv",
     ],
     "score --counts": [
         "fslbench score --counts --dataset glyphs_sample --task-set open-5w1s1q "

@@ -431,6 +431,15 @@ def own_log_apart(path: Path) -> None:
     write_columns(path, joined([own_logs.log(tasks=300), apart]))
 
 
+def own_log_of_two(path: Path) -> None:
+    """Two methods on 200 random tasks of each of two data sets, whose ids are alike."""
+    two = {"weak": 0.0, "strong": 0.1}
+    parts = [own_logs.log(methods=two, tasks=200, seed=seed) for seed in (0, 1)]
+    columns = joined(parts)
+    columns["dataset"] = ["birds"] * 400 + ["planes"] * 400
+    write_columns(path, columns)
+
+
 def own_log_few(path: Path) -> None:
     """A method on 20 tasks, in three training runs that another answers once, with roles."""
     parts = [own_logs.log(methods={"often": 0.1 + run / 50}, tasks=20) for run in range(3)]
@@ -511,6 +520,7 @@ INPUTS: dict[str, Make] = {
     "own_log.csv": own_log,
     "own_log_apart.jsonl": own_log_apart,
     "own_log_few.jsonl": own_log_few,
+    "own_log_of_two.csv": own_log_of_two,
     "own_log_wrong.jsonl": own_log_wrong,
     "own_sizes.csv": text("class,n_images\n" + "".join(f"{c},60\n" for c in range(15))),
     "own_sizes_wrong.json": text(json.dumps(dict.fromkeys(range(15), 120))),
