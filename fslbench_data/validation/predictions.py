@@ -44,19 +44,6 @@ class Lists:
             flat = flat.fill_null(0)
         return cls(flat.to_numpy(), starts, column.is_null().to_numpy(), nulls)
 
-    @cached_property
-    def lengths(self) -> Ints:
-        """Entries of each row's list; -1 where it has none."""
-        return np.where(self.missing, -1, np.diff(self.starts))
-
-    def each(self, of: np.ufunc) -> Ints:
-        """Reduce each list, such as by the minimum; 0 of an empty one, and where there is none."""
-        found, filled = np.zeros(len(self.missing), np.int64), self.lengths > 0
-        if filled.any():
-            kind = np.int64 if of is np.add else None
-            found[filled] = of.reduceat(self.values, self.starts[:-1][filled], dtype=kind)
-        return found
-
     def of_rows(self, rows: AnyInts, sizes: AnyInts) -> NDArray[np.integer[Any]]:
         """Return the lists of some rows one after the other; `sizes` times -1 where one misses."""
         first = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
@@ -121,15 +108,15 @@ class Predictions:
         names = table.column_names
         given = {name: table.column(name) for name in ("predictions", "correct") if name in names}
         there = {name: column.is_valid().to_numpy() for name, column in given.items()}
-        self.correct = there.get("correct", np.zeros(len(table), bool))
-        self._doubled = self.correct & there.get("predictions", False)
+        self._correct = there.get("correct", np.zeros(len(table), bool))
+        self._doubled = self._correct & there.get("predictions", False)
         lists = next(iter(given.values()))
         if len(given) == 2:  # of which each row has one
             kind = max(
                 (column.type for column in given.values()), key=lambda t: t.value_type.bit_width
             )
             lists = pc.coalesce(*(column.cast(kind) for column in given.values()))
-        self.lists = Lists.of(lists)
+        self._lists = Lists.of(lists)
         self._second = Lists.of(table.column("second")) if "second" in names else None
         self._table, self._groups, self._infos, self._release = table, groups, infos, release
         self._labels: dict[str, Labels] = {}
@@ -142,48 +129,76 @@ class Predictions:
         """
         if self._doubled.any():
             return np.flatnonzero(self._doubled)
-        predicted = np.unique(self._groups[~self.correct & ~self.lists.missing])
-        return np.flatnonzero(self.correct & np.isin(self._groups, predicted))
+        predicted = np.unique(self._groups[~self._correct & ~self._lists.missing])
+        return np.flatnonzero(self._correct & np.isin(self._groups, predicted))
 
-    def column_of(self, row: int) -> str:
-        """Return the column that a row's list is from."""
-        return "correct" if self.correct[row] else "predictions"
+    def predicted(self) -> pa.Table:
+        """Return the row, length, least and greatest value and column of each list."""
+        lists, there = self._lists, np.diff(self._lists.starts) > 0
+        row = np.flatnonzero(~lists.missing)
+        bounds = np.zeros((2, len(there)), np.int64)
+        if there.any():
+            for values, of in zip(bounds, (np.minimum, np.maximum), strict=True):
+                values[there] = of.reduceat(lists.values, lists.starts[:-1][there])
+        columns = {
+            "row": row,
+            "group": self._groups[row],
+            "length": np.diff(lists.starts)[row],
+            "has_null": lists.nulls[row],
+            "least": bounds[0][row],
+            "most": bounds[1][row],
+            "name": self._names(row),
+        }
+        return pa.table(columns)
 
-    def contradictions(
-        self, counts: AnyInts, classes: Lists | None
-    ) -> dict[int, tuple[tuple[int, int], tuple[list[int], Any]]]:
-        """Return rows with counts that differ from those of their lists, of the first such set.
+    def _names(self, rows: Ints) -> pa.DictionaryArray:
+        """Return the column that the lists of some rows are from."""
+        numbers = pa.array(self._correct[rows].astype(np.int8))
+        return pa.DictionaryArray.from_arrays(numbers, ["predictions", "correct"])
 
-        By the row: how many queries are right and its count, then the same of each class, if it has
-        a list of `classes`.  Every group must have all its tasks, with lists as long as there are
-        queries.
+    def contradictions(self) -> pa.Table:
+        """Return the rows with counts that differ from those of their lists, of the first such set.
+
+        Every group must have all its tasks, with lists as long as there are queries.
         """
-        found: dict[int, tuple[tuple[int, int], tuple[list[int], Any]]] = {}
+        kinds = pa.list_(pa.int64())
+        fields = [("row", pa.int64()), ("group", pa.int64())]
+        fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
+        fields += [("by_class", kinds), ("class_correct", kinds), ("name", pa.string())]
+        found: list[dict[str, Any]] = []
+        counts = self._table.column("n_correct").to_numpy()
+        named = "class_correct" in self._table.column_names
+        classes = Lists.of(self._table.column("class_correct")) if named else None
         groups: dict[TaskSetInfo, list[int]] = {}
         for group, info in enumerate(self._infos):
             groups.setdefault(info, []).append(group)
         for info, members in groups.items():
             for group in members:
                 rows = self.rows_of(group)
-                labels = self._labels_of(info)
-                ways = labels.ways[: len(rows)]
+                ways = self._labels_of(info).ways[: len(rows)]
                 last = ways.cumsum()
-                by_class = _sums_up_to(labels.ends[: last[-1]], self.right(group))
-                counted = _sums_up_to(last, by_class)
+                counted, by_class = self._counted(group, last)
                 wrong = counted != counts[rows]
                 if classes is not None:
                     own = classes.of_rows(rows, ways)
                     differs = (own != by_class) & np.repeat(~classes.missing[rows], ways)
                     wrong |= _sums_up_to(last, differs) > 0
-                for task in np.flatnonzero(wrong & ~self.lists.missing[rows]).tolist():
+                for task in np.flatnonzero(wrong & ~self._lists.missing[rows]).tolist():
                     row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
+                    made: list[Any] = [row, group, int(counted[task]), int(counts[row])]
                     of_classes = classes is not None and not classes.missing[row]
-                    said = own[span].tolist() if of_classes else None
-                    totals = int(counted[task]), int(counts[row])
-                    found[row] = totals, (by_class[span].tolist(), said)
+                    made += [by_class[span].tolist(), own[span].tolist() if of_classes else None]
+                    made += self._names(rows[task : task + 1]).to_pylist()
+                    found.append(dict(zip((name for name, _ in fields), made, strict=True)))
             if found:
                 break
-        return dict(sorted(found.items()))
+        return pa.Table.from_pylist(found, pa.schema(fields))
+
+    def _counted(self, group: int, last: Ints) -> tuple[Ints, Ints]:
+        """Return how many queries are right, of each task, and of each class of each task."""
+        ends = self._labels_of(self._infos[group]).ends[: last[-1]]
+        by_class = _sums_up_to(ends, self.right(group))
+        return _sums_up_to(last, by_class), by_class
 
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
@@ -195,8 +210,8 @@ class Predictions:
     def right_in_task_order(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, in the frozen order of each task."""
         rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
-        sizes, correct = labels.queries[: len(rows)], self.correct[rows]
-        own = self.lists.of_rows(rows, sizes)
+        sizes, correct = labels.queries[: len(rows)], self._correct[rows]
+        own = self._lists.of_rows(rows, sizes)
         expected = labels.values[: own.size]
         if correct.any():
             expected = np.where(np.repeat(correct, sizes), 1, expected)
@@ -223,7 +238,7 @@ class Predictions:
             return None
         labels = self._labels_of(self._infos[group])
         sizes = labels.queries[: len(rows)]
-        predicted, other = self.lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
+        predicted, other = self._lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
         regained = np.where(other == labels.values[: other.size], predicted, -1)
         return regained[labels.order[: other.size]].reshape(len(rows), -1)
 
@@ -239,22 +254,22 @@ class Predictions:
         infos = [self._infos[group] for group in self._groups[rows]]
         whole = np.array([suite_of(info.name.suite).whole for info in infos], bool)
         yield rows[~whole], "second is of tasks of a few classes", "tasks of all classes, or null"
-        yield rows[self.correct[rows]], "second stands beside correct", "predictions beside second"
+        yield rows[self._correct[rows]], "second stands beside correct", "predictions beside second"
         n_query = np.array([info.protocol.n_query for info in infos])
-        lengths = second.lengths[rows]
-        wrong = (lengths != n_query) | second.nulls[rows] | self.lists.missing[rows]
+        lengths = np.diff(second.starts)[rows]
+        wrong = (lengths != n_query) | second.nulls[rows] | self._lists.missing[rows]
         yield rows[wrong], "second is not one class for each prediction", "K·Q positions 0..K-1"
         ways = np.repeat([info.protocol.way for info in infos], n_query)
         values = second.of_rows(rows, n_query)
         outside = (values < 0) | (values >= ways)
         yield np.repeat(rows, n_query)[outside], "second is no class of the task", "0..K-1"
-        same = values == self.lists.of_rows(rows, n_query)
+        same = values == self._lists.of_rows(rows, n_query)
         what = "the class with the highest score but one"
         yield np.repeat(rows, n_query)[same], "second is the class that is predicted", what
 
     def complete(self, group: int) -> bool:
         """Return whether all rows of a group have a list."""
-        return not self.lists.missing[self.rows_of(group)].any()
+        return not self._lists.missing[self.rows_of(group)].any()
 
     def rows_of(self, group: int) -> Ints:
         """Return the rows of a group, in the order of its tasks."""

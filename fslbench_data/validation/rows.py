@@ -21,7 +21,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.predictions import Lists, Predictions
+from fslbench_data.validation.predictions import Predictions
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,15 +56,14 @@ class Rows:
 
     Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
     group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers,
-    and no lists. `groups` has the key of each group, and what the release promises of it; `keys`
-    are the same here, in the order of their first row, `first`, and `group` is that of each row.
+    and no lists of queries. `groups` has the key of each group, and what the release promises of
+    it; `keys` are the same here, in the order of their first row, `first`.
     """
 
     submission: Submission
     connection: duckdb.DuckDBPyConnection
     keys: tuple[Key, ...]
     first: tuple[int, ...]
-    group: Array
     predictions: Predictions | None
     _made: set[str] = field(default_factory=set, init=False)  # tables of facts
 
@@ -117,31 +116,18 @@ class Rows:
         bound = enumerate(self.keys)
         return [number in numbers or self.binding(key) is not None for number, key in bound]
 
-    def facts(self, name: str) -> None:
-        """Make a table of facts unless it is there."""
+    def facts(self, name: str) -> bool:
+        """Make a table of facts unless it is there; False if it is about lists, and none are."""
+        of_lists = name in ("predicted", "contradictions")
+        if of_lists and self.predictions is None:
+            return False
         if name not in self._made:
             self._made.add(name)
-            make_facts(self.connection, name)
-
-    @cached_property
-    def n_correct(self) -> Array:
-        """How many queries each row says are right."""
-        return np.asarray(self.submission.table.column("n_correct"))
-
-    @cached_property
-    def class_correct(self) -> Lists | None:
-        """The lists of counts by class, if there are any."""
-        there = "class_correct" in self.columns
-        return Lists.of(self.submission.table.column("class_correct")) if there else None
-
-    def promised(self, what: str) -> Array:
-        """Return `way`, `query` or `n_query` of each row's task set."""
-        return np.array([getattr(key.info.protocol, what) for key in self.keys])[self.group]
-
-    @cached_property
-    def varies(self) -> Array:
-        """Whether the tasks of each row's set are episodes, which differ in shape."""
-        return np.array([key.info.name.varies for key in self.keys])[self.group]
+            if of_lists:
+                self.connection.register(name, getattr(self.predictions, name)())
+            else:
+                make_facts(self.connection, name)
+        return True
 
     def counts(self) -> list[Array]:
         """Count correct queries of each task of each result; its runs must have as many tasks.
@@ -225,7 +211,7 @@ class Terms:
 
 
 _NAMES = ("method", "dataset", "task_set", "run")
-_VALUES = ("task_id", "n_correct", "n_query", "transductive", "inductive")
+_VALUES = ("task_id", "n_correct", "n_query", "transductive", "inductive", "class_correct")
 
 
 def register(submission: Submission, release: Release) -> Rows:
@@ -256,8 +242,7 @@ def register(submission: Submission, release: Release) -> Rows:
     predictions = None
     if {"predictions", "correct"} & {*table.column_names}:
         predictions = Predictions(table, groups, [key.info for key in keys], release)
-    of_groups = tuple(keys), tuple(keys.values()), groups
-    registered = Rows(submission, connection, *of_groups, predictions)
+    registered = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
     _register_groups(registered)
     return registered
 
@@ -342,6 +327,8 @@ def _register_groups(table: Rows) -> None:
             pa.bool_(),
             [about[k.method].transductive if k.method in about else None for k in table.keys],
         ),
+        "way": (pa.int32(), [p and p.way for p in protocols]),
+        "query": (pa.int32(), [p and p.query for p in protocols]),
         "n_query": (pa.int32(), [p and p.n_query for p in protocols]),
         "n_tasks": (pa.int32(), [key.info.n_tasks for key in table.keys]),
         "expected": (pa.int32(), table.expected),

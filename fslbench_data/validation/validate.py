@@ -42,7 +42,6 @@ from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import Episodes, TaskSetInfo
 from fslbench_data.validation.by_image import open_submissions
-from fslbench_data.validation.predictions import Lists
 from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 
 FINGERPRINT_DIGITS = 12
@@ -239,8 +238,8 @@ class RowRule:
         """Raise the error of the rule if it is broken."""
         if self.column and self.column not in table.columns:
             return
-        if self.facts:
-            table.facts(self.facts)
+        if self.facts and not table.facts(self.facts):
+            return
         if broken := offending_rows(table.connection, self.name):
             fields = _fields(table, broken)
             what, expected, fix = (
@@ -279,30 +278,35 @@ def _fields(table: Rows, broken: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _episodes(table: Rows, terms: Terms) -> None:
     """Check that queries, counts and lists are those of each episode, which differ in shape."""
-    for info in table.infos:
+    by_class, by_query = "class_correct" in table.columns, table.predictions is not None
+    if by_query:
+        table.facts("predicted")
+    sql = (
+        "SELECT r.rowid AS row, task_id, n_correct, r.n_query, "
+        + ("coalesce(len(class_correct), -1) AS class_correct, " if by_class else "")
+        + ("coalesce(p.length, -1) AS length, coalesce(p.most, 0) AS most, " if by_query else "")
+        + ("coalesce(p.name = 'correct', false) AS correct, " if by_query else "")
+        + 'FROM rows AS r JOIN groups USING ("group") '
+        + ("LEFT JOIN predicted AS p ON p.row = r.rowid " if by_query else "")
+        + 'WHERE "set" = ? ORDER BY r.rowid'
+    )
+    for number, info in enumerate(table.infos):
         if not info.name.varies:
             continue
         tasks = terms.release.task_set(info.dataset, str(info.name))
         assert isinstance(tasks, Episodes)  # noqa: S101
-        row = np.flatnonzero(
-            np.array([key.info.text == info.text for key in table.keys])[table.group]
-        )
-        task, counts, n_query = (
-            table.submission.table.column(name).to_numpy()[row]
-            for name in ("task_id", "n_correct", "n_query")
-        )
+        own = table.connection.execute(sql, [number]).fetchnumpy()
+        task, counts, n_query = (own[name] for name in ("task_id", "n_correct", "n_query"))
         queries, ways = tasks.queries[task], (tasks.class_ids >= 0).sum(axis=1)[task]
         checks: list[tuple[type[SubmissionError], str, NDArray[Any], Any, Any]] = [
             (QueryCountError, "n_query is", n_query != queries, n_query, queries),
             (CountError, "n_correct is", (counts < 0) | (counts > queries), counts, queries),
         ]
-        lists = []
-        if table.class_correct is not None:
-            lists.append(("class_correct", table.class_correct.lengths[row], ways))
-        if (by_query := table.predictions) is not None:
-            lengths, correct = by_query.lists.lengths[row], by_query.correct[row]
-            lists.append(("predictions", np.where(correct, -1, lengths), queries))
-            lists.append(("correct", np.where(correct, lengths, -1), queries))
+        correct = own["correct"] if by_query else np.zeros(len(task), bool)
+        lists = [("class_correct", own["class_correct"], ways)] if by_class else []
+        for name, of in (("predictions", ~correct), ("correct", correct)):
+            if by_query:
+                lists.append((name, np.where(of, own["length"], -1), queries))
         for name, length, size in lists:
             wrong = (length != size) & (length >= 0)
             checks.append((PredictionError, f"entries of {name}:", wrong, length, size))
@@ -310,76 +314,16 @@ def _episodes(table: Rows, terms: Terms) -> None:
             if (bad := np.flatnonzero(wrong)).size:
                 raise error(
                     f"{what} {found[bad[0]]}",
-                    where=f"{table.where}, {rows(row[bad])} ({info})",
+                    where=f"{table.where}, {rows(own['row'][bad])} ({info})",
                     expected=f"{size[bad[0]]}, as task {task[bad[0]]} has {ways[bad[0]]} ways and "
                     f"{queries[bad[0]]} queries",
                 )
-        if by_query is None:
-            continue
-        most = by_query.lists.each(np.maximum)[row]
-        if (bad := np.flatnonzero((most >= ways) & ~correct)).size:
+        if by_query and (bad := np.flatnonzero((own["most"] >= ways) & ~correct)).size:
             raise PredictionError(
-                f"predictions holds {most[bad[0]]}",
-                where=f"{table.where}, {rows(row[bad])} ({info})",
+                f"predictions holds {own['most'][bad[0]]}",
+                where=f"{table.where}, {rows(own['row'][bad])} ({info})",
                 expected=f"0..{ways[bad[0]] - 1}, the position of the class in the task",
             )
-
-
-def _refuse(
-    table: Rows,
-    bad: Sequence[int] | NDArray[Any],
-    error: type[SubmissionError],
-    what: str,
-    expected: str = "",
-    fix: str = "",
-    **values: Any,
-) -> None:
-    """Raise an error about some rows, if any; its texts may name values and column of the first."""
-    if len(bad):
-        where = f"{table.where}, {rows(bad)} ({table.keys[table.group[bad[0]]]})"
-        first = {name: of_row[bad[0]] for name, of_row in values.items()}
-        first |= {"name": table.predictions.column_of(bad[0])} if table.predictions else {}
-        what, expected, fix = (text.format_map(first) for text in (what, expected, fix))
-        raise error(what, where=where, expected=expected, fix=fix)
-
-
-def _check_lists(table: Rows, lists: Lists, name: str, size: NDArray[Any], each: str) -> None:
-    """Check that no list has a null inside, and that each has as many entries as `size` says."""
-    _refuse(table, np.flatnonzero(lists.nulls), PredictionError, f"{name} has a null inside")
-    wrong = np.flatnonzero(~table.varies & ~lists.missing & (lists.lengths != size))
-    texts = f"{name} has {{length}} entries", f"{{size}} ({each})"
-    _refuse(table, wrong, PredictionError, *texts, length=lists.lengths, size=size)
-
-
-def _check_range(table: Rows, lists: Lists, some: Any, most: Any, name: str, expected: str) -> None:
-    """Check that some of the lists hold only numbers from 0 to `most`."""
-    low, high = lists.each(np.minimum), lists.each(np.maximum)
-    bad, worst = np.flatnonzero(some & ((low < 0) | (high > most))), np.where(low < 0, low, high)
-    _refuse(table, bad, PredictionError, f"{name} holds {{worst}}", expected, worst=worst)
-
-
-def _class_counts(table: Rows, _: Terms) -> None:
-    """Check that lists of counts by class are of the task's classes, and sum to `n_correct`."""
-    if (lists := table.class_correct) is None:
-        return
-    name, most, each = (
-        "class_correct",
-        table.promised("query"),
-        "K, one count for each class of the task",
-    )
-    _check_lists(table, lists, name, table.promised("way"), each)
-    in_range = "0..Q, the class's queries answered rightly"
-    _check_range(table, lists, ~table.varies, most, name, in_range)
-    counted = lists.each(np.add)
-    _refuse(
-        table,
-        np.flatnonzero((counted != table.n_correct) & ~lists.missing),
-        ContradictionError,
-        "class_correct sums to {counted} where n_correct is {n_correct}",
-        "the counts of a task's classes to sum to n_correct",
-        counted=counted,
-        n_correct=table.n_correct,
-    )
 
 
 def _given_once(table: Rows, terms: Terms) -> None:
@@ -412,43 +356,6 @@ def _second_bests(table: Rows, terms: Terms) -> None:
                 fix="give the position of the class with the highest score but one, or leave the "
                 "column `second` out",
             )
-
-
-def _predictions(table: Rows, _: Terms) -> None:
-    """Check that predictions, or which queries are right, are of the task's queries."""
-    if (of := table.predictions) is None:
-        return
-    most, here = table.promised("way") - 1, ~table.varies & ~of.correct
-    each = "K·Q, one for each query in the frozen order"
-    in_range = "0..K-1, the position of the class in the task's class_ids"
-    _check_lists(table, of.lists, "{name}", table.promised("n_query"), each)
-    _check_range(table, of.lists, here, most, "predictions", in_range)
-    one = "1 where a query is answered rightly, else 0"
-    _check_range(table, of.lists, of.correct, 1, "correct", one)
-
-
-def _contradictions(table: Rows, _: Terms) -> None:
-    """Check that counts are those that follow from predictions, or from which queries are right."""
-    if (of := table.predictions) is None:
-        return
-    found = of.contradictions(table.n_correct, table.class_correct)
-    for place, texts in enumerate(
-        (
-            (
-                "by the column {name}, {pair[0]} queries are right where n_correct is {pair[1]}",
-                "counts that follow from the column {name}",
-                "predictions are positions 0..K-1 in class_ids, correct is 1 or 0, in the frozen "
-                "order of queries; drop the counts' own computation or mend it",
-            ),
-            (
-                "class_correct is {pair[1]} where the column {name} gives {pair[0]}",
-                "counts that follow from the column {name}, by position in class_ids",
-            ),
-        )
-    ):
-        pairs = {row: of_row[place] for row, of_row in found.items()}
-        bad = [row for row, (follows, said) in pairs.items() if said not in (None, follows)]
-        _refuse(table, bad, ContradictionError, *texts, pair=pairs)
 
 
 _FINGERPRINTS: tuple[Callable[[Rows, Terms], None], ...] = (
@@ -484,6 +391,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "n_query is {n_query}",
         "{queries}, since a task of {set} has {ways} ways with {each} queries each",
         "answer every query of the task set named in the row",
+        "group_facts",
     ),
     RowRule(
         "unknown_task",
@@ -491,6 +399,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "there is no task {tasks}",
         "task_id 0..{last_of_set}",
         "number tasks from 0 in the release's order, and leave out any others",
+        "group_facts",
     ),
     RowRule(
         "count_out_of_range",
@@ -498,6 +407,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "n_correct is {counts}, out of range",
         "0..{queries}, the number of queries answered rightly",
         "give counts of correct queries, not percentages",
+        "group_facts",
     ),
     *_FINGERPRINTS,
     _bound,
@@ -528,10 +438,72 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
         "incomplete",
     ),
     _episodes,
-    _class_counts,
+    RowRule(
+        "class_correct_null",
+        PredictionError,
+        "class_correct has a null inside",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_length",
+        PredictionError,
+        "class_correct has {length} entries",
+        "{ways} (K, one count for each class of the task)",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_range",
+        PredictionError,
+        "class_correct holds {worst}",
+        "0..Q, the class's queries answered rightly",
+        column="class_correct",
+    ),
+    RowRule(
+        "class_correct_sum",
+        ContradictionError,
+        "class_correct sums to {counted} where n_correct is {n_correct}",
+        "the counts of a task's classes to sum to n_correct",
+        column="class_correct",
+    ),
     _given_once,
-    _predictions,
-    _contradictions,
+    RowRule("predictions_null", PredictionError, "{name} has a null inside", facts="predicted"),
+    RowRule(
+        "predictions_length",
+        PredictionError,
+        "{name} has {length} entries",
+        "{queries} (K·Q, one for each query in the frozen order)",
+        facts="predicted",
+    ),
+    RowRule(
+        "predictions_range",
+        PredictionError,
+        "predictions holds {worst}",
+        "0..K-1, the position of the class in the task's class_ids",
+        facts="predicted",
+    ),
+    RowRule(
+        "correct_range",
+        PredictionError,
+        "correct holds {worst}",
+        "1 where a query is answered rightly, else 0",
+        facts="predicted",
+    ),
+    RowRule(
+        "counts_contradict_predictions",
+        ContradictionError,
+        "by the column {name}, {counted} queries are right where n_correct is {n_correct}",
+        "counts that follow from the column {name}",
+        "predictions are positions 0..K-1 in class_ids, correct is 1 or 0, in the frozen order of "
+        "queries; drop the counts' own computation or mend it",
+        "contradictions",
+    ),
+    RowRule(
+        "class_counts_contradict_predictions",
+        ContradictionError,
+        "class_correct is {class_correct} where the column {name} gives {by_class}",
+        "counts that follow from the column {name}, by position in class_ids",
+        facts="contradictions",
+    ),
     _second_bests,
 )
 """In this order: of several broken rules, the first is raised."""

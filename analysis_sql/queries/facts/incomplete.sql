@@ -3,11 +3,9 @@
 --
 -- reads   rows: group, task_id
 --         groups: group, expected
-WITH answered AS (
-    SELECT "group", count(*) AS answers, max(task_id) AS last_task FROM rows GROUP BY "group"
-),
-sized AS (
-    SELECT "group", expected FROM answered JOIN groups USING ("group") WHERE answers = expected
+--         group_facts: group, answers, last_task
+WITH sized AS (
+    SELECT "group", expected FROM group_facts JOIN groups USING ("group") WHERE answers = expected
 ),
 pieces AS (
     SELECT "group", bit_count(bitstring_agg(task_id & 2047, 0, 2047)) AS tasks
@@ -19,7 +17,7 @@ different AS (
     SELECT "group", sum(tasks) AS tasks FROM pieces GROUP BY "group"
 )
 SELECT "group"
-FROM answered
+FROM group_facts
 JOIN groups USING ("group")
 LEFT JOIN different USING ("group")
 WHERE answers <> expected OR last_task >= expected OR tasks < expected

@@ -1,4 +1,5 @@
 -- Are the answers made on the release's tasks, by the fingerprint in the row?
+SELECT "group" FROM group_fingerprints WHERE NOT fits ORDER BY "group" LIMIT 1;
 SELECT r.rowid AS row, r."group", f.text AS fingerprint, count(*) OVER () AS total
 FROM rows AS r
 JOIN group_fingerprints AS p

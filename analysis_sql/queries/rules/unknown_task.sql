@@ -1,4 +1,10 @@
 -- Has the task set such a task?
+SELECT "group"
+FROM group_facts
+JOIN groups USING ("group")
+WHERE first_task < 0 OR last_task >= n_tasks
+ORDER BY "group"
+LIMIT 1;
 WITH outside AS (
     SELECT r.rowid AS row, "group", task_id
     FROM rows AS r
