@@ -33,7 +33,7 @@ from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import EPISODES, IntervalKind
 from fslbench_data.scoring.scores import Score, intervals_by_kind
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
 
@@ -60,7 +60,8 @@ class DatasetMean:
     Attributes
     ----------
     ways, shots
-        Of the tasks; no number of ways where these have all classes of a data set.
+        Of the tasks; no number of ways where these have all classes of a data set, and none of
+        episodes that differ.
     datasets
         All of them, of the same ways and shots; each counts alike.
     about
@@ -79,7 +80,7 @@ class DatasetMean:
     """
 
     ways: int | None
-    shots: int
+    shots: int | None
     datasets: tuple[str, ...]
     about: str
     method: str
@@ -97,6 +98,8 @@ class DatasetMean:
     @property
     def tasks(self) -> str:
         """Ways and shots in words."""
+        if self.shots is None:
+            return EPISODES.name
         return f"{f'{self.ways}-way' if self.ways else 'all classes,'} {self.shots}-shot"
 
     @property
@@ -117,12 +120,12 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
     data sets or more.  Methods whose runs had a rule to stop, or which answered only the first
     tasks, are left out.
     """
-    by_protocol: dict[tuple[int | None, int], list[TaskSetReport]] = {}
+    by_protocol: dict[tuple[int | None, int | None], list[TaskSetReport]] = {}
     for task_set in primary_sets(sets):
         by_protocol.setdefault(task_set.scored.ways_and_shots, []).append(task_set)
     return [
         row
-        for protocol in sorted(by_protocol, key=lambda of: (of[0] or 0, of[1]))
+        for protocol in sorted(by_protocol, key=lambda of: (of[0] or 0, of[1] or 0))
         if len(by_protocol[protocol]) > 1
         for row in _rows(protocol, by_protocol[protocol], harmonic)
     ]
@@ -145,7 +148,7 @@ def sign_test(higher: int, lower: int) -> float:
 
 
 def _rows(
-    protocol: tuple[int | None, int], sets: Sequence[TaskSetReport], harmonic: bool
+    protocol: tuple[int | None, int | None], sets: Sequence[TaskSetReport], harmonic: bool
 ) -> list[DatasetMean]:
     scores = [
         {s.method: s for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}

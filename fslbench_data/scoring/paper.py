@@ -305,7 +305,7 @@ def _means(
     chosen: Sequence[tuple[TaskSetReport, IntervalKind]], rows: Sequence[PaperRow], about: About
 ) -> list[PaperColumn]:
     """Return a column of means over data sets for each ways and shots of two or more of them."""
-    by_protocol: dict[tuple[int | None, int], list[tuple[TaskSetReport, IntervalKind]]] = {}
+    by_protocol: dict[tuple[int | None, int | None], list[tuple[TaskSetReport, IntervalKind]]] = {}
     for each, kind in chosen:
         by_protocol.setdefault(each.scored.ways_and_shots, []).append((each, kind))
     columns = []
@@ -319,7 +319,7 @@ def _means(
         (first, kind), tasks = some[0], sum(each.scored.n_tasks for each, _ in some)
         cells = [None if m is None else _mean_cell(m, kind, tasks, highest) for m in whole]
         way = f"{ways}-way " if ways and len({way for way, _ in by_protocol}) > 1 else ""
-        heading = f"{way}{shots}-shot"
+        heading = EPISODES.name if shots is None else f"{way}{shots}-shot"
         columns.append(PaperColumn(first.scored, heading, kind, 0, tuple(cells), number))
     return columns
 

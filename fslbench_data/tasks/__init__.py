@@ -39,8 +39,13 @@ class TaskSetInfo:
         return self.name.protocol
 
     @property
-    def ways_and_shots(self) -> tuple[int | None, int]:
-        """What task sets whose means are averaged have in common; no ways of all classes."""
+    def ways_and_shots(self) -> tuple[int | None, int | None]:
+        """What task sets whose means are averaged have in common.
+
+        No ways of all classes at once, and neither of episodes that differ.
+        """
+        if self.name.varies:
+            return None, None
         whole = suite_of(self.name.suite).whole
         return None if whole else self.protocol.way, self.protocol.shot
 

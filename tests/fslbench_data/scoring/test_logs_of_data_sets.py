@@ -325,3 +325,26 @@ def test_what_is_empty_is_named_by_the_rows_of_the_file() -> None:
     joined[730]["predicted"] = None
     with pytest.raises(SchemaError, match="data row 731"):
         fb.all_ways(joined)
+
+
+def test_episodes_of_other_sizes_have_a_mean() -> None:
+    """As those of Meta-Dataset have, whose largest ways and shots differ between data sets."""
+    rows, rng = [], np.random.default_rng(0)
+    for dataset, most in (("birds", 6), ("planes", 5)):
+        for task in range(80):
+            classes = rng.permutation(12)[: rng.integers(3, most + 1)].tolist()
+            drawn = [(50 * c + rng.permutation(50)[:8]).tolist() for c in classes]
+            shots = rng.integers(1, 4, len(classes)).tolist()
+            ids = {
+                "class_ids": classes,
+                "support_ids": [own[:s] for own, s in zip(drawn, shots, strict=True)],
+                "query_ids": [own[s:] for own, s in zip(drawn, shots, strict=True)],
+            }
+            share = float(rng.uniform(0.5, 0.9))
+            rows.append({"dataset": dataset, "method": "m", "task": task, "accuracy": share, **ids})
+    report = fb.score(fb.open_log(rows))
+    mean = report.dataset_means[0]
+    assert (mean.tasks, mean.ways, mean.shots) == ("episodes", None, None)
+    widths = [score.intervals["images"].halfwidth for score in report.scores]
+    assert mean.halfwidth == pytest.approx(np.hypot(*widths) / 2)
+    assert "mean episodes" in str(fb.table(fb.open_log(rows), means=True))
