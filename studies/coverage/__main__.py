@@ -58,6 +58,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "few-appearances": few_appearances.part,
     "level": level.part,
     "dataset-means": dataset_means.part,
+    "dataset-means-own-tasks": dataset_means.own_tasks,
 }
 
 

@@ -9,19 +9,26 @@ new classes they are drawn anew.  The truth of the difference is 0.
 A line gives in per cent how often the interval of the difference holds it, its mean half-width over
 1.96 true standard deviations, how often it would hold if runs were taken for independent from
 data set to data set, and how often the interval of the difference of harmonic means holds it.
+
+A second part is of logs whose runs drew tasks of their own, on three data sets of 12 classes of 30
+images, and goes by :func:`fslbench_data.score`: accuracies are the sum of effects of images, of
+which each method has its own, of the runs, alike on all data sets, and of tasks.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
+import fslbench_data as fb
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
@@ -171,3 +178,64 @@ def part(options: argparse.Namespace) -> int:
                 flush=True,
             )
     return total
+
+
+OWN_TASKS = [
+    (2, 0.02, 100),
+    (3, 0.0, 60),
+    (3, 0.01, 60),
+    (3, 0.04, 60),
+    (5, 0.0, 60),
+    (5, 0.02, 60),
+]
+"""Runs, their standard deviation, and tasks of each on a data set."""
+CLASSES, IMAGES, WAY, EACH = 12, 30, 5, 6
+
+
+def own_log(runs: int, spread: float, tasks: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Draw the log of two methods, which are equal but for their images and runs."""
+    of_run, rows = rng.normal(0, spread, (2, runs)), []
+    for dataset in "abc":
+        effects = rng.normal(0, 0.15, (2, CLASSES, IMAGES)) + rng.normal(0, 0.1, (CLASSES, IMAGES))
+        for run, task in np.ndindex(runs, tasks):
+            classes = rng.permutation(CLASSES)[:WAY]
+            images = np.stack([rng.permutation(IMAGES)[:EACH] for _ in classes])
+            ids = {
+                "class_ids": classes.tolist(),
+                "image_ids": (images + 100 * classes[:, None]).tolist(),
+            }
+            means = effects[:, classes[:, None], images].mean(axis=(1, 2))
+            shares = np.clip(0.6 + of_run[:, run] + means + rng.normal(0, 0.05, 2), 0, 1)
+            for method, share in zip("mn", shares.tolist(), strict=True):
+                row = {"dataset": dataset, "method": method, "run": str(run), "accuracy": share}
+                rows.append({**row, "task": f"{run}-{task}", **ids})
+    return rows
+
+
+def of_own_tasks(line: tuple[int, float, int], seed: int) -> tuple[float, float]:
+    """Return the difference of the means over data sets for new images, and its half-width."""
+    rng = np.random.default_rng([seed, OWN_TASKS.index(line)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = fb.score(fb.open_log(own_log(*line, rng)))
+    mean = next(m for m in report.dataset_means if m.versus and m.about == "new images")
+    assert mean.difference is not None
+    assert mean.halfwidth is not None
+    return mean.difference, mean.halfwidth
+
+
+def own_tasks(options: argparse.Namespace) -> int:
+    """Print a row for each line of runs with tasks of their own; count those below the limit."""
+    print(head("runs", "sd of runs", "tasks of a run", "holds", "width"))
+    missed = 0
+    with ProcessPoolExecutor(options.processes) as pool:
+        for line in OWN_TASKS:
+            seeds = range(options.seed, options.seed + options.sets)
+            found = np.array([*pool.map(partial(of_own_tasks, line), seeds, chunksize=10)])
+            error, width = found.T
+            holds = 100 * float((np.abs(error) <= width).mean())
+            runs, spread, tasks = line
+            cells = marked(holds, holds < LIMIT), f"{width.mean() / (Z * error.std()):.2f}"
+            print(row(runs, 100 * spread, tasks, *cells), flush=True)
+            missed += holds < LIMIT
+    return missed
