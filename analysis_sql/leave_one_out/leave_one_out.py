@@ -83,6 +83,8 @@ class Law(NamedTuple):
     def p(self, mean: Floats) -> Floats:
         """Return 1 minus the largest level at which the interval of a mean excludes 0."""
         p = p_value(mean, self.variance, self.tau, self.df)
+        if self.draws is NO_RUNS:
+            return p
         own = halfwidth(self.variance, self.tau, self.df, REFERENCE)
         return np.asarray(p_for_new_runs(p, mean, own, self.draws))
 
@@ -242,8 +244,7 @@ class Influences:
         for row, column in np.argwhere(same).tolist():
             constant[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         if self._all_ways is not None:
-            laws = self._laws_of_draws(self._all_ways.block(rows, columns))
-            noise, constant = laws["images"].draws.variance, laws["images"].whole == 0
+            laws, noise, constant = self._laws_of_draws(self._all_ways.block(rows, columns))
         else:
             laws = self._laws(parts, noise)
         mean = np.where(constant & (np.abs(mean) <= _CONSTANT), 0.0, mean)
@@ -271,8 +272,8 @@ class Influences:
         if self._queries is not None:
             self._put_queries(parts, (self._known, 0), self._queries.own, mean.shape)
         if self._all_ways is not None:
-            laws = self._laws_of_draws([values[:, None] for values in self._all_ways.own])
-            noise, constant = laws["images"].draws.variance, laws["images"].whole == 0
+            own = [values[:, None] for values in self._all_ways.own]
+            laws, noise, constant = self._laws_of_draws(own)
         else:
             laws = self._laws(parts, noise)
         return self._result(mean, noise, laws, constant, np.zeros_like(constant), level)
@@ -308,15 +309,18 @@ class Influences:
                 laws[name] = Law(whole, tau, df)
         return laws
 
-    def _laws_of_draws(self, found: Sequence[Floats]) -> dict[LeftOut, Law]:
-        """Return those of draws of all classes from the numbers of :class:`AllWaySums`."""
+    def _laws_of_draws(self, found: Sequence[Floats]) -> tuple[dict[LeftOut, Law], Floats, Bools]:
+        """Return those of draws of all classes from the numbers of :class:`AllWaySums`.
+
+        And the variance that draws add, and where nothing varies.
+        """
         images, df, of_draws, both = found[:4]
         draws = RunTerms(of_draws, of_draws**2 / max(self._design.tasks - 1, 1), both)
         laws: dict[LeftOut, Law] = {"images": Law(images, np.zeros_like(images), df, draws)}
         if found[4:]:
             freedom = np.full(images.shape, float(self._design.class_of_image.max()))
             laws["classes"] = Law(found[4], np.zeros_like(images), freedom, draws)
-        return laws
+        return laws, of_draws, laws["images"].whole == 0
 
     def _result(
         self,
@@ -334,7 +338,8 @@ class Influences:
         for name, law in laws.items():
             widest = np.maximum(widest, law.halfwidth(level))
             widths = np.where(identical, 0.0, np.where(constant, np.inf, widest))
-            share = np.divide(noise, law.whole, out=np.zeros_like(widest), where=law.whole > 0)
+            whole = law.whole
+            share = np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0)
             freedom = np.full(mean.shape, np.inf) if law.df is None else law.df
             so_far = (*so_far, law)
             spreads[name] = Spread(widths, freedom, share, mean, so_far)

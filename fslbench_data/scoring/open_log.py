@@ -156,8 +156,7 @@ def _of_dataset(
         return group.run_of_task is not None and trained is not False
 
     results = [group for _, of_part in found for group in of_part]
-    for group in results if trained is not False else ():
-        check_tasks_of_runs(read, group)
+    of_runs = [check_tasks_of_runs(read, group) if per_run(group) else [] for group in results]
     drawable = pool_of(read, results, *given)
     n_superclasses = len(set(drawable.superclasses or ()))
     facts = LogFacts(
@@ -180,7 +179,7 @@ def _of_dataset(
         infos += own
     release = release_of(read, drawable, facts, results, infos)
     messages = list(drawable.warnings)
-    for info, group in zip(infos, results, strict=True):
+    for info, group, about_runs in zip(infos, results, of_runs, strict=True):
         design = left_out_design(release, info)
         if inductive and per_run(group):
             messages.append(OWN_TASKS_PER_RUN)
@@ -193,13 +192,7 @@ def _of_dataset(
                 expected="tasks of which at least a bound can be given; a mean without an interval "
                 "is none to report",
             )
-        messages += design.warnings
-        tasks_of_runs = [] if group.run_of_task is None else np.bincount(group.run_of_task).tolist()
-        if per_run(group) and min(tasks_of_runs) < max(tasks_of_runs):
-            messages.append(
-                f"runs of {listing(group.methods, 4)} have {min(tasks_of_runs)} to "
-                f"{max(tasks_of_runs)} tasks, and count by these: is each finished?"
-            )
+        messages += [*design.warnings, *about_runs]
     for of_part in (of_part for _, of_part in found if len(of_part) > 1):
         names = "; ".join(listing(group.methods, 4) for group in of_part[:4])
         more = f"; and {len(of_part) - 4} more groups" if len(of_part) > 4 else ""

@@ -300,10 +300,10 @@ FEWEST = 10
 """Tasks of its own that a run answers at least: of fewer, what they vary by is not told."""
 
 
-def check_tasks_of_runs(log: TaskLog, group: LogResults) -> None:
-    """Refuse runs of fewer tasks of their own than :data:`FEWEST`."""
+def check_tasks_of_runs(log: TaskLog, group: LogResults) -> list[str]:
+    """Refuse runs of fewer tasks of their own than :data:`FEWEST`; warn of unequal numbers."""
     if group.run_of_task is None:
-        return
+        return []
     tasks = np.bincount(group.run_of_task)
     if tasks.min() < FEWEST:
         name = group.run_names[0][int(tasks.argmin())]
@@ -315,6 +315,12 @@ def check_tasks_of_runs(log: TaskLog, group: LogResults) -> None:
             fix="name training runs there, not tasks or seeds of tasks; if nothing is trained "
             "before the tasks, say so: --no-training, trained=False",
         )
+    if tasks.min() == tasks.max():
+        return []
+    return [
+        f"runs of {listing(group.methods, 4)} have {tasks.min()} to {tasks.max()} tasks, and count "
+        "by these: is each finished?"
+    ]
 
 
 def check_rows(log: TaskLog) -> None:

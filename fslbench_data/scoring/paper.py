@@ -207,8 +207,8 @@ def paper_content(report: Report, request: TableRequest) -> PaperContent:
         cells, pairs = fill(each, kind, rows, frozenset(unbound))
         columns.append(PaperColumn(each.scored, heading, kind, pairs, cells))
     if request.means:
-        averaged = [one for one in chosen if one[0] in report.averaged]
-        columns += _means(averaged, rows, request.about)
+        averaged = report.averaged
+        columns += _means([one for one in chosen if one[0] in averaged], rows, request.about)
     scored = tuple(each.scored for each in sets)
     methods = {name for row in rows for name in (row.method, row.versus)}
     return PaperContent(
